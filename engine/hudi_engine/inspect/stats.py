@@ -6,18 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hudi_engine.config.declared.service_options import ArchiveOptions, CleanOptions, CompactionOptions
+from hudi_engine.config.declared.service_options import CompactionOptions
 from hudi_engine.config.declared.write_options import FileOptions
-from hudi_engine.config.enums import TableType
+from hudi_engine.config.enums import CleanPolicy, TableType
 from hudi_engine.config.options import Options
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.inspect.files import PartitionFacts, partition_facts
 from hudi_engine.inspect.snapshot import Snapshot
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import RECORD_KEY
-from hudi_engine.services.archive.select import archive_due
+from hudi_engine.services.archive.select import Limits, archive_due
+from hudi_engine.services.clean.policy import Policy
 from hudi_engine.services.compaction.triggers import compaction_due, since_last_compaction
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.active import Timeline
 from hudi_engine.txn.recovery import next_instant
 
 
@@ -134,19 +136,32 @@ def services_due(state: TableState, options: Options) -> list[ServiceDue]:
         found.append(
             ServiceDue("compaction", compaction_due(state.timeline, options, now), nothing or reason)
         )
-    cleans = [each.requested_time for each in state.timeline.completed if each.action == "clean"]
-    later = sum(each.requested_time > max(cleans, default="") for each in state.timeline.completed_writes)
-    retained = options[CleanOptions.COMMITS_RETAINED]
-    reason = f"{total} commits on the timeline, {later} since the last clean; {retained} are retained"
-    found.append(ServiceDue("clean", later > 0 and total > retained, nothing or reason))
-    held_back = archive_due(state.timeline, options, now)
-    limit = options[ArchiveOptions.MAX_COMMITS]
-    found.append(
-        ServiceDue(
-            "archive", not held_back, held_back or f"{total} commits or as many cleans are above {limit}"
-        )
-    )
+    clean_is_due, reason = _clean_due(state.timeline, options, now)
+    found.append(ServiceDue("clean", clean_is_due, nothing or reason))
+    held_back, limits = archive_due(state.timeline, options, now), Limits.of(state.timeline, options, now)
+    above = "" if limits is None else f"{total} commits or as many cleans are above {limits.keep_max}"
+    found.append(ServiceDue("archive", not held_back, held_back or above))
     return found
+
+
+def _clean_due(timeline: Timeline, options: Options, now: str) -> tuple[bool, str]:
+    """Return whether a clean may find something, and the numbers by which its policy goes.
+
+    How many versions a file group has is not looked up: it has no more than there are commits.
+    """
+    cleans = [each.requested_time for each in timeline.completed if each.action == "clean"]
+    later = sum(each.requested_time > max(cleans, default="") for each in timeline.completed_writes)
+    total, policy = len(timeline.completed_writes), Policy.from_options(options)
+    if policy.retains_instants:
+        is_passed = policy.earliest_retained(timeline, now) is not None
+    else:
+        is_passed = total > policy.amount
+    kept = {
+        CleanPolicy.KEEP_LATEST_COMMITS: f"{policy.amount} are retained",
+        CleanPolicy.KEEP_LATEST_BY_HOURS: f"those of the last {policy.amount} hours are retained",
+        CleanPolicy.KEEP_LATEST_FILE_VERSIONS: f"{policy.amount} versions of each file group are retained",
+    }[policy.name]
+    return later > 0 and is_passed, f"{total} commits on the timeline, {later} since the last clean; {kept}"
 
 
 def _rows(

@@ -19,12 +19,14 @@ from hudi_engine.inspect import (
     partition_facts,
     table_stats,
 )
+from hudi_engine.inspect.stats import services_due
 from hudi_engine.logformat.reader import read_blocks
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
 
 from tests.golden.golden import NAMES, description, unpack
 from tests.helpers.handmade import HandmadeTable
+from tests.unit.services.tables import copy_on_write
 
 DEFAULTS = resolve_options(None)
 COUNTED = [
@@ -190,6 +192,32 @@ def test_services_are_due_when_their_triggers_fire(tmp_path: Path) -> None:
     assert due(hoodie__clean__policy="KEEP_LATEST_FILE_VERSIONS", **limits)["archive"]
     assert due(hoodie__compact__inline__max__delta__commits="2")["compaction"]
     assert due(hoodie__clean__commits__retained="1")["clean"]
+
+
+def test_services_are_due_by_the_figures_that_their_policy_goes_by(tmp_path: Path) -> None:
+    state = TableState.load(copy_on_write(tmp_path / "t", 8).storage)
+
+    def due(service: str, policy: str, **amounts: int) -> tuple[bool, str]:
+        limits = {f"hoodie.{key.replace('__', '.')}": each for key, each in amounts.items()}
+        given = resolve_options({**limits, "hoodie.clean.policy": policy})
+        return next((each.due, each.reason) for each in services_due(state, given) if each.service == service)
+
+    told = "8 commits on the timeline, 8 since the last clean; "
+    versions, hours, commits = "KEEP_LATEST_FILE_VERSIONS", "KEEP_LATEST_BY_HOURS", "KEEP_LATEST_COMMITS"
+    assert due("clean", commits, clean__commits__retained=8) == (False, f"{told}8 are retained")
+    assert due("clean", versions, clean__fileversions__retained=2, clean__commits__retained=20) == (
+        True,
+        f"{told}2 versions of each file group are retained",
+    )
+    assert not due("clean", versions, clean__fileversions__retained=8, clean__commits__retained=1)[0]
+    # the commits are of years ago
+    assert due("clean", hours, clean__hours__retained=1, clean__commits__retained=20)[0]
+    assert due("clean", hours, clean__hours__retained=9_999_999, clean__commits__retained=1) == (
+        False,
+        f"{told}those of the last 9999999 hours are retained",
+    )
+    limits = {"keep__min__commits": 3, "keep__max__commits": 4, "clean__commits__retained": 2}
+    assert due("archive", commits, **limits) == (True, "8 commits or as many cleans are above 5")
 
 
 def test_a_copy_of_a_table_says_nothing_of_how_long_its_commits_took(tmp_path: Path) -> None:
