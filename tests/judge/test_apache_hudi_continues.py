@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 from hudi_engine import HudiTable, UnsupportedTableError
+from hudi_engine.config.options import resolve_options
+from hudi_engine.services import clean
+from hudi_engine.storage.factory import open_storage
 
 from tests.helpers.forms import forms, in_turn, named
 from tests.judge.apache_hudi import VERSIONS
@@ -97,14 +100,22 @@ def test_original_and_clone_go_their_own_way_under_apache_hudi_and_us(
     first = [row(number, 10) for number in range(6)]
     later = [row(3, 20, price=7.0), row(6, 20)]
     for rows in (first, later):
-        table.upsert(spark.createDataFrame(rows, COLUMNS))
+        moment = table.upsert(spark.createDataFrame(rows, COLUMNS)).instant
         oracle.upsert(rows)
-    table.clone(str(twin))
-    assert_all_read(twin, oracle.rows(), apache_hudi)
+    cloned = oracle.rows()
+    more = [row(2, 25), row(3, 25)]
+    table.upsert(spark.createDataFrame(more, COLUMNS))
+    oracle.upsert(more)
+    # later than the moment, so that another clean stands for it in the clone
+    clean(open_storage(str(path)), resolve_options({}), retain_commits=2, even_if_empty=True)
+    table.clone(str(twin), at=moment)
+    assert len(list((twin / ".hoodie").glob("*.clean"))) == 1
+    assert_all_read(twin, cloned, apache_hudi)
 
-    options = shape.hudi_options() | {"hoodie.table.name": "twin"}
     theirs = [row(0, 30, price=1.0), row(7, 30)]
-    hudi.upsert(twin, arrow(theirs), options)
+    cleaning = {"hoodie.clean.automatic": "true", "hoodie.cleaner.commits.retained": "1"}
+    hudi.upsert(twin, arrow(theirs), shape.hudi_options() | {"hoodie.table.name": "twin"} | cleaning)
+    assert len(list((twin / ".hoodie").glob("*.clean"))) == 2
     ours = [row(1, 30, price=2.0), row(8, 30)]
     table.upsert(spark.createDataFrame(ours, COLUMNS))
     table.clean(retain_commits=1)
