@@ -113,7 +113,8 @@ def next_window(
     """Return what to consume after a position: the completed writes up to the first hole.
 
     Where the timeline keeps no completion times, a write that is under way may complete behind the newest one, and a reader
-    that had passed it would miss it. So the window ends before the first write that is pending.
+    that had passed it would miss it. So the window ends before the first write that is pending; one that the reader has
+    passed already holds nothing up.
 
     Args:
         state: The table.
@@ -127,7 +128,7 @@ def next_window(
     """
     begin = "" if since is None else position_of(state, since)
     last = None if end is None else position_of(state, end)
-    hole = _first_hole(state)
+    hole = _first_hole(state, begin)
     taken = _Taken()
     for instant in sorted(state.timeline.completed_writes, key=order_of):
         place = order_of(instant)
@@ -145,6 +146,23 @@ def next_window(
     if last is not None and is_before_active(state, last):
         return _archived_window(state, begin, last)
     return NextWindow(None if taken.end is None else taken.end.requested_time, taken.commits)
+
+
+def newest_until(state: TableState, moment: Moment) -> str | None:
+    """Return the newest completed write up to a moment, None for none; a reader that names it has passed what is pending before.
+
+    Args:
+        state: The table.
+        moment: Instant or moment, included.
+
+    Raises:
+        TimelineError: A point in time that is none.
+    """
+    place = position_of(state, moment)
+    found = [each for each in state.timeline.completed_writes if order_of(each) <= place]
+    if not found or is_before_active(state, place):
+        found += [each for each in state.timeline.archived.completed_writes if order_of(each) <= place]
+    return max(found, key=order_of).requested_time if found else None
 
 
 def _archived_window(state: TableState, begin: str, last: str) -> NextWindow:
@@ -175,7 +193,8 @@ def _bytes_of(metadata: CommitMetadata) -> int:
     return sum(stat.total_write_bytes or 0 for _, stat in metadata.write_stats())
 
 
-def _first_hole(state: TableState) -> str | None:
+def _first_hole(state: TableState, begin: str) -> str | None:
+    """Return the place of the first write after a position that may complete behind newer ones."""
     if state.config.layout_version > 1:
         return None
     clusterings = set(state.timeline.pending_clustering_file_groups().values())
@@ -183,7 +202,9 @@ def _first_hole(state: TableState) -> str | None:
         (
             instant.requested_time
             for instant in state.timeline.pending
-            if instant.action in WRITE_ACTIONS and instant.requested_time not in clusterings
+            if instant.action in WRITE_ACTIONS
+            and instant.requested_time > begin
+            and instant.requested_time not in clusterings
         ),
         default=None,
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_engine.changes.checkpoint import LIMIT_NAMES, WindowLimits, next_window
+from hudi_engine.changes.checkpoint import LIMIT_NAMES, WindowLimits, newest_until, next_window
 from hudi_engine.changes.columns import ALL, LATEST, MODES, NET, task_schema, told_schema
 from hudi_engine.changes.gaps import check_start
 from hudi_engine.changes.group import Comparison, as_newest, meet
@@ -125,7 +125,7 @@ class ChangeSource:
             return next_window(state, None).end or ""
         check_start(state, self._start)
         check_order(state, self._start, self._end)
-        reached = next_window(state, None, end=self._start).end
+        reached = newest_until(state, self._start)
         if reached is None:
             raise ConfigError(
                 f"{FORMAT}: start is {self._start!r}, before the oldest commit of the timeline; use {EARLIEST!r} for all rows first"

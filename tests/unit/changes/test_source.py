@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.changes.source import ChangeSource
+from hudi_engine.errors import ConfigError
 from hudi_engine.services import archive, clean
 
 from tests.helpers.handmade import HandmadeTable, file_id
@@ -55,3 +56,34 @@ def test_the_newest_rows_of_a_table_without_meta_columns_are_updates_too(tmp_pat
         ("a", "update_after", last),
         ("c", "update_after", last),
     ]
+
+
+@pytest.mark.parametrize("state", ["requested", "inflight"])
+def test_a_start_stays_where_it_is_though_an_older_write_is_pending(table: HandmadeTable, state: str) -> None:
+    first = table.commit({DAY_1: {file_id(): batch({"a": 1}, DAY_1)}})
+    pending = table.next_instant()
+    (table.path / ".hoodie" / f"{pending}.commit.requested").touch()
+    if state == "inflight":
+        (table.path / ".hoodie" / f"{pending}.inflight").touch()
+    second, third = (table.commit({DAY_1: {file_id(): batch({name: 1}, DAY_1)}}) for name in "bc")
+    for start in (third, f"{int(third) + 1}", "2030-01-01"):
+        assert ChangeSource({"path": str(table.path), "start": start}).first() == third
+        assert told(table, start=start) == [], "a reader that stands at the newest commit has read all"
+    newest = table.commit({DAY_1: {file_id(): batch({"d": 1}, DAY_1)}})
+    assert told(table, start=third) == [("d", "insert", newest)]
+    assert told(table, start=second, end=third) == [("c", "insert", third)]
+    assert told(table, start=first) == [], "what is pending after the start may still complete"
+    later = table.next_instant()
+    (table.path / ".hoodie" / f"{later}.commit.requested").touch()
+    table.commit({DAY_1: {file_id(): batch({"e": 1}, DAY_1)}})
+    assert told(table, start=third) == [("d", "insert", newest)], "a newer one that is pending ends the read"
+    assert ChangeSource({"path": str(table.path), "start": "latest"}).first() == first
+
+
+def test_a_start_that_is_archived_stays_where_it_is(table: HandmadeTable) -> None:
+    commits = [table.commit({DAY_1: {file_id(): batch({name: 1}, DAY_1)}}) for name in "abcde"]
+    archive(table.storage, options(**FEW))
+    assert ChangeSource({"path": str(table.path), "start": commits[1]}).first() == commits[1]
+    for before in ("2025-12-31", "2025-12-31 23:59:59"):
+        with pytest.raises(ConfigError, match="before the oldest commit"):
+            ChangeSource({"path": str(table.path), "start": before}).first()
