@@ -15,6 +15,7 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.logformat.change_records import AFTER, BEFORE, KEY, OPERATION, Change, read_change_records
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.record_keys import made_keys
+from hudi_engine.merge.rows_at import taken
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.merge.stored_columns import fit_columns, stored_names
 from hudi_engine.schema.meta_fields import COMMIT_TIME, PARTITION_PATH, RECORD_KEY
@@ -97,4 +98,4 @@ def _looked_up(read: ReadContext, keys: pa.ChunkedArray, file_slice: FileSlice |
         raise CorruptTableError(
             f"change data names the record key {lost!r}, which its file slice ({name}) lacks"
         )
-    return stored.take(places)
+    return taken(stored, places)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from hudi_engine.handles.base_file_writer import with_file_name
 from hudi_engine.merge.row_equality import unchanged_columns
+from hudi_engine.merge.rows_at import taken
 from hudi_engine.schema.coded import coded_like
 
 Places = npt.NDArray[np.int64]
@@ -107,5 +108,4 @@ def _spliced(block: pa.Table, places: Places, rows: pa.Table, gone: Places) -> p
         keep = np.ones(block.num_rows, dtype=bool)
         keep[gone] = False
         order = order[keep]
-    both = pa.concat_tables([block, coded_like(rows, block.schema)]).combine_chunks()
-    return both.take(pa.array(order))
+    return taken(pa.concat_tables([block, coded_like(rows, block.schema)]), order)

@@ -25,6 +25,7 @@ from hudi_engine.merge.entries import plain_entries
 from hudi_engine.merge.merge_rows import merge_rows
 from hudi_engine.merge.modes.fold import key_codes
 from hudi_engine.merge.modes.registry import merge_rule
+from hudi_engine.merge.rows_at import taken
 from hudi_engine.merge.slice_reader import read_slice, scan_logs
 from hudi_engine.schema.meta_fields import (
     DELETED,
@@ -81,12 +82,12 @@ def changes_of(
     places = pc.fill_null(pc.index_in(stored.column(RECORD_KEY), value_set=keys), -1)
     hits = np.flatnonzero(np.asarray(places) >= 0)
     picks = np.asarray(places)[hits].astype(np.int64)
-    before = stored.take(pa.array(hits))
+    before = taken(stored, hits)
     if delete_always:
         parts = [_images(context, before, picks, [DELETED] * len(picks))]
-        return _logged(parts, rows.take(pa.array(np.unique(picks))), None, 0, 0)
+        return _logged(parts, taken(rows, np.unique(picks)), None, 0, 0)
     marks = None if deletes is None else deletes.fill_null(False)
-    after = rows.take(pa.array(picks))
+    after = taken(rows, picks)
     if update_columns is not None:
         after = replace_columns(after, before, update_columns)
     names = [RECORD_KEY, *_data_names(context)]
@@ -104,10 +105,10 @@ def changes_of(
     fresh = _effective_inserts(context, file_slice, rows, picks, marks)
     parts = [
         _images(context, before.filter(pa.array(changed)), picks[changed], operations),
-        _images(context, outcome.rows.take(pa.array(updates)), picks[updates], [UPDATED_TO] * len(updates)),
-        _images(context, rows.take(pa.array(fresh)), fresh, [INSERTED] * len(fresh)),
+        _images(context, taken(outcome.rows, updates), picks[updates], [UPDATED_TO] * len(updates)),
+        _images(context, taken(rows, fresh), fresh, [INSERTED] * len(fresh)),
     ]
-    deleted = rows.take(pa.array(np.unique(picks[gone])))
+    deleted = taken(rows, np.unique(picks[gone]))
     # Release 0 lets a late delete take the stored row, but not the image of it in the log, and remembers no delete.
     ordering = None if context.config.merges_as_release_0 else ordering_values(deleted, context.config)
     return _logged(parts, deleted, ordering, inserted=len(fresh), updated=len(updates))
@@ -135,7 +136,7 @@ def _logged(
     """Put the images of each incoming row together; those before a change come before those after it."""
     order = np.argsort(np.concatenate([numbers for _, numbers in parts]), kind="stable")
     schema = parts[0][0].schema
-    rows = pa.concat_tables([part.cast(schema) for part, _ in parts]).take(pa.array(order))
+    rows = taken(pa.concat_tables([part.cast(schema) for part, _ in parts]), order)
     gone = LogDeletes(deleted.column(RECORD_KEY).combine_chunks(), ordering) if deleted.num_rows else None
     return LoggedChanges(rows, gone, inserted, updated)
 
@@ -161,7 +162,7 @@ def _effective_inserts(
     in_logs = np.flatnonzero(places >= 0)
     old = logs.take(places[in_logs].astype(np.int64))
     fields = [name for name in context.config.ordering_fields if name in old.rows.column_names]
-    arriving = rows.take(pa.array(numbers[in_logs]))
+    arriving = taken(rows, numbers[in_logs])
     new = plain_entries(arriving, arriving.column(RECORD_KEY), None, None)
     # A row that arrives after a delete with a greater ordering value stays deleted.
     lost = in_logs[~merge_rule(context.config).in_logs.first(old, new, fields)]
@@ -233,7 +234,7 @@ def _last_states(rows: pa.Table) -> pa.Table:
     codes, distinct = key_codes(rows.column(RECORD_KEY))
     last = np.empty(distinct, np.int64)
     last[codes] = np.arange(rows.num_rows)
-    states = rows.take(pa.array(np.sort(last)))
+    states = taken(rows, np.sort(last))
     open_ends = states.filter(pc.equal(states.column(OPERATION), UPDATED_FROM)).column(RECORD_KEY)
     if len(open_ends):
         raise DataError(

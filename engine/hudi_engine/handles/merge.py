@@ -32,6 +32,7 @@ from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.filters.bloom import BloomFilter
 from hudi_engine.index.filters.footer import KeyFooter, key_footer
 from hudi_engine.merge.base_reader import BaseFileRows, opened_base_file
+from hudi_engine.merge.rows_at import taken
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.progress import note_file
 from hudi_engine.schema.meta_fields import RECORD_KEY
@@ -277,9 +278,10 @@ def compose_partial(
     """Return full rows for a log: the stored row with only ``update_columns`` taken from ``rows``; a new row stays as it is."""
     stored = read_slice(context.read, file_slice)
     places = pc.index_in(rows.column(RECORD_KEY), value_set=stored.column(RECORD_KEY).combine_chunks())
-    composed = replace_columns(rows, stored.take(places), update_columns)
-    new = np.asarray(places.is_null()).astype(bool)
-    if not new.any():
+    known = np.asarray(places.is_valid()).astype(bool)
+    there = rows if known.all() else rows.filter(pa.array(known))
+    composed = replace_columns(there, taken(stored, places.drop_null()), update_columns)
+    if known.all():
         return composed
-    order = np.arange(rows.num_rows) + np.where(new, rows.num_rows, 0)
-    return pa.concat_tables([composed, rows]).take(pa.array(order))
+    order = np.where(known, np.cumsum(known) - 1, there.num_rows + np.arange(rows.num_rows))
+    return taken(pa.concat_tables([composed, rows]), order)

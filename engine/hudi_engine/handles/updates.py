@@ -118,10 +118,10 @@ class Updates:
         places = self.touched[low:high] - first_row
         if self.picks is None:
             if self.images is not None:
-                self.images.deleted(decoded(block.take(pa.array(places))))
+                self.images.deleted(decoded(taken(block, places)))
             return without_rows(block, places)
         incoming, deletes = self._incoming(self.picks.slice(low, high - low))
-        before = decoded(block.take(pa.array(places)))
+        before = decoded(taken(block, places))
         if self.changes.update_columns is not None:
             incoming = replace_columns(incoming, before, self.changes.update_columns)
         outcome = merge_rows(before, incoming, self.task.context.config, deletes)

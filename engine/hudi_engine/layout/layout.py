@@ -16,6 +16,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.layout.curves import sort_by_place
 from hudi_engine.layout.grid import fit_grid
 from hudi_engine.layout.words import is_orderable
+from hudi_engine.merge.rows_at import taken
 from hudi_engine.schema.any_case import spellings
 
 SORT_COLUMNS = ClusteringOptions.SORT_COLUMNS
@@ -105,9 +106,9 @@ class RowLayout:
             return rows
         if self.is_curve:
             places = fit_grid(rows, self.columns, self.strategy, self.build).places(rows)
-            return rows.take(pa.array(sort_by_place(places)))
+            return taken(rows, sort_by_place(places))
         keys = [(name, "ascending") for name in self.columns]
-        return rows.take(pc.sort_indices(rows, sort_keys=keys))
+        return taken(rows, pc.sort_indices(rows, sort_keys=keys))
 
 
 def split_names(text: str | Iterable[str] | None) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudi_engine.merge.rows_at import taken, values_at
+
 Mask = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
 
@@ -38,10 +40,9 @@ class Entries:
 
     def take(self, positions: Positions) -> Entries:
         """Return the rows at ``positions``, in that order."""
-        index = pa.array(positions)
         return Entries(
-            self.rows.take(index),
-            self.keys.take(index),
+            taken(self.rows, positions),
+            values_at(self.keys, positions),
             self.deleted[positions],
             self.always[positions],
             self.severed[positions],

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.merge.rows_at import aligned
 from hudi_engine.schema.leaves import leaves_of
 
 Mask = npt.NDArray[np.bool_]
@@ -22,6 +23,12 @@ def equal_rows(left: pa.Table, right: pa.Table, columns: Sequence[str]) -> Mask:
         right: As many rows; the columns have the same types.
         columns: Names to look at.
     """
+    names = list(columns)
+    pieces = aligned(left.select(names), right.select(names))
+    return np.concatenate([_equal_pieces(one, other, names) for one, other in pieces])
+
+
+def _equal_pieces(left: pa.Table, right: pa.Table, columns: Sequence[str]) -> Mask:
     same = np.ones(left.num_rows, dtype=bool)
     for name in columns:
         same &= _equal(_flat(left.column(name)), _flat(right.column(name)))
@@ -35,11 +42,10 @@ def unchanged_columns(before: pa.Table, after: pa.Table) -> frozenset[str]:
         before: Rows.
         after: As many rows with the same columns, in any order.
     """
-    return frozenset(
-        name
-        for name in before.column_names
-        if _is_same(_flat(before.column(name)), _flat(after.column(name)))
-    )
+    same = before.column_names
+    for one, other in aligned(before, after.select(same)):
+        same = [name for name in same if _is_same(_flat(one.column(name)), _flat(other.column(name)))]
+    return frozenset(same)
 
 
 def _is_same(left: pa.Array, right: pa.Array) -> bool:

@@ -25,6 +25,7 @@ from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.modes.rule import MergeRule
 from hudi_engine.merge.read_context import ReadContext, in_instant_range, rows_in_range
 from hudi_engine.merge.record_keys import key_column_names, record_keys
+from hudi_engine.merge.rows_at import taken
 from hudi_engine.schema.meta_fields import COMMIT_TIME
 
 __all__ = [
@@ -246,7 +247,9 @@ def _fill_into(
     """
     fields = [name for name in context.config.ordering_fields if name in base.column_names]
     inside = np.flatnonzero(_inside(context, base))
-    stored = plain_entries(base, record_keys(base, context.config), None, None).take(inside)
+    stored = plain_entries(base, record_keys(base, context.config), None, None)
+    if len(inside) < base.num_rows:
+        stored = stored.take(inside)
     turns = _occurrences(stored.keys)
     masked = np.zeros(base.num_rows, dtype=bool)
 
@@ -297,5 +300,5 @@ def _merge_pairs(
 
 
 def _entries_of(base: pa.Table, columns: Sequence[str], hits: npt.NDArray[np.int64]) -> Entries:
-    rows = base.select(list(columns)).take(pa.array(hits))
+    rows = taken(base.select(list(columns)), hits)
     return plain_entries(rows, pa.chunked_array([pa.nulls(len(hits), pa.string())]), None, None)

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.index.buckets import java_hashes
 from hudi_engine.merge.entries import Entries
-from hudi_engine.merge.rows_at import rows_at
+from hudi_engine.merge.rows_at import rows_at, taken
 
 _LOGGER = logging.getLogger(__name__)
 _KEY, _FLAGS, _PROVIDED, _PLACE = "__hudi_key", "__hudi_flags", "__hudi_provided", "__hudi_place"
@@ -136,7 +136,7 @@ def _ordered(parts: list[pa.Table], order: Positions) -> Iterator[pa.Table]:
         )
         back = np.empty(len(wanted), np.int64)
         back[by_place] = np.arange(len(wanted))
-        yield rows.take(pa.array(back))
+        yield taken(rows, back)
 
 
 def _written(path: Path, tables: Iterable[pa.Table]) -> pa.Table:

@@ -19,6 +19,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.merge.key_sets import are_distinct
 from hudi_engine.merge.modes.registry import COMMIT_TIME, EVENT_TIME, merge_rule
 from hudi_engine.merge.ordering import newer_wins
+from hudi_engine.merge.rows_at import taken
 from hudi_engine.merge.slice_reader import SliceDelta
 from hudi_engine.schema.meta_fields import RECORD_KEY
 
@@ -136,6 +137,6 @@ def next_step(
 
 def _newer(old: pa.Table, places: Positions, new: pa.Table, which: Mask, fields: list[str]) -> Mask:
     """Tell of some changes whether they are not older than the rows at ``places`` of ``old``."""
-    known = old.select(fields).take(pa.array(places))
+    known = taken(old.select(fields), places)
     coming = new.select(fields).filter(pa.array(which))
     return newer_wins([known.column(name) for name in fields], [coming.column(name) for name in fields])

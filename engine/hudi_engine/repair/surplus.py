@@ -15,6 +15,7 @@ from hudi_engine.merge.modes.fold import key_codes
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.ordering import ordering_ranks
 from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.merge.rows_at import taken
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import COMMIT_TIME, RECORD_KEY
 from hudi_engine.table_state import TableState
@@ -84,7 +85,7 @@ def _losing(rows: pa.Table, compared: Sequence[str]) -> Positions:
     repeated = np.flatnonzero(np.bincount(codes, minlength=distinct)[codes] > 1)
     if not len(repeated):
         return repeated
-    few, codes = rows.take(pa.array(repeated)), codes[repeated]
+    few, codes = taken(rows, repeated), codes[repeated]
     ranks = ordering_ranks([few.column(name) for name in (*compared, COMMIT_TIME)])
     order = np.lexsort((np.arange(len(codes)), *reversed(ranks), codes))
     last_of_key = np.r_[np.diff(codes[order]) != 0, True]

@@ -27,6 +27,7 @@ from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.merge.merge_rows import merge_rows
 from hudi_engine.merge.modes.registry import combine_batch, merge_rule
+from hudi_engine.merge.rows_at import taken
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.parallel import run_in_threads
 from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION, PARTITION_PATH, RECORD_KEY
@@ -60,7 +61,7 @@ def resolve_globally(
         hits = np.asarray(tag.matched)
         elsewhere = hits[partitions[hits] != tag.file_slice.partition]
         if len(elsewhere):
-            found = _stored_rows(context, plan, tag.file_slice, batch.take(pa.array(elsewhere)))
+            found = _stored_rows(context, plan, tag.file_slice, taken(batch, elsewhere))
             places = pc.index_in(
                 found.column(RECORD_KEY), value_set=batch.column(RECORD_KEY).combine_chunks()
             )
@@ -72,7 +73,7 @@ def resolve_globally(
     rows = np.concatenate(numbers)
     rest[rows] = False
     kept = batch.filter(pa.array(rest))
-    settled = settle(context, plan, batch.take(pa.array(rows)), pa.concat_tables(stored))
+    settled = settle(context, plan, taken(batch, rows), pa.concat_tables(stored))
     return pa.concat_tables([_flagged(kept, np.zeros(kept.num_rows, dtype=bool)), settled])
 
 
@@ -198,7 +199,7 @@ def _unique(rows: pa.Table) -> pa.Table:
         pc.dictionary_encode(rows.column(PARTITION_PATH)).combine_chunks().indices, dtype=np.int64
     )
     _, starts = np.unique(partitions * rows.num_rows + _codes(rows), return_index=True)
-    return rows.take(pa.array(np.sort(starts)))
+    return taken(rows, np.sort(starts))
 
 
 def _with_partitions(rows: pa.Table, partitions: pa.Array) -> pa.Table:

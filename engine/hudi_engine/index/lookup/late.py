@@ -21,6 +21,7 @@ from hudi_engine.index.lookup.unit import DELETE_FLAG, UnitPlan
 from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.merge.modes.registry import keeps_newer_rows
 from hudi_engine.merge.ordering import is_default, newer_wins
+from hudi_engine.merge.rows_at import taken
 
 Mask = npt.NDArray[np.bool_]
 
@@ -51,7 +52,7 @@ def without_late(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> T
 def _without_newer(context: WriteContext, fields: list[str], batch: pa.Table, tag: SliceTag) -> SliceTag:
     """Return a tag without the stored rows that are newer than the row of the batch with their key."""
     rows, hits, wanted = stored_pairs(context.read, batch, tag, fields)
-    late = late_rows(context.config, fields, rows.take(pa.array(hits)), batch.take(wanted))
+    late = late_rows(context.config, fields, taken(rows, hits), taken(batch, wanted))
     if not late.any():
         return tag
     numbers = np.asarray(wanted)

@@ -12,6 +12,7 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.index.lookup.kinds import IndexKind
 from hudi_engine.index.lookup.tagging import StoredKeys
 from hudi_engine.merge.key_sets import are_distinct
+from hudi_engine.merge.rows_at import taken
 from hudi_engine.schema.meta_fields import RECORD_KEY
 from hudi_engine.txn.clustered import PlannedBy, refuse_closed
 
@@ -120,7 +121,7 @@ def split_by_partition(table: pa.Table, column: str) -> list[tuple[str, pa.Table
         return [(values[0], table)]
     order = pc.sort_indices(encoded.indices)
     counts = {entry["values"]: entry["counts"] for entry in pc.value_counts(encoded.indices).to_pylist()}
-    ordered = table.take(order)
+    ordered = taken(table, order)
     groups: list[tuple[str, pa.Table]] = []
     start = 0
     for code in range(len(values)):
@@ -136,5 +137,5 @@ def in_order(rows: pa.Table) -> pa.Table:
         return rows
     keys = rows.column(RECORD_KEY) if RECORD_KEY in rows.column_names else None
     if keys is not None and not are_distinct(keys):
-        rows = rows.take(pc.sort_indices(rows.column(ORDER)))
+        rows = taken(rows, pc.sort_indices(rows.column(ORDER)))
     return rows.drop_columns([ORDER])

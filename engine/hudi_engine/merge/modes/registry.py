@@ -20,6 +20,7 @@ from hudi_engine.merge.key_sets import are_distinct
 from hudi_engine.merge.modes.fold import fold
 from hudi_engine.merge.modes.rule import MergeRule
 from hudi_engine.merge.ordering import is_default, ordering_ranks
+from hudi_engine.merge.rows_at import taken
 from hudi_engine.merge.user_rules.load import load_rule
 from hudi_engine.schema.meta_fields import RECORD_KEY
 
@@ -126,13 +127,13 @@ def combine_batch(table: pa.Table, config: TableConfig) -> pa.Table:
         batch_rule = MergeRule(compares=bool(fields))
         index_only = table.select(fields).append_column(_POSITION, pa.array(np.arange(table.num_rows)))
         winners = fold(plain_entries(index_only, keys, deleted, always), batch_rule, fields)
-        return table.take(pa.array(np.sort(winners.rows.column(_POSITION).to_numpy())))
+        return taken(table, np.sort(winners.rows.column(_POSITION).to_numpy()))
     rows = table
     if not rule.compares and fields:
         # The newer write wins column by column; within a batch "newer" is said by the ordering fields.
         order = np.lexsort(
             (np.arange(table.num_rows), *reversed(ordering_ranks([table.column(name) for name in fields])))
         )
-        rows, deleted, always = table.take(pa.array(order)), deleted[order], always[order]
+        rows, deleted, always = taken(table, order), deleted[order], always[order]
     entries = plain_entries(rows, rows.column(RECORD_KEY), deleted, always)
     return fold(entries, rule, fields).rows

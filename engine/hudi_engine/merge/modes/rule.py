@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.merge.entries import Entries
 from hudi_engine.merge.ordering import newer_wins
+from hudi_engine.merge.rows_at import values_at
 from hudi_engine.schema.meta_fields import META_FIELDS
 
 Mask = npt.NDArray[np.bool_]
@@ -169,7 +170,7 @@ def pick(older: pa.ChunkedArray, newer: pa.ChunkedArray, takes_new: Mask) -> pa.
         return newer
     count = len(takes_new)
     both = pa.chunked_array([*older.chunks, *newer.chunks], newer.type)
-    return both.take(pa.array(np.arange(count) + takes_new * count))
+    return values_at(both, np.arange(count) + takes_new * count)
 
 
 def _says(entries: Entries, column: int) -> Mask:

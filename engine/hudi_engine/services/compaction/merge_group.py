@@ -35,6 +35,7 @@ from hudi_engine.handles.write_task import new_attempt
 from hudi_engine.index.filters.bloom import BloomFilter
 from hudi_engine.merge.base_reader import opened_base_file
 from hudi_engine.merge.log_scanner import LogScan, scan_slice
+from hudi_engine.merge.rows_at import taken
 from hudi_engine.merge.slice_reader import ReadContext, SliceDelta, resolve_delta
 from hudi_engine.progress import note_file
 from hudi_engine.schema.coded import decoded
@@ -153,7 +154,7 @@ class _Logs:
         places = self._places[begin:end]
         gone = np.setdiff1d(self._masked[low:high], places, assume_unique=True) - first_row
         places = places - first_row
-        before = decoded(block.take(pa.array(places)))
+        before = decoded(taken(block, places))
         return with_rows_at(block, places, before, self._instead.slice(begin, end - begin), gone)
 
 

@@ -18,6 +18,7 @@ from hudi_engine.handles.updates import FileChanges
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.lookup.tagging import SliceTag, StoredKeys, tag_slice
 from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan, lookup_keys
+from hudi_engine.merge.rows_at import taken
 from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.write.place.changelog import append_changes, log_target
@@ -110,7 +111,7 @@ class _TaggedRows:
         if plan.delete_only or OPERATION in self.batch.column_names:
             return True
         asked = [RECORD_KEY, *(each for each in config.ordering_fields if each in self.batch.column_names)]
-        rows = self.batch.select(asked).take(self._kept())
+        rows = taken(self.batch.select(asked), self._kept())
         return not brings_back(self.task, self.unit, self.tag.file_slice, rows)
 
     def on_live_rows(self, added: pa.Table | None) -> tuple[SliceTag | None, pa.Table | None]:
@@ -123,7 +124,7 @@ class _TaggedRows:
         numbers = self._kept()
         if live is not None:
             numbers = numbers.filter(pc.invert(pc.is_in(numbers, value_set=live.matched)))
-        back = self.batch.take(numbers)
+        back = taken(self.batch, numbers)
         if added is None or not back.num_rows:
             return live, back if back.num_rows else added
         return live, pa.concat_tables([added, back])
@@ -131,7 +132,7 @@ class _TaggedRows:
     def append(self) -> Iterator[WriteStat]:
         """Append the rows to the slice's log, as changes in changelog mode."""
         task, plan, file_slice = self.task, self.plan, self.tag.file_slice
-        touched = self.batch.take(self.tag.matched)
+        touched = taken(self.batch, self.tag.matched)
         marks = None if self.deletes is None else self.deletes.take(self.tag.matched)
         target = log_target(self.unit, file_slice)
         if task.context.config.keeps_operations:

@@ -24,6 +24,7 @@ from hudi_engine.merge.delete_marker import can_delete
 from hudi_engine.merge.log_scanner import scan_slice
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.ordering import newer_wins
+from hudi_engine.merge.rows_at import taken
 from hudi_engine.merge.slice_reader import scan_logs
 from hudi_engine.schema.meta_fields import RECORD_KEY
 
@@ -81,6 +82,6 @@ def _older(rows: pa.Table, known: pa.Table, key: str, fields: list[str], counts:
     if known.num_rows == 0:
         return False
     places = pc.index_in(known.column(key), value_set=rows.column(RECORD_KEY).combine_chunks())
-    same = rows.take(places)
+    same = taken(rows, places)
     wins = newer_wins([known.column(name) for name in fields], [same.column(name) for name in fields])
     return not bool(wins.all())

@@ -16,6 +16,7 @@ from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.merge.modes.registry import keeps_newer_rows
 from hudi_engine.merge.ordering import newer_wins
 from hudi_engine.merge.row_equality import equal_rows
+from hudi_engine.merge.rows_at import taken
 from hudi_engine.schema.meta_fields import META_FIELDS
 
 Mask = npt.NDArray[np.bool_]
@@ -57,7 +58,7 @@ def _count(
 ) -> None:
     """Count, for each row of the batch, the stored rows of its key and those that equal it."""
     rows, hits, wanted = stored_pairs(context.read, batch, tag, columns)
-    old, new = rows.take(pa.array(hits)), batch.take(wanted)
+    old, new = taken(rows, hits), taken(batch, wanted)
     same = equal_rows(old, new, columns) | _loses(context.config, old, new)
     np.add.at(stored, np.asarray(wanted), 1)
     np.add.at(equal, np.asarray(wanted)[same], 1)
