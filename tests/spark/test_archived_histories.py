@@ -87,6 +87,8 @@ def test_changes_of_a_table_with_a_column_of_their_name_are_refused(spark, tmp_p
     for start in (None, str(first)):
         with pytest.raises(UnsupportedTableError, match=f"column '{name}' .* Rename the column"):
             table.changes(start)
+    images = [json.loads(row["after"]) for row in table.cdc().collect()]
+    assert sorted(each[name] for each in images) == ["own", "own"], "whose columns have other names"
 
 
 def test_all_rows_of_an_archived_end_are_those_of_that_end(spark, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from hudi_engine.changes.columns import (
     COMMITTED,
     INSERT,
     STEP,
-    check_names,
     task_schema,
     told_columns,
     told_schema,
@@ -60,10 +59,7 @@ class Reading:
         """Prepare a read of the columns at the last state; None when the table has none yet."""
         prepare_session(spark)
         read = context_of_end(state, options, last)
-        if read is None:
-            return None
-        check_names(read.schema)
-        return cls(spark, state, read)
+        return None if read is None else cls(spark, state, read)
 
     def at(self, point: Point) -> ReadContext:
         """Return how the slices of a state are read."""

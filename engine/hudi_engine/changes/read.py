@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hudi_engine.changes.columns import AFTER, ALL, CHANGE_TYPE, DELETE, LATEST, MODES, NET
+from hudi_engine.changes.columns import AFTER, ALL, CHANGE_TYPE, DELETE, LATEST, MODES, NET, check_names
 from hudi_engine.changes.frame import Reading, compared_rows, inserted_rows, newest_images
 from hudi_engine.changes.plan import plan_changes, steps_since
 from hudi_engine.changes.touched import newest_step
@@ -67,12 +67,14 @@ def changes_between(
         CorruptTableError: The state whose rows are told lacks a file.
         HistoryGapError: The changes cannot be told in full.
         TimelineError: A point in time that is none, or an end before the start.
+        UnsupportedTableError: A column of the table has the name of a column of changes.
     """
     start, end = span
     last = state_at(state, end)
     reading = Reading.of(spark, state, options, last)
     if reading is None:
         return None
+    check_names(reading.read.schema)
     if start is not None:
         try:
             return _since(reading, start, end, wanted)

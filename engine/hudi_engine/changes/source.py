@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudi_engine.changes.checkpoint import LIMIT_NAMES, WindowLimits, newest_until, next_window
-from hudi_engine.changes.columns import ALL, LATEST, MODES, NET, task_schema, told_schema
+from hudi_engine.changes.columns import ALL, LATEST, MODES, NET, check_names, task_schema, told_schema
 from hudi_engine.changes.gaps import check_start
 from hudi_engine.changes.group import Comparison, as_newest, meet
 from hudi_engine.changes.plan import ChangePlan, plan_changes, plan_newest, steps_since
@@ -22,6 +22,7 @@ from hudi_engine.changes.touched import newest_step
 from hudi_engine.changes.window import EARLIEST, check_order, start_of, state_at
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, SchemaError, UnsupportedTableError
+from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.schema.casting import cast_table
 from hudi_engine.storage.given import Told
 from hudi_engine.table_state import TableState
@@ -107,14 +108,9 @@ class ChangeSource:
         """Return the columns of changes as of now.
 
         Raises:
-            UnsupportedTableError: The table has none yet.
+            UnsupportedTableError: The table has none yet, or one with the name of a column of changes.
         """
-        state = self.state()
-        data = state.data_schema()
-        if data is None:
-            raise UnsupportedTableError(f"table {state.config.name!r} has no columns yet; write to it first")
-        read = state.read_context(data, resolve_options({}))
-        return told_schema(read.schema)
+        return told_schema(_read_of(self.state()).schema)
 
     def first(self) -> str:
         """Return the instant after which is read, ``""`` for all rows first."""
@@ -151,6 +147,7 @@ class ChangeSource:
         Raises:
             HistoryGapError: They cannot be told in full any more.
             SchemaError: A column has been renamed or dropped by its id since the reader was made.
+            UnsupportedTableError: A column has the name of a column of changes by now.
         """
         if start == end:
             return
@@ -169,12 +166,24 @@ class ChangeSource:
             yield Piece(bare, tuple(units), columns, newest)
 
 
+def _read_of(state: TableState) -> ReadContext:
+    """Return how slices are read in the columns of now.
+
+    Raises:
+        UnsupportedTableError: There are none yet, or one has the name of a column of changes.
+    """
+    data = state.data_schema()
+    if data is None:
+        raise UnsupportedTableError(f"table {state.config.name!r} has no columns yet; write to it first")
+    read = state.read_context(data, resolve_options({}))
+    check_names(read.schema)
+    return read
+
+
 def _plan(state: TableState, start: str, end: str, mode: str) -> ChangePlan:
     last = state_at(state, end)
     # in the columns of now, as the reader is, whatever they were called at the end
-    data = state.data_schema()
-    assert data is not None, "a table with commits has columns"
-    read = state.read_context(data, resolve_options({}))
+    read = _read_of(state)
     if start:
         steps, cleaned = steps_since(state, start, end, mode=mode, known=True)
         step = newest_step(state, steps) if mode == LATEST else None

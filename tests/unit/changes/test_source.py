@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hudi_engine.changes.source import ChangeSource
-from hudi_engine.errors import ConfigError
+from hudi_engine.errors import ConfigError, UnsupportedTableError
 from hudi_engine.services import archive, clean
 
 from tests.helpers.handmade import HandmadeTable, file_id
@@ -87,3 +88,14 @@ def test_a_start_that_is_archived_stays_where_it_is(table: HandmadeTable) -> Non
     for before in ("2025-12-31", "2025-12-31 23:59:59"):
         with pytest.raises(ConfigError, match="before the oldest commit"):
             ChangeSource({"path": str(table.path), "start": before}).first()
+
+
+@pytest.mark.parametrize("name", ["_change_type", "_commit_time", "_Commit_Time"])
+def test_a_table_with_a_column_of_the_name_of_one_of_changes_is_refused(tmp_path: Path, name: str) -> None:
+    table = HandmadeTable(tmp_path / "t", pa.schema([("id", pa.string()), (name, pa.string())]))
+    rows = [pa.table({"id": [key], name: ["own"]}) for key in "ab"]
+    start, end = (table.commit({"": {file_id(): each}}) for each in rows)
+    source = ChangeSource({"path": str(table.path)})
+    for ask in (source.columns, lambda: [*source.pieces(start, end, SCHEMA)], lambda: told(table)):
+        with pytest.raises(UnsupportedTableError, match=f"column '{name}' .* Rename the column"):
+            ask()
