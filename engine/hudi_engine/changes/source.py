@@ -90,7 +90,7 @@ class ChangeSource:
         problems += [
             f"{name} is {text!r}; legal are whole numbers of at least 1"
             for name, text in found.items()
-            if text is not None and not (text.isdigit() and int(text))
+            if text is not None and not (text.isascii() and text.isdigit() and int(text))
         ]
         if problems:
             raise ConfigError(f"{FORMAT}: " + "; ".join(problems), tuple(problems))

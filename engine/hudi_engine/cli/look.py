@@ -183,6 +183,6 @@ def savepoints(call: Call) -> Answer:
 
 
 def _count(text: str) -> int:
-    if not text.isdigit():
+    if not (text.isascii() and text.isdigit()):
         raise ArgumentTypeError(f"{text!r} is no whole number of at least 0")
     return int(text)

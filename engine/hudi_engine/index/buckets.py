@@ -55,7 +55,8 @@ def java_hashes(texts: pa.Array) -> npt.NDArray[np.uint32]:
 
 def bucket_of_file(file_id: str, buckets: int) -> int:
     """Return the bucket whose number is in a file id, -1 when it is of no bucket of ``buckets``."""
-    bucket = int(file_id[:8]) if file_id[:8].isdigit() else -1
+    head = file_id[:8]
+    bucket = int(head) if head.isascii() and head.isdigit() else -1
     return bucket if bucket < buckets else -1
 
 

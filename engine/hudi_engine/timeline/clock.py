@@ -57,7 +57,7 @@ def parse_instant_time(instant: str, zone: tzinfo | None = timezone.utc) -> date
     """
     padded = instant + "999" if len(instant) == 14 else instant
     try:
-        if len(padded) != 17 or not padded.isdigit():
+        if len(padded) != 17 or not (padded.isascii() and padded.isdigit()):
             raise ValueError("an instant has 14 or 17 digits")
         moment = datetime.strptime(padded[:14], "%Y%m%d%H%M%S")
     except ValueError as error:

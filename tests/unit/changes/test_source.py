@@ -99,3 +99,9 @@ def test_a_table_with_a_column_of_the_name_of_one_of_changes_is_refused(tmp_path
     for ask in (source.columns, lambda: [*source.pieces(start, end, SCHEMA)], lambda: told(table)):
         with pytest.raises(UnsupportedTableError, match=f"column '{name}' .* Rename the column"):
             ask()
+
+
+@pytest.mark.parametrize("text", ["²", "٣", "0", "-1", "1.5", "", "many"])
+def test_a_limit_that_is_no_number_is_said(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=f"max_rows is '{text}'; legal are whole numbers of at least 1"):
+        ChangeSource({"path": str(tmp_path), "max_rows": text})

@@ -350,11 +350,12 @@ def test_an_unknown_command_names_the_known_ones(capsys: pytest.CaptureFixture[s
     assert "did you mean 'timeline'?" in err
 
 
-def test_a_number_that_is_none_is_said(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("text", ["-1", "²", "few"])
+def test_a_number_that_is_none_is_said(table: str, capsys: pytest.CaptureFixture[str], text: str) -> None:
     with pytest.raises(SystemExit):
-        main([table, "timeline", "--limit", "-1"])
+        main([table, "timeline", f"--limit={text}"])
 
-    assert "'-1' is no whole number of at least 0" in capsys.readouterr().err
+    assert f"{text!r} is no whole number of at least 0" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")

@@ -7,7 +7,14 @@ import pytest
 from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, InvalidKeyError
-from hudi_engine.index.buckets import bucket_ids, has_one_form, java_hash, java_hashes, split_complex_keys
+from hudi_engine.index.buckets import (
+    bucket_ids,
+    bucket_of_file,
+    has_one_form,
+    java_hash,
+    java_hashes,
+    split_complex_keys,
+)
 from hudi_engine.keygen.hashed_parts import BucketForm
 from hypothesis import given
 from hypothesis import strategies as st
@@ -169,3 +176,11 @@ def test_the_number_of_buckets_fits_a_file_id(count):
 
 def test_no_rows_have_no_buckets():
     assert buckets_of([], 4) == []
+
+
+@pytest.mark.parametrize(
+    ("file_id", "bucket"),
+    [("00000003-a", 3), ("00000004-a", -1), ("0000000²-a", -1), ("²²²²²²²²-a", -1), ("7b1c24d0-a", -1)],
+)
+def test_a_file_id_of_no_bucket_has_none(file_id: str, bucket: int) -> None:
+    assert bucket_of_file(file_id, 4) == bucket

@@ -66,6 +66,12 @@ def test_an_instant_is_parsed_back(instant: str) -> None:
     assert format_instant(parse_instant_time(instant)) == instant
 
 
+@pytest.mark.parametrize("odd", ["²²²", "٣٣٣", "12x"])
+def test_an_instant_of_other_digits_is_refused(odd: str) -> None:
+    with pytest.raises(TimelineError, match="an instant has 14 or 17 digits"):
+        parse_instant_time(f"20240229120000{odd}")
+
+
 def test_a_short_instant_stands_for_the_end_of_its_second() -> None:
     assert format_instant(parse_instant_time("20240229120000")) == "20240229120000999"
 
