@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote
 
 from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.catalog.foreign import register_foreign
-from hudi_engine.catalog.found_table import first_line, is_there, prepare, show_found, type_when_shown
+from hudi_engine.catalog.found_table import is_there, prepare, show_found, type_when_shown
 from hudi_engine.catalog.function_file import FunctionDefinition, create_all
 from hudi_engine.catalog.gone import forget_gone
 from hudi_engine.catalog.plain_files import PlainFiles, register_files
@@ -31,6 +31,7 @@ from hudi_engine.catalog.view_file import ViewDefinition, in_dependency_order
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import ConfigError, CorruptTableError, HudiError
+from hudi_engine.frames.reason import reason_of, spark_errors
 from hudi_engine.parallel import on_threads
 from hudi_engine.progress import under_way
 from hudi_engine.storage.base import FileStatus
@@ -127,7 +128,7 @@ class DirectoryCatalog:
         waiting = create_all(own, functions)
         views = self._load_views(own, kept_views, listings, warnings)
         for function, error in create_all(own, [function for function, _ in waiting]):
-            warnings.append(f"function {function.name.label} was not restored: {first_line(error)}")
+            warnings.append(f"function {function.name.label} was not restored: {reason_of(error)}")
         spark._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
         return LoadReport(tuple(tables), tuple(views), tuple(warnings))
 
@@ -266,15 +267,13 @@ class DirectoryCatalog:
 
     def _has_database(self, spark: SparkSession, schema: str, warnings: list[str]) -> bool:
         """Create a schema in the session unless it is there; False when Spark refuses its name."""
-        from pyspark.errors import PySparkException
-
         if spark._jsparkSession.sessionState().catalog().databaseExists(schema):
             return True
         location = literal(self.managed_location(schema))
         try:
             spark.sql(f"CREATE DATABASE IF NOT EXISTS {identifier(schema)} LOCATION {location}")
-        except PySparkException as error:
-            warnings.append(f"the folder {self.root}/{schema} is no schema: {first_line(error)}")
+        except spark_errors() as error:
+            warnings.append(f"the folder {self.root}/{schema} is no schema: {reason_of(error)}")
             return False
         return True
 
@@ -375,8 +374,6 @@ class DirectoryCatalog:
         warnings: list[str],
     ) -> list[TableName]:
         """Create the views whose tables and views are there before them; the others are warned of, and the rest goes on."""
-        from pyspark.errors import PySparkException
-
         restored = []
         sources = {
             (schema.lower(), source): TableName(schema, source)
@@ -391,10 +388,9 @@ class DirectoryCatalog:
                     if read in sources:
                         self._load_source(spark, sources.pop(read), warnings)
                 view.create(spark)
-            except PySparkException as error:
+            except spark_errors() as error:
                 warnings.append(
-                    f"view {view.name.label} was not restored: {first_line(error)}. Build it again, or "
-                    "drop it"
+                    f"view {view.name.label} was not restored: {reason_of(error)}. Build it again, or drop it"
                 )
                 continue
             restored.append(view.name)
@@ -402,8 +398,6 @@ class DirectoryCatalog:
 
     def _load_source(self, spark: SparkSession, name: TableName, warnings: list[str]) -> None:
         """Show the table of another writer, as it is now, to the views that read it."""
-        from pyspark.errors import PySparkException
-
         try:
             files = self._source_files(name)
             if files is not None:
@@ -412,9 +406,9 @@ class DirectoryCatalog:
             base = self._pointed_base(name.database, name.name, _SOURCE)
             if base is not None:
                 register_foreign(spark, name, base, source_cache(self.source_root, name.database, name.name))
-        except (HudiError, OSError, PySparkException) as error:
+        except spark_errors(HudiError, OSError) as error:
             warnings.append(
-                f"the source {name.label} was not registered: {str(error).strip().splitlines()[0]}. If nothing reads it "
+                f"the source {name.label} was not registered: {reason_of(error)}. If nothing reads it "
                 f"any more, delete {self.root}/{_file(name.database, name.name, _SOURCE)}"
             )
 

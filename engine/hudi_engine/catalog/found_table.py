@@ -14,6 +14,7 @@ from hudi_engine.config.enums import TableType
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import HudiError
+from hudi_engine.frames.reason import reason_of, spark_errors
 from hudi_engine.publish.derive import RunTasks
 from hudi_engine.publish.manifest import Published, publish
 from hudi_engine.storage import Storage, is_refusal, open_storage
@@ -78,8 +79,6 @@ def _published(storage: Storage, config: TableConfig, run: RunTasks) -> tuple[Pu
 
 def show_found(spark: SparkSession, found: Found, warnings: list[str]) -> bool:
     """Show a table in a session; what cannot be shown is said in ``warnings``."""
-    from pyspark.errors import PySparkException
-
     assert found.state is not None
     config, published, notes = found.state
     if published.schema is None:
@@ -90,12 +89,7 @@ def show_found(spark: SparkSession, found: Found, warnings: list[str]) -> bool:
     except HudiError as error:
         warnings.append(f"{found.name.label} was not registered: {error}")
         return False
-    except PySparkException as error:
-        warnings.append(f"{found.name.label} was not registered: {first_line(error)}")
+    except spark_errors() as error:
+        warnings.append(f"{found.name.label} was not registered: {reason_of(error)}")
         return False
     return True
-
-
-def first_line(error: Exception) -> str:
-    """Return what a Spark error says, without the Java frames behind it."""
-    return str(error).strip().split("\n")[0]

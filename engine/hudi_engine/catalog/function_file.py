@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudi_engine.catalog.sql_text import TableName
 from hudi_engine.errors import CorruptTableError
+from hudi_engine.frames.reason import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,8 +103,6 @@ def create_all(
     Returns:
         Those that cannot be created, with the reason.
     """
-    from pyspark.errors import PySparkException
-
     waiting = list(functions)
     failed: list[tuple[FunctionDefinition, Exception]] = []
     while waiting:
@@ -111,7 +110,7 @@ def create_all(
         for function in waiting:
             try:
                 function.create(spark)
-            except (PySparkException, CorruptTableError) as error:
+            except spark_errors(CorruptTableError) as error:
                 failed.append((function, error))
         if len(failed) == len(waiting):
             break

@@ -12,7 +12,7 @@ from hudi_engine.catalog.spark_entry import Column, TableSpec, drop_entry, find_
 from hudi_engine.catalog.sql_text import TableName, type_text
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import ConfigError, TableExistsError, TableNotFoundError
-from hudi_engine.frames.reason import reason_of
+from hudi_engine.frames.reason import reason_of, spark_errors
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.factory import open_storage
 
@@ -119,12 +119,9 @@ def _check_start(storage: Storage, source: PlainFiles, file: FileStatus) -> None
 
 def _columns(spark: SparkSession, source: PlainFiles, location: str) -> list[Column]:
     """Return the columns Spark finds in the files and in folders named column=value."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
     try:
         fields = spark.read.format(source.format).options(**source.options).load(location).schema.fields
-    except (PySparkException, Py4JJavaError) as error:
+    except spark_errors() as error:
         reason = reason_of(error)
         raise ConfigError(
             f"Spark cannot read {source.location} as {source.format}{_with_options(source, reason)}: {reason}"

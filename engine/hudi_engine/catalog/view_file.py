@@ -21,6 +21,7 @@ from hudi_engine.catalog.spark_entry import (
 from hudi_engine.catalog.sql_text import TableName, identifier
 from hudi_engine.catalog.view_settings import made_under, settings_of
 from hudi_engine.errors import ConfigError, CorruptTableError
+from hudi_engine.frames.reason import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -226,9 +227,7 @@ def in_dependency_order(spark: SparkSession, views: Iterable[ViewDefinition]) ->
 
 
 def _names_read(spark: SparkSession, view: ViewDefinition) -> set[tuple[str, str]]:
-    from pyspark.errors import PySparkException
-
     try:
         return view.names_read(spark)
-    except PySparkException:
+    except spark_errors():
         return set()

@@ -7,6 +7,18 @@ import re
 _STATE = re.compile(r"\.?\s*SQLSTATE: \w{5}")
 
 
+def spark_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
+    """Return what a call to Spark raises while its Java lives: PySpark's errors, and those of Java that PySpark has none for.
+
+    Args:
+        more: Errors to catch with them.
+    """
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    return PySparkException, Py4JJavaError, *more
+
+
 def reason_of(error: Exception) -> str:
     """Return the first line of what Spark or its Java says, without SQL state and full stop."""
     java = getattr(error, "java_exception", None)
