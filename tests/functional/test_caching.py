@@ -12,6 +12,7 @@ from dbt.tests.adapter.caching.test_caching import (
     BaseNoPopulateCache,
 )
 from dbt.tests.util import run_dbt
+from dbt_common.exceptions import DbtRuntimeError
 
 
 class OneCachedRelation:
@@ -56,3 +57,19 @@ class TestSchemaInCapitals:
             run_dbt(["run"])
             found = project.run_sql("select count(*) from {schema}_Capital.grows", fetch="one")
             assert found[0] == rows
+
+
+class TestNodesThatAreNotRun:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"good.sql": "select 1 as id", "bad.sql": "{{ config(table_type='heap') }} select 1 as id"}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        look = "{% do adapter.check_schema_exists(target.database, 'audit') %}"
+        return {"models": {"+materialized": "table"}, "on-run-start": [look]}
+
+    def test_a_hook_that_looks_for_a_schema_does_not_have_them_checked(self, project: Any) -> None:
+        run_dbt(["run", "-s", "good"])
+        with pytest.raises(DbtRuntimeError, match="heap"):
+            run_dbt(["run"])

@@ -58,6 +58,11 @@ class Names(metaclass=AdapterMeta):
         ) as session:
             return self.connections.warehouse.schemas(session)
 
+    def set_relations_cache(self, *given: Any, **named: Any) -> None:
+        super().set_relations_cache(*given, **named)  # type: ignore[misc]
+        # for its cache dbt names every node of the project, those too that the run leaves out
+        SELECTED.clear()
+
     def _check_selected(self) -> None:
         nodes = SELECTED.take()
         if nodes:
