@@ -25,6 +25,16 @@ class TestUDFsBasic(suite.UDFsBasic):
         with pytest.raises(Exception, match="price_for_xlarge"):
             project.run_sql("select {schema}.price_for_xlarge(1)", fetch="one")
 
+    def test_one_that_is_there_stays_in_this_process_and_the_next(self, project: Any) -> None:
+        for price in (1, 2):
+            project.run_sql(
+                f"create function if not exists {{schema}}.Price_for_xlarge() returns int return {price}"
+            )
+        for _ in range(2):
+            assert project.run_sql("select {schema}.price_for_xlarge()", fetch="one")[0] == 1
+            forget(project)
+        project.run_sql("drop function {schema}.price_for_xlarge")
+
 
 def forget(project: Any) -> None:
     """Bring a project's warehouse into the state a new process finds it in."""

@@ -15,7 +15,12 @@ _OK = AdapterResponse("OK")
 
 def create_function(statement: Statement) -> Routed:
     """CREATE FUNCTION ... RETURN."""
-    functions.create(statement.session, statement.warehouse.directory, _name(statement), statement.text)
+    name = _name(statement)
+    if statement.plan.ignoreIfExists() and name.name.lower() in functions.names(
+        statement.session, name.database
+    ):
+        return Routed(_OK)
+    functions.create(statement.session, statement.warehouse.directory, name, statement.text)
     return Routed(_OK)
 
 
