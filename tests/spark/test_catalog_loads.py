@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hudi_engine.catalog import DirectoryCatalog, found_table
+from hudi_engine.catalog import DirectoryCatalog, found_table, function_names, list_entries
+from hudi_engine.catalog.gone import forget_other_warehouses
+from pyspark import __version__
 
 from tests.helpers.handmade import HandmadeTable
 
 SCHEMA = pa.schema([("id", pa.int64())])
+sql_functions = pytest.mark.skipif(__version__.startswith("3."), reason="SQL functions came with Spark 4")
 
 
 @pytest.fixture
@@ -76,3 +79,67 @@ def test_a_table_for_which_java_fails_is_left_out_with_a_warning(spark, warehous
     report = warehouse.load(spark)
     assert [each.name for each in report.tables] == ["two"]
     assert report.warnings == ("loads.one was not registered: /nothing-here",)
+
+
+def test_loading_again_shows_the_table_that_a_view_of_before_has_become(spark, warehouse):
+    make(warehouse, "one", 1)
+    keep_view(warehouse, "v", "select id from loads.one")
+    keep_view(warehouse, "over", "select id from loads.v")
+    warehouse.load(spark)
+    (folder(warehouse) / "v.view.json").unlink()
+    make(warehouse, "v", 7)
+    report = warehouse.load(spark)
+    assert report.warnings == ()
+    assert [each.name for each in report.tables] == ["one", "v"]
+    assert read(spark, "select id from loads.over") == [(7,)]
+
+
+def test_loading_again_forgets_views_that_others_dropped_and_leaves_those_of_no_file(spark, warehouse):
+    keep_view(warehouse, "loaded", "select 1 as one")
+    warehouse.load(spark)
+    for name in ("made", "of_the_session"):
+        spark.sql(f"create view loads.{name} as select 1 as one")
+    warehouse.save_view(spark, "loads", "made")
+    for name in ("loaded", "made"):
+        (folder(warehouse) / f"{name}.view.json").unlink()
+    warehouse.load(spark)
+    assert [each.name.name for each in list_entries(spark, "loads")] == ["of_the_session"]
+
+
+def test_a_view_that_others_have_made_anew_and_that_cannot_be_restored_is_left_out(spark, warehouse):
+    keep_view(warehouse, "v", "select 1 as one")
+    warehouse.load(spark)
+    keep_view(warehouse, "v", "select * from loads.nowhere")
+    (warning,) = warehouse.load(spark).warnings
+    assert warning.startswith("view loads.v was not restored")
+    assert list_entries(spark, "loads") == []
+
+
+@sql_functions
+def test_loading_again_shows_functions_as_others_have_made_them_anew_and_forgets_those_dropped(
+    spark, warehouse
+):
+    for name in ("changed", "dropped", "same"):
+        keep_function(warehouse, name, "1")
+    for body in ("1", "2", "3"):
+        keep_function(warehouse, "changed", body)
+        assert warehouse.load(spark).warnings == ()
+        assert read(spark, "select loads.changed() + loads.same()") == [(int(body) + 1,)]
+    (folder(warehouse) / "dropped.function.json").unlink()
+    warehouse.load(spark)
+    assert function_names(spark, "loads") == {"changed", "same"}
+
+
+@sql_functions
+def test_a_warehouse_used_later_has_none_of_the_functions_of_the_one_before(spark, warehouse, tmp_path):
+    keep_function(warehouse, "first", "1")
+    keep_function(warehouse, "both", "1")
+    forget_other_warehouses(spark, warehouse)
+    warehouse.load(spark)
+    later = DirectoryCatalog(str(tmp_path / "later"))
+    later.create_schema("loads")
+    keep_function(later, "both", "2")
+    forget_other_warehouses(spark, later)
+    later.load(spark)
+    assert function_names(spark, "loads") == {"both"}
+    assert read(spark, "select loads.both()") == [(2,)]

@@ -12,10 +12,10 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
@@ -23,6 +23,7 @@ from hudi_engine.catalog.foreign import register_foreign
 from hudi_engine.catalog.found_table import is_there, prepare, show_found, type_when_shown
 from hudi_engine.catalog.function_file import FunctionDefinition, create_all
 from hudi_engine.catalog.gone import forget_gone
+from hudi_engine.catalog.kept import SUFFIX_OF, drop_outdated, note_removed, note_shown, read_kept
 from hudi_engine.catalog.plain_files import PlainFiles, register_files
 from hudi_engine.catalog.read_only import folder_of_process, is_read_only
 from hudi_engine.catalog.session import apart, sidecar_runner, sql_errors_untold
@@ -43,10 +44,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_POINTER, _VIEW, _SOURCE = ".table.json", ".view.json", ".source.json"
-_FUNCTION = ".function.json"
-_Kept = TypeVar("_Kept", ViewDefinition, FunctionDefinition)
-_SUFFIX_OF: Mapping[type, str] = {ViewDefinition: _VIEW, FunctionDefinition: _FUNCTION}
+_POINTER, _SOURCE = ".table.json", ".source.json"
+_VIEW, _FUNCTION = SUFFIX_OF[ViewDefinition], SUFFIX_OF[FunctionDefinition]
 _SOURCE_CACHE = ".sources"
 _SECOND_FACES = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
 _SIDE_FOLDER = re.compile(r"^\.(.+)\.(?:rebuild|replaced)-[0-9a-f]+$")
@@ -112,6 +111,7 @@ class DirectoryCatalog:
         return report
 
     def _load(self, spark: SparkSession, wanted: Sequence[str]) -> LoadReport:
+        """Fill a session; outdated views and functions go first, for a table may have the name of such a view by now."""
         warnings: list[str] = []
         listings: dict[str, list[FileStatus]] = {}
         for schema in wanted:
@@ -120,15 +120,20 @@ class DirectoryCatalog:
                     listings[schema] = self._storage.list(checked_name(schema))
                 except OSError as refused:
                     warnings.append(f"the tables and views of {schema} are left out: {refused}")
+        functions = read_kept(self._storage, listings, FunctionDefinition, warnings)
+        views_read = read_kept(self._storage, listings, ViewDefinition, warnings)
+        drop_outdated(spark, self.root, listings, [*functions, *views_read])
         tables = self._load_tables(spark, listings, warnings)
         # a view may call a function, and a function may read a view
-        functions = list(self._kept(listings, FunctionDefinition, warnings))
-        kept_views = in_dependency_order(spark, self._kept(listings, ViewDefinition, warnings))
+        kept_views = in_dependency_order(spark, views_read)
         own = apart(spark) if functions or kept_views else spark
         waiting = create_all(own, functions)
         views = self._load_views(own, kept_views, listings, warnings)
-        for function, error in create_all(own, [function for function, _ in waiting]):
+        failed = create_all(own, [function for function, _ in waiting])
+        for function, error in failed:
             warnings.append(f"function {function.name.label} was not restored: {reason_of(error)}")
+        left_out = [function for function, _ in failed]
+        note_shown(self.root, [each for each in functions if each not in left_out])
         spark._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
         return LoadReport(tuple(tables), tuple(views), tuple(warnings))
 
@@ -229,41 +234,23 @@ class DirectoryCatalog:
         """
         definition = ViewDefinition.of(spark, TableName(schema, view))
         self._storage.replace(_file(schema, view, _VIEW), definition.to_json())
+        note_shown(self.root, [definition])
 
     def remove_view(self, schema: str, view: str) -> None:
         """Forget a view's definition; nothing happens when there is none."""
         self._storage.delete(_file(schema, view, _VIEW))
+        note_removed(ViewDefinition, TableName(schema, view))
 
     def save_function(self, definition: FunctionDefinition) -> None:
         """Keep a SQL function for the next session."""
         path = _file(definition.name.database, definition.name.name, _FUNCTION)
         self._storage.replace(path, definition.to_json())
+        note_shown(self.root, [definition])
 
     def remove_function(self, schema: str, function: str) -> None:
         """Forget a function; nothing happens when it is not kept."""
         self._storage.delete(_file(schema, function, _FUNCTION))
-
-    def _kept(
-        self,
-        listings: dict[str, list[FileStatus]],
-        kind: type[_Kept],
-        warnings: list[str],
-    ) -> list[_Kept]:
-        """Read the definitions of one kind; a damaged one is left out with a warning."""
-        suffix, found = _SUFFIX_OF[kind], []
-        for schema, statuses in listings.items():
-            for status in statuses:
-                if status.is_dir or not status.name.endswith(suffix):
-                    continue
-                name = TableName(schema, unquote(status.name.removesuffix(suffix)))
-                try:
-                    body = self._storage.read(status.path)
-                    found.append(kind.from_json(name, body, f"{self.root}/{status.path}"))
-                except FileNotFoundError:
-                    continue
-                except (CorruptTableError, OSError) as error:
-                    warnings.append(f"{name.label} was not restored: {error}")
-        return found
+        note_removed(FunctionDefinition, TableName(schema, function))
 
     def _has_database(self, spark: SparkSession, schema: str, warnings: list[str]) -> bool:
         """Create a schema in the session unless it is there; False when Spark refuses its name."""
@@ -393,8 +380,9 @@ class DirectoryCatalog:
                     f"view {view.name.label} was not restored: {reason_of(error)}. Build it again, or drop it"
                 )
                 continue
-            restored.append(view.name)
-        return restored
+            restored.append(view)
+        note_shown(self.root, restored)
+        return [view.name for view in restored]
 
     def _load_source(self, spark: SparkSession, name: TableName, warnings: list[str]) -> None:
         """Show the table of another writer, as it is now, to the views that read it."""

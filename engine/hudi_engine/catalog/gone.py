@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from hudi_engine.catalog.entry import FILES_SUFFIX, READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
+from hudi_engine.catalog.kept import drop_shown
 from hudi_engine.catalog.spark_entry import drop_entry, find_entry, listed_names
 from hudi_engine.catalog.spark_table import drop_table
 from hudi_engine.catalog.sql_text import TableName
@@ -78,6 +79,7 @@ def forget_other_warehouses(spark: SparkSession, catalog: DirectoryCatalog) -> N
 
 def _unload(spark: SparkSession, catalog: DirectoryCatalog) -> None:
     """Drop the entries that show what a warehouse holds; those of another one with the same names stay."""
+    drop_shown(spark, catalog.root)
     for schema in catalog.schemas():
         for name, base in catalog.names(schema, faces=False).items():
             entry = find_entry(spark, name)

@@ -1,0 +1,123 @@
+"""Views and functions that a directory catalog keeps in files, and which of them the sessions of this process show."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import unquote
+
+from hudi_engine.catalog.entry import VIEW
+from hudi_engine.catalog.function_file import FunctionDefinition, function_names
+from hudi_engine.catalog.spark_entry import drop_entry, find_entry
+from hudi_engine.catalog.sql_text import TableName
+from hudi_engine.catalog.view_file import ViewDefinition
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.storage.base import FileStatus, Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SUFFIX_OF: Mapping[type, str] = {ViewDefinition: ".view.json", FunctionDefinition: ".function.json"}
+_Kept = TypeVar("_Kept", ViewDefinition, FunctionDefinition)
+_Name = tuple[type, str, str]
+
+_SHOWN: dict[_Name, tuple[str, str]] = {}
+"""What sessions of this process show: kind, schema and name, with the folder that keeps it and a digest of its definition."""
+
+
+def read_kept(
+    storage: Storage, listings: Mapping[str, Sequence[FileStatus]], kind: type[_Kept], warnings: list[str]
+) -> list[_Kept]:
+    """Read the definitions of one kind; a damaged one is left out with a warning.
+
+    Args:
+        storage: The folder of the catalog.
+        listings: What the folders of its schemas hold.
+        kind: `ViewDefinition` or `FunctionDefinition`.
+        warnings: Takes a sentence for each that is left out.
+    """
+    suffix, found = SUFFIX_OF[kind], []
+    for schema, statuses in listings.items():
+        for status in statuses:
+            if status.is_dir or not status.name.endswith(suffix):
+                continue
+            name = TableName(schema, unquote(status.name.removesuffix(suffix)))
+            try:
+                body = storage.read(status.path)
+                found.append(kind.from_json(name, body, f"{storage.base}/{status.path}"))
+            except FileNotFoundError:
+                continue
+            except (CorruptTableError, OSError) as error:
+                warnings.append(f"{name.label} was not restored: {error}")
+    return found
+
+
+def note_shown(root: str, shown: Iterable[ViewDefinition | FunctionDefinition]) -> None:
+    """Note that sessions of this process show what a folder keeps."""
+    for each in shown:
+        _SHOWN[_key(type(each), each.name)] = root, _digest(each)
+
+
+def note_removed(kind: type, name: TableName) -> None:
+    """Note that a view or function is no longer kept."""
+    _SHOWN.pop(_key(kind, name), None)
+
+
+def drop_outdated(
+    spark: SparkSession,
+    root: str,
+    listings: Mapping[str, Sequence[FileStatus]],
+    kept: Iterable[ViewDefinition | FunctionDefinition],
+) -> None:
+    """Drop views and functions that another process has dropped or made anew since this one was filled with them.
+
+    Else a table could not take the name of such a view, and such a function would go on as it was. What was made by nobody's file
+    stays, and so does what has a file that cannot be read.
+
+    Args:
+        spark: The session that is to be filled: what it has looked up of a function goes too.
+        root: The folder of the catalog.
+        listings: What the folders of its schemas hold.
+        kept: The definitions that could be read.
+    """
+    now = {_key(type(each), each.name): _digest(each) for each in kept}
+    schemas = {schema.lower() for schema in listings}
+    files = {
+        _key(kind, TableName(schema, unquote(status.name.removesuffix(suffix))))
+        for schema, statuses in listings.items()
+        for status in statuses
+        for kind, suffix in SUFFIX_OF.items()
+        if status.name.endswith(suffix)
+    }
+    for key, (folder, digest) in list(_SHOWN.items()):
+        is_gone = folder == root and key[1] in schemas and key not in files
+        if is_gone or now.get(key, digest) != digest:
+            _drop(spark, key)
+
+
+def drop_shown(spark: SparkSession, root: str) -> None:
+    """Drop the views and functions that one folder keeps; its files stay."""
+    for key, (folder, _) in list(_SHOWN.items()):
+        if folder == root:
+            _drop(spark, key)
+
+
+def _drop(spark: SparkSession, key: _Name) -> None:
+    kind, name = key[0], TableName(*key[1:])
+    _SHOWN.pop(key, None)
+    if kind is FunctionDefinition:
+        if name.name in function_names(spark, name.database):
+            spark.sql(f"DROP FUNCTION IF EXISTS {name.sql}")
+        return
+    entry = find_entry(spark, name)
+    if entry is not None and entry.kind == VIEW:
+        drop_entry(spark, entry)
+
+
+def _key(kind: type, name: TableName) -> _Name:
+    return kind, name.database.lower(), name.name.lower()
+
+
+def _digest(definition: ViewDefinition | FunctionDefinition) -> str:
+    return hashlib.sha256(definition.to_json()).hexdigest()
