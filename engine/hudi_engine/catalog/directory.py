@@ -193,14 +193,14 @@ class DirectoryCatalog:
         return f"{self.root}/{checked_name(schema)}/{checked_name(table)}"
 
     def table_base(self, schema: str, table: str) -> str | None:
-        """Tell where a table lives, pointers followed; None when there is none."""
+        """Tell where a table lives, pointers followed, None when there is none; its folder has the name as it is or lower case."""
         pointed = self._pointed_base(schema, table)
         if pointed is not None and open_storage(pointed).exists(PROPERTIES_PATH):
             return pointed
-        folder = f"{checked_name(schema)}/{checked_name(table)}"
-        return (
-            self.default_base(schema, table) if self._storage.exists(f"{folder}/{PROPERTIES_PATH}") else None
-        )
+        for name in dict.fromkeys((table, table.lower())):
+            if self._storage.exists(f"{checked_name(schema)}/{checked_name(name)}/{PROPERTIES_PATH}"):
+                return self.default_base(schema, name)
+        return None
 
     def save_pointer(self, schema: str, table: str, base: str) -> None:
         """Say that a table lives at ``base``, outside the schema's folder; how to get in there is not kept."""

@@ -36,6 +36,15 @@ def test_a_table_in_its_folder_is_found_and_a_folder_without_one_is_not(catalog,
     assert catalog.table_base("sales", "orders") == f"{catalog.root}/sales/orders"
 
 
+def test_a_table_is_found_by_its_name_in_capitals_and_one_in_a_folder_with_capitals_by_that(
+    catalog, tmp_path
+):
+    for name in ("orders", "Events"):
+        HandmadeTable(tmp_path / "warehouse" / "sales" / name, SCHEMA)
+    assert catalog.table_base("sales", "Orders") == f"{catalog.root}/sales/orders"
+    assert catalog.table_base("sales", "Events") == f"{catalog.root}/sales/Events"
+
+
 def test_a_pointer_leads_to_a_table_elsewhere_whatever_the_case_of_its_name(catalog, tmp_path):
     HandmadeTable(tmp_path / "elsewhere", SCHEMA)
     catalog.save_pointer("sales", "Orders", str(tmp_path / "elsewhere"))

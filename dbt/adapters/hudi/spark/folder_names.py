@@ -28,7 +28,9 @@ class FolderNames:
 
     def table(self, schema: str, name: str) -> Storage | None:
         """Return the storage of a table, None where the folders do not know the name; a second face stands for its table."""
-        for each in (name, name.removesuffix(READ_OPTIMIZED_SUFFIX), name.removesuffix(REALTIME_SUFFIX)):
+        faces = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
+        mains = [name[: -len(face)] for face in faces if name.lower().endswith(face)]
+        for each in (name, *mains):
             base = self._directory.table_base(schema.lower(), each)
             if base is not None:
                 return open_storage(base)
