@@ -73,3 +73,29 @@ class TestNodesThatAreNotRun:
         run_dbt(["run", "-s", "good"])
         with pytest.raises(DbtRuntimeError, match="heap"):
             run_dbt(["run"])
+
+
+class TestKindsThatChange:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        told = "select '{{ load_relation(ref('changes')).type }}' as told"
+        return {
+            "changes.sql": "{{ config(materialized=var('kind')) }} select 1 as id",
+            "asks.sql": "{{ config(materialized='view') }} " + told,
+        }
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        hook = "create or replace view {{ this }}_told as select '{{ load_relation(this).type }}' as told"
+        return {"models": {"test": {"changes": {"+post-hook": hook}}}, "vars": {"kind": "view"}}
+
+    @pytest.mark.parametrize(
+        ("kind", "told"),
+        [("view", "view"), ("table", "table"), ("view", "view"), ("incremental", "table")],
+    )
+    def test_the_hooks_of_a_model_and_later_models_know_what_it_has_become(
+        self, project: Any, kind: str, told: str
+    ) -> None:
+        run_dbt(["run", "--vars", f"kind: {kind}"])
+        for name in ("changes_told", "asks"):
+            assert project.run_sql(f"select told from {{schema}}.{name}", fetch="one")[0] == told

@@ -87,6 +87,14 @@ class Names(metaclass=AdapterMeta):
         # what no model has made would find them.
         return self._relations(named(schema_relation).database, faces=False)
 
+    @available
+    def cache_added(self, relation: BaseRelation | None) -> str:
+        """Have dbt remember what a name is now; dbt itself would go on with what it remembers of the name."""
+        with self.cache.lock:
+            if relation is not None and relation.type is not None:
+                self.cache.drop(relation)
+            return str(super().cache_added(relation))  # type: ignore[misc]
+
     @available.parse_none
     def get_relation(self, database: str | None, schema: str, identifier: str) -> BaseRelation | None:
         found: BaseRelation | None = super().get_relation(database, schema, identifier)  # type: ignore[misc]

@@ -19,6 +19,7 @@
 
 {#- What follows the commit of a table: its descriptions, the hooks, and what dbt is told of. -#}
 {% macro hudi_finish_table(target_relation, post_hooks) %}
+  {% do adapter.cache_added(target_relation) %}
   {% do persist_docs(target_relation, model) %}
   {{ run_hooks(post_hooks, inside_transaction=True) }}
   {{ run_hooks(post_hooks, inside_transaction=False) }}

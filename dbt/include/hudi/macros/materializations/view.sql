@@ -19,6 +19,7 @@
   {% call statement('main') -%}
     {{ get_create_view_as_sql(target_relation, sql) }}
   {%- endcall %}
+  {% do adapter.cache_added(target_relation) %}
 
   {{ run_hooks(post_hooks, inside_transaction=True) }}
   {{ run_hooks(post_hooks, inside_transaction=False) }}
