@@ -27,6 +27,21 @@ class TestViews:
         assert self.kept(project)["properties"] == {"team": "data"}
         project.run_sql("drop view {schema}.seen")
 
+    @pytest.mark.skipif(CATALOG != "directory", reason="another catalog keeps views itself")
+    def test_one_that_could_not_be_restored_is_dropped(self, project: Any) -> None:
+        project.run_sql("create table {schema}.below using hudi as select 1 as id")
+        project.run_sql("create view {schema}.seen as select id from {schema}.below")
+        with project.adapter.connection_named("elsewhere"):
+            connections = project.adapter.connections
+            with connections.work("another process") as session:
+                session.sql(f"drop view {project.test_schema}.seen")
+        assert self.kept(project)
+        project.run_sql("drop view {schema}.SEEN; drop table {schema}.below")
+        with pytest.raises(FileNotFoundError):
+            self.kept(project)
+        with pytest.raises(DbtBaseException, match="seen.* cannot be found"):
+            project.run_sql("drop view {schema}.seen")
+
     def test_of_a_temporary_view_and_a_table_nothing_is_kept(self, project: Any) -> None:
         project.run_sql(
             "create temporary view passing as select 1 as id; alter view passing as select 2 as id; "

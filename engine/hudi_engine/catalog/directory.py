@@ -236,10 +236,10 @@ class DirectoryCatalog:
         self._storage.replace(_file(schema, view, _VIEW), definition.to_json())
         note_shown(self.root, [definition])
 
-    def remove_view(self, schema: str, view: str) -> None:
-        """Forget a view's definition; nothing happens when there is none."""
-        self._storage.delete(_file(schema, view, _VIEW))
+    def remove_view(self, schema: str, view: str) -> bool:
+        """Forget a view's definition; returns whether there was one."""
         note_removed(ViewDefinition, TableName(schema, view))
+        return self._storage.delete(_file(schema, view, _VIEW))
 
     def save_function(self, definition: FunctionDefinition) -> None:
         """Keep a SQL function for the next session."""

@@ -337,6 +337,10 @@ def drop_view(statement: Statement) -> Routed | None:
         return None
     schema, name = named
     entry = _refuse_table(statement, schema, name)
+    directory = statement.warehouse.directory
+    # a view that could not be restored has its file alone
+    if entry is None and directory is not None and directory.remove_view(schema.lower(), name):
+        return Routed(_OK)
     if entry is None or not entry.reads_only:
         return None
     statement.warehouse.drop(statement.session, schema, name)
