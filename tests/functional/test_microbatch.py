@@ -188,6 +188,20 @@ class TestRowsOfOtherBatches:
         assert len(there) == (which == "second")
 
 
+class TestEventTimeInQuotes:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        quotes = "models: [{name: events, columns: [{name: at, quote: true}]}]"
+        return {"events.sql": EVENTS, "events.yml": quotes, "days.sql": by_day("day", "cow")}
+
+    def test_a_batch_that_runs_again_has_the_rows_of_its_window(self, project: Any) -> None:
+        for ids in (range(4), range(8), range(8)):
+            with patch_microbatch_end_time(f"2020-01-0{len(ids) // 4} 23:00:00"):
+                run_dbt(["run"])
+            found = project.run_sql("select id from {schema}.days order by id", fetch="all")
+            assert [row[0] for row in found] == [*ids]
+
+
 class TestKeysOnSeveralDays:
     """An order has a row a day: the key is that of the order, and a day that runs again leaves the other days' rows."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.base.relation import BaseRelation, EventTimeFilter
 from dbt.adapters.spark.relation import SparkRelation
 from hudi_engine.catalog import TableName
+from hudi_engine.schema.fit import quoted
 from jinja2 import Undefined
 
 from dbt.adapters.hudi.model.selected import SELECTED
@@ -41,6 +42,13 @@ class HudiRelation(SparkRelation):
         """Return the name of an ephemeral model in the node that selects from it, which uses the model's sources by that."""
         NOTED.note_ephemeral(str(relation_config.unique_id))
         return super().create_ephemeral_from(relation_config, *args, **kwargs)
+
+    def _render_event_time_filtered(self, event_time_filter: EventTimeFilter) -> str:
+        # dbt quotes a name as ANSI SQL does, and Spark takes that for a text, which lies in no window
+        name = event_time_filter.field_name
+        if name.startswith('"') and name.endswith('"'):
+            event_time_filter = replace(event_time_filter, field_name=quoted(name[1:-1]))
+        return str(super()._render_event_time_filtered(event_time_filter))
 
 
 def named(relation: BaseRelation) -> TableName:
