@@ -17,6 +17,7 @@ from hudi_engine.errors import TableExistsError, TableNotFoundError
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.table_state import TableState
 from hudi_engine.write import operation as operations
+from hudi_engine.write.define.properties import table_properties
 from hudi_engine.write.result import WriteResult
 from hudi_engine.write.rows.replacement import EventWindow, outside_rows
 from pyspark.sql import DataFrame, SparkSession
@@ -33,9 +34,9 @@ from dbt.adapters.hudi.rows.alignment import (
     with_delete_mark,
 )
 from dbt.adapters.hudi.rows.batches import as_first_batch, as_later_batch
-from dbt.adapters.hudi.rows.constraints import Constraint, checked
+from dbt.adapters.hudi.rows.constraints import Constraint, checked, stays
 from dbt.adapters.hudi.rows.keys_twice import say_of_keys_merged, say_of_keys_twice
-from dbt.adapters.hudi.rows.named_places import build_under_name
+from dbt.adapters.hudi.rows.named_places import build_under_name, with_options
 from dbt.adapters.hudi.rows.schema_changes import schema_change
 from dbt.adapters.hudi.spark.folders import plain_location, same_place
 from dbt.adapters.hudi.spark.kept_notes import forget_columns, properties_of
@@ -72,7 +73,8 @@ def rebuild_model(
     plan = as_first_batch(plan)
     frame = drop_meta_columns(rows.frame)
     check_named_columns(frame.columns, plan.named_columns)
-    frame = checked(frame, rows.constraints)
+    to_be = table_properties(schema=None, **with_options(plan, warehouse.options))
+    frame = checked(frame, rows.constraints, only=stays(frame, frame.columns, to_be))
     entry = warehouse.entry(session, plan.schema, plan.name)
     refuse_place_of_another(warehouse, session, plan, entry)
     begins = rows.begins and _has_room(warehouse, session, plan, entry)
@@ -169,20 +171,21 @@ def write_model(
         schema = change.applied(schema)
         table = table.with_schema(schema)
     check_fit(plan, table, frame.columns)
-    frame = checked(frame, rows.constraints)
-    update = None
+    fitting = with_delete_mark(schema, frame) if operation == "upsert" else schema
+    if operation != "delete":
+        frame = checked(frame, rows.constraints, only=stays(frame, fitting.names, table.config))
+    update = condition = None
     if operation == "upsert":
         update, condition = _columns_to_update(plan, schema, frame), plan.merge.condition
-        fitted = fit_to_table(frame, with_delete_mark(schema, frame), fill_missing=True)
-    else:
-        condition = None
-        fitted = fit_to_table(frame, schema, fill_missing=operation != "delete")
+    fitted = fit_to_table(frame, fitting, fill_missing=operation != "delete")
     if plan.merge.clauses is not None:
         clauses = replace(
             plan.merge.clauses,
             on=condition,
             update_columns=None if update is None else tuple(update),
-            test=lambda frame, stays: checked(frame, rows.constraints, schema.names, stays),
+            test=lambda made, kept: checked(
+                made, rows.constraints, schema.names, kept & stays(made, made.columns, table.config)
+            ),
         )
         result = table.merge(fitted, clauses, options=plan.write_options)
     elif operation in OPERATIONS:

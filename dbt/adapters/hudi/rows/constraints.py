@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.frames.expression import expression
+from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.fit import quoted
+from hudi_engine.schema.meta_fields import DELETES, IS_DELETED
 from hudi_engine.write.rows.arguments import resolving
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -72,6 +75,31 @@ def checked(
         broken = F.raise_error(told).cast("boolean")
         frame = frame.where(F.when(~asked | met, F.lit(True)).otherwise(broken))
     return frame
+
+
+def stays(frame: DataFrame, written: Iterable[str], config: TableConfig) -> Column:
+    """Tell which rows of a frame are no deletes: what a delete says beside its key is never stored.
+
+    Args:
+        frame: The rows.
+        written: The columns that reach the write, as they are spelled there; a mark that does not marks nothing.
+        config: The table's settings, which may name a column and a value that delete.
+    """
+    names = set(written)
+    kinds = {field.name: field.dataType.typeName() for field in frame.schema.fields}
+    given = spellings(kinds)
+    marks = [
+        F.col(quoted(given[mark]))
+        for mark in (IS_DELETED, DELETES)
+        if mark in names and mark in given and kinds[given[mark]] == "boolean"
+    ]
+    field, marker = config.delete_marker or ("", "")
+    if field in given and field in spellings(names) and kinds[given[field]] == "string":
+        marks.append(F.col(quoted(given[field])) == marker)
+    deletes = F.lit(False)
+    for mark in marks:
+        deletes = deletes | F.coalesce(mark, F.lit(False))
+    return ~deletes
 
 
 def _of_model(raw: object) -> Iterable[Constraint]:
