@@ -99,3 +99,32 @@ class TestKindsThatChange:
         run_dbt(["run", "--vars", f"kind: {kind}"])
         for name in ("changes_told", "asks"):
             assert project.run_sql(f"select told from {{schema}}.{name}", fetch="one")[0] == told
+
+
+class TestNamesInCapitalsAndQuotes:
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"quoting": {"identifier": True, "schema": True}}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        sql = "{{ config(materialized='%s', schema='Capital') }} select 1 as id"
+        kinds = ("incremental", "table", "view")
+        return {f"{kind.capitalize()}s.sql": sql % kind for kind in kinds}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        config = "config(target_schema=schema, unique_key='id', strategy='check', check_cols='all')"
+        sql = "{% snapshot Versions %} {{ CONFIG }} select * from {{ ref('Tables') }} {% endsnapshot %}"
+        return {"versions.sql": sql.replace("CONFIG", config)}
+
+    def test_a_later_run_finds_what_an_earlier_one_made(self, project: Any) -> None:
+        for rows in (1, 2):
+            run_dbt(["build"])
+            for name, expected in (("Incrementals", rows), ("Tables", 1), ("Views", 1)):
+                found = project.run_sql(f"select count(*) from {{schema}}_Capital.{name}", fetch="one")
+                assert found[0] == expected, name
+            assert project.run_sql("select count(*) from {schema}.Versions", fetch="one")[0] == 1
+        found = project.adapter.get_relation(None, project.test_schema, "VERSIONS")
+        assert found.identifier == "versions"
+        assert project.adapter.get_relation(None, project.test_schema, "Version") is None

@@ -103,6 +103,22 @@ class Names(metaclass=AdapterMeta):
         known = self._relations(schema)
         return next((each for each in known if str(each.identifier).lower() == identifier.lower()), None)
 
+    def _make_match(
+        self,
+        relations_list: list[BaseRelation],
+        database: str | None,
+        schema: str | None,
+        identifier: str | None,
+    ) -> list[BaseRelation]:
+        # Spark tells no two names apart by their case, also where they are quoted, and keeps them in lower case
+        wanted = {"database": database, "schema": schema, "identifier": identifier}
+        asked = {part: name.lower() for part, name in wanted.items() if name is not None}
+        return [
+            each
+            for each in relations_list
+            if all(str(getattr(each, part) or "").lower() == name for part, name in asked.items())
+        ]
+
     def _relations(self, schema: str, *, faces: bool = True) -> list[BaseRelation]:
         with dbt_errors(f"list relations of {schema}"):
             folders = self._folders
@@ -131,11 +147,8 @@ class Names(metaclass=AdapterMeta):
         return self._of_type(schema, name, kind, is_hudi=is_hudi or None)
 
     def _of_type(self, schema: str, name: str, kind: RelationType, **more: Any) -> BaseRelation:
-        # Spark keeps names in lower case, and so does dbt where it looks for one that is not quoted
-        quoted = bool(self.config.quoting.get("schema"))
-        found: BaseRelation = self.Relation.create(
-            schema=schema if quoted else schema.lower(), identifier=name, type=kind, **more
-        )
+        # as Spark keeps it
+        found: BaseRelation = self.Relation.create(schema=schema.lower(), identifier=name, type=kind, **more)
         return found
 
     @available.parse(lambda *_, **__: False)
