@@ -77,3 +77,41 @@ def note(other: str, instant: str, own: str) -> None:
     """Let the checkpoint name an input of another schema, and no longer the model's own."""
     for given in (f"input: {other}.orders, set: '{instant}'", f"input: {own}, reset: true"):
         run_dbt(["run-operation", "hudi_checkpoint", "--args", f"{{table: doubled, {given}}}"])
+
+
+MARKING = """
+{{ config(materialized='incremental', unique_key='id') }}
+select id, amount, amount < 0 as _hoodie_is_deleted from {{ ref('told') }}
+"""
+MARKED = """
+unit_tests:
+  - name: marks_in_rows
+    model: marking
+    given: [{input: ref('told'), rows: [{id: 7, amount: -1}, {id: 8, amount: 2}]}]
+    expect: {rows: [{id: 7, _hoodie_is_deleted: true}, {id: 8, _hoodie_is_deleted: false}]}
+  - name: marks_in_sql
+    model: marking
+    given: [{input: ref('told'), format: sql, rows: "select 7 as id, -1 as amount"}]
+    expect: {format: sql, rows: "select 7 as id, -1 as amount, true as _hoodie_is_deleted"}
+  - name: given_marks
+    model: reading
+    given: [{input: ref('marking'), rows: [{id: 7, _hoodie_is_deleted: true}, {id: 8, _hoodie_is_deleted: false}]}]
+    expect: {rows: [{id: 8}]}
+"""
+
+
+class TestGivenMarks:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "told.sql": "select id, amount from values (1, 1), (2, {{ var('amount', 2) }}) as t(id, amount)",
+            "marking.sql": MARKING,
+            "reading.sql": "select id from {{ ref('marking') }} where not _hoodie_is_deleted",
+            "properties.yml": MARKED,
+        }
+
+    def test_a_unit_test_gives_and_expects_the_mark_of_deleted_rows(self, project: Any) -> None:
+        run_dbt(["run"])
+        run_dbt(["run", "--vars", "{amount: -2}"])
+        assert Chain(project).rows("marking", "id, amount") == [(1, 1)]
+        assert [str(result.status) for result in run_dbt(["test"])] == ["pass"] * 3

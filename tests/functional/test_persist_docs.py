@@ -83,3 +83,36 @@ class TestCommentsOfColumns:
         assert self.comments(project) == {"id": "the key", "name": "who", "place": "where"}
         run_dbt([*describe, "{column: NAME, description: ''}"])
         assert self.comments(project) == {"id": "the key", "name": None, "place": "where"}
+
+
+MARKED = """
+{{ config(materialized='incremental', unique_key='id', on_schema_change='fail', persist_docs={'columns': true}) }}
+select 1 as id, false as _hoodie_is_deleted, false as __hudi_is_deleted
+"""
+MARKS = """
+models:
+  - name: marked
+    config: {contract: {enforced: true}}
+    columns:
+      - {name: id, data_type: int}
+      - {name: _hoodie_is_deleted, data_type: boolean, description: whether it goes}
+      - {name: __hudi_is_deleted, data_type: boolean, description: of one batch}
+"""
+
+
+class TestCommentsOfMarks:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"marked.sql": MARKED, "schema.yml": MARKS}
+
+    def test_the_mark_of_deleted_rows_is_a_column_that_can_be_described(self, project: Any) -> None:
+        for _ in range(2):
+            run_dbt(["--warn-error", "run"])
+        rows = project.run_sql("describe table {schema}.marked", fetch="all")
+        assert {row[0]: row[2] for row in rows} == {"id": None, "_hoodie_is_deleted": "whether it goes"}
+        catalog = run_dbt(["docs", "generate"])
+        columns = catalog.nodes["model.test.marked"].columns
+        assert {name: column.comment for name, column in columns.items()} == {
+            "id": None,
+            "_hoodie_is_deleted": "whether it goes",
+        }

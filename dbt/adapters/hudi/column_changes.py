@@ -22,6 +22,7 @@ from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.rows.alignment import failures_query
 from dbt.adapters.hudi.rows.schema_changes import ChangeOfColumns, new_fields, schema_change, type_changes
 from dbt.adapters.hudi.rows.snapshots import checked_columns, fit_query
+from dbt.adapters.hudi.spark.catalog_rows import STORED_MARKS, columns
 from dbt.adapters.hudi.spark.kept_notes import forget_columns
 
 
@@ -83,6 +84,12 @@ class ColumnChanges(metaclass=AdapterMeta):
             if change.removed:
                 forget_columns(table, change.removed)
             self.connections.warehouse.show(session, name.database, name.name, table)
+
+    @available.parse_list
+    def hudi_stored_columns(self, relation: BaseRelation) -> list[HudiColumn]:
+        """Columns of a relation that can be described: those of dbt's schema changes, and the mark of deleted rows."""
+        with self.connections.work(f"columns of {relation.render()}") as session:
+            return columns(session, relation, STORED_MARKS)
 
     @available.parse_none
     def hudi_add_comments(self, relation: BaseRelation, comments: Mapping[str, str]) -> None:

@@ -16,14 +16,15 @@
 
 {#- Of the columns that a node describes those that its table has; a warning names the others. -#}
 {% macro hudi__documented_columns(relation, described) %}
-  {%- set names = adapter.get_columns_in_relation(relation) | map(attribute='name') | list -%}
+  {%- set names = adapter.hudi_stored_columns(relation) | map(attribute='name') | list -%}
   {%- set lowered = names | map('lower') | list -%}
   {%- set found = {} -%}
   {%- set missing = [] -%}
   {%- for name in described -%}
     {%- if name in names or (name | lower in lowered and not described[name]['quote']) -%}
       {%- do found.update({name: described[name]}) -%}
-    {%- else -%}
+    {#- a contract lists this mark of deleted rows, which no table keeps -#}
+    {%- elif name | lower != '__hudi_is_deleted' -%}
       {%- do missing.append(name) -%}
     {%- endif -%}
   {%- endfor -%}
