@@ -67,7 +67,10 @@ class Names(metaclass=AdapterMeta):
         nodes = SELECTED.take()
         if nodes:
             check_nodes(
-                nodes, self._macros(), lambda node: self._resolve(node.schema, node.alias, node_config(node))
+                nodes,
+                self._macros(),
+                lambda node: self._resolve(node.schema, node.alias, node_config(node)),
+                self.config.project_name,
             )
 
     def check_schema_exists(self, database: str | None, schema: str) -> bool:

@@ -20,6 +20,21 @@ from tests.unit.adapter.test_wrong_inputs import WRONG_CONFIGS, edits
 OF_DBT_ITSELF = ("microbatch", "evolve", "zzz")
 MISSPELT = 30
 
+# dbt calls these in place of dbt-hudi's; of the second one the relation has the state that as_of says
+OWN_NAMES = """
+{% macro ref() %}{{ return(shown(builtins.ref(*varargs, **kwargs))) }}{% endmacro %}
+{% macro source() %}{{ return(as_it_was(builtins.source(*varargs))) }}{% endmacro %}
+{% macro shown(relation) %}{% do log(relation) %}{{ return(relation) }}{% endmacro %}
+{% macro as_it_was(relation) %}{{ return(hudi_pinned(relation)) }}{% endmacro %}
+"""
+OF_OWN_NAMES = {
+    "by_ref": "{{ config(as_of='2026-11-01') }} select * from {{ ref('m0') }}",
+    "by_meta": "{{ config(meta={'hudi': {'as_of': '2026-11-01'}}) }} select * from {{ ref('m0') }}",
+    "by_source": "{{ config(as_of='2026-11-01') }} select * from {{ source('shop', 'orders') }}",
+    "of_today": "{{ config(as_of=none) }} select * from {{ ref('m0') }}",
+    "of_none": "{{ config(as_of='2026-11-01') }} select 1 as id",
+}
+
 
 def misspelt() -> list[str]:
     """Config names with one wrong letter, always the same ones."""
@@ -56,6 +71,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     for number, (config, _) in enumerate(wrong()):
         given = {"materialized": "incremental", **config}
         (project / "models" / f"m{number}.sql").write_text(f"{{{{ config({given!r}) }}}} select 1 as id")
+    (project / "macros").mkdir()
+    (project / "macros" / "names.sql").write_text(OWN_NAMES)
+    (project / "models" / "sources.yml").write_text("sources: [{name: shop, tables: [{name: orders}]}]")
+    for name, sql in OF_OWN_NAMES.items():
+        (project / "models" / f"{name}.sql").write_text("{{ config(materialized='table') }} " + sql)
     done = subprocess.run(
         [sys.executable, "-c", "from dbt.cli.main import cli; cli()", "--no-use-colors", "run"],
         cwd=project,
@@ -83,6 +103,14 @@ def test_each_misspelt_name_gets_a_near_one(run: tuple[Path, str]) -> None:
     for word in misspelt():
         (line,) = [each for each in run[1].splitlines() if f" {word}, a config of " in each]
         assert re.search(r"did you mean '\w+'\?", line), line
+
+
+def test_an_earlier_state_that_a_macro_of_the_project_would_ignore_is_refused(run: tuple[Path, str]) -> None:
+    (line,) = [each for each in run[1].splitlines() if "would be ignored" in each]
+    assert (
+        "as_of of by_meta, by_ref would be ignored: the macro ref in macros/names.sql (package wrong)" in line
+    )
+    assert "Let it return hudi_pinned(...)" in line
 
 
 def test_nothing_was_written_or_started(run: tuple[Path, str]) -> None:

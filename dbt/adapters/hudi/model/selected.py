@@ -18,6 +18,7 @@ from dbt.adapters.hudi.model.hook_calls import KnownMacros, hook_problems
 from dbt.adapters.hudi.model.known_configs import unused_configs
 from dbt.adapters.hudi.model.merge import STRATEGIES, is_known
 from dbt.adapters.hudi.model.meta import with_meta
+from dbt.adapters.hudi.model.pinned import as_of_problems
 from dbt.adapters.hudi.model.plan import ModelPlan
 
 _OF_TABLES = ("incremental", "table", "seed", "snapshot")
@@ -94,13 +95,19 @@ def lacks_macro(strategy: object, macros: Iterable[Any]) -> bool:
     return nearest(name, STRATEGIES) is None
 
 
-def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callable[[Any], ModelPlan]) -> None:
+def check_nodes(
+    nodes: Collection[Any],
+    macros: Collection[Any],
+    resolve: Callable[[Any], ModelPlan],
+    project: str = "",
+) -> None:
     """Refuse the nodes that cannot be built, all in one message, and say which configs and constraints nothing comes of.
 
     Args:
         nodes: Models, seeds and snapshots of the run.
         macros: The macros of the project and its packages.
         resolve: Checks the config of a node that becomes a table; raises DbtRuntimeError.
+        project: The name of the project, whose macros its packages' nodes call too.
 
     Raises:
         DbtRuntimeError: Some nodes cannot be built.
@@ -112,6 +119,7 @@ def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callab
     unused: dict[tuple[str, str], list[str]] = {}
     problems = []
     by_base: dict[str, list[str]] = {}
+    configs: list[tuple[Any, dict[str, object]]] = []
     # dbt names the nodes in the order in which its threads get to them
     for node in sorted(nodes, key=lambda each: str(each.name)):
         try:
@@ -119,6 +127,7 @@ def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callab
         except DbtRuntimeError as error:
             problems.append(error.msg)
             continue
+        configs.append((node, config))
         say_of_constraints(node, config)
         for key, word in unused_configs(config, read_by_macros | _keys_read([node.raw_code or ""])).items():
             unused.setdefault((key, word), []).append(node.name)
@@ -135,6 +144,7 @@ def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callab
             problems += hook_problems(node, plan, known)
     for (key, word), names in unused.items():
         warn(f"{key}, a config of {_listed(names)}, is not used: {word}")
+    problems += as_of_problems(configs, macros, project)
     problems += [
         f"{' and '.join(names)} would be one table, the one at {base}: each would replace the other's rows. Give them different "
         "names (alias), or different folders (location_root; without it the schema is part of a table's folder)"
