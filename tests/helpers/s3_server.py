@@ -117,8 +117,10 @@ class S3Server:
         return boto3.client("s3", endpoint_url=self.endpoint, region_name="us-east-1")
 
     def put(self, bucket: str, key: str) -> None:
-        """Put an empty object into a bucket, past the protocol, which is slow for thousands of them."""
-        get_backend("s3")[DEFAULT_ACCOUNT_ID]["aws"].put_object(bucket, key, b"")
+        """Put an object, or a folder's mark, into a bucket, past the protocol, which is slow for thousands of them."""
+        get_backend("s3")[DEFAULT_ACCOUNT_ID]["aws"].put_object(
+            bucket, key, b"" if key.endswith("/") else b"1"
+        )
 
     @contextmanager
     def trouble(self, *troubles: Trouble) -> Iterator[Wire]:

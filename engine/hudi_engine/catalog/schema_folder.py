@@ -31,6 +31,7 @@ def held_in(folder: str) -> list[str]:
             found.add(built[1])
         elif each.name.startswith(".") or (not each.is_dir and _SOURCE.match(each.name)):
             continue
-        elif not each.is_dir or storage.list(each.path):
+        elif not each.is_dir or (storage.list(each.path) and storage.exists(each.path)):
+            # a store lists folders of nothing but other programs' marks, and says that they are not there
             found.add(each.name)
     return sorted(found)

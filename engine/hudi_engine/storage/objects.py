@@ -19,6 +19,7 @@ from hudi_engine.errors import PathEscapeError
 from hudi_engine.storage import paths
 from hudi_engine.storage.base import FileStatus, Listing
 from hudi_engine.storage.object_client import ObjectClient
+from hudi_engine.storage.object_marks import FOLDER_MARK, delete_objects, holds_objects, marks_among
 from hudi_engine.storage.object_put import (
     SMALL_BYTES,
     change_object,
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from obstore import ObjectMeta
 
 _PAGE = 1000
-_FOLDER_MARK = ".folder"
-"""Object that keeps an empty folder in being; it is shown to nobody."""
 
 
 class ObjectStorage(SpooledStorage):
@@ -77,20 +76,20 @@ class ObjectStorage(SpooledStorage):
         if path:
             with suppress(FileNotFoundError), self._client.errors(full):
                 return _status(obstore.head(self._client.store, full), path)
-        with self._client.errors(full):
-            below = next(iter(obstore.list(self._client.store, full or None, chunk_size=1)), ())
-        return FileStatus(path, 0, 0, True) if below else None
+        return FileStatus(path, 0, 0, True) if holds_objects(self._client, full) else None
 
     def list(self, path: str, recursive: bool = False, skip: frozenset[str] = frozenset()) -> Listing:
         full = self._full(path)
         start = len(self._root) + 1 if self._root else 0
         found: dict[str, FileStatus] = {}
         for each in self._listed(full, recursive, found, start):
-            # A key that ends with a slash is another program's mark of a folder; the client drops the slash.
-            if len(each["path"]) > len(full) and not each["path"].endswith(f"/{_FOLDER_MARK}"):
+            # one of the folder's own name is another program's mark of it
+            if len(each["path"]) > len(full) and not each["path"].endswith(f"/{FOLDER_MARK}"):
                 status = _status(each, each["path"][start:])
                 found.setdefault(status.path, status)
             _add_folders(found, each["path"][start:], path)
+        if recursive:
+            self._show_marks_as_folders(found)
         kept = [each for each in found.values() if not _skipped(each, path, skip)]
         kept.sort(key=lambda status: status.path)
         return kept
@@ -133,10 +132,10 @@ class ObjectStorage(SpooledStorage):
             raise PathEscapeError(path, self.base)
         full = self._full(path)
         with self._client.errors(full):
-            for page in obstore.list(self._client.store, full, chunk_size=_PAGE):
-                obstore.delete(self._client.store, [each["path"] for each in page])
-            with suppress(FileNotFoundError):
-                obstore.delete(self._client.store, full)
+            pages = obstore.list(self._client.store, full, chunk_size=_PAGE)
+            delete_objects(self._client, full, pages)
+        with suppress(FileNotFoundError), self._client.errors(full):
+            obstore.delete(self._client.store, full)
 
     def rename(self, source: str, target: str) -> None:
         status = self.stat(source)
@@ -148,15 +147,13 @@ class ObjectStorage(SpooledStorage):
             self.delete(source)
             return
         # There are no folders to rename: copy all of it first, so that an interruption loses nothing.
-        with self._client.errors(self._full(source)):
-            keys = [
-                each["path"]
-                for page in obstore.list(self._client.store, self._full(source), chunk_size=_PAGE)
-                for each in page
-            ]
-        start = len(self._full(source)) + 1
-        for key in keys:
-            self.copy(f"{source}/{key[start:]}", f"{target}/{key[start:]}")
+        full = self._full(source)
+        with self._client.errors(full):
+            pages = obstore.list(self._client.store, full, chunk_size=_PAGE)
+            keys = {each["path"]: each["size"] for page in pages for each in page if each["path"] != full}
+        for key in sorted(keys.keys() - marks_among(self._client, keys)):
+            inside = key[len(full) + 1 :]
+            self.copy(f"{source}/{inside}", f"{target}/{inside}")
         self.delete_tree(source)
 
     def copy(self, source: str, target: str) -> None:
@@ -169,7 +166,7 @@ class ObjectStorage(SpooledStorage):
 
     def make_dirs(self, path: str) -> None:
         if self.stat(path) is None:
-            replace_object(self._client, self._full(paths.join(path, _FOLDER_MARK)), b"")
+            replace_object(self._client, self._full(paths.join(path, FOLDER_MARK)), b"")
 
     def open_input(self, path: str) -> pa.NativeFile:
         return open_object(self._client, self._full(path))
@@ -204,6 +201,11 @@ class ObjectStorage(SpooledStorage):
             relative = prefix[start:].rstrip("/")
             found[relative] = FileStatus(relative, 0, 0, True)
         return page["objects"]
+
+    def _show_marks_as_folders(self, found: dict[str, FileStatus]) -> None:
+        empty = {self._full(path): path for path, each in found.items() if not (each.size or each.is_dir)}
+        for mark in marks_among(self._client, dict.fromkeys(empty, 0)):
+            found[empty[mark]] = FileStatus(empty[mark], 0, 0, True)
 
     def _full(self, path: str) -> str:
         return paths.join(self._root, self.checked(path))

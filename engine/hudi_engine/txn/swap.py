@@ -335,7 +335,7 @@ def _write_record(place: TablePlace, owner: Owner, new: str, before: SwapRecord 
 
 def _resume(place: TablePlace, record: SwapRecord) -> None:
     """Finish a swap that was cut off; a table of which nothing is left was removed since, and its successor goes too."""
-    if not place.parent.list(place.name, recursive=True):
+    if all(each.is_dir for each in place.parent.list(place.name, recursive=True)):
         logger.info("%s was removed after a rebuild that was cut off, so what it left goes too", place.name)
         place.parent.delete(_record_path(place))
         _remove_old(place.parent, record.new)

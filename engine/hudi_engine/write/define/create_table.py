@@ -62,10 +62,11 @@ def check_absent(storage: Storage) -> None:
     itself = storage.stat("")
     if itself is not None and not itself.is_dir:
         raise TableExistsError(f"{storage.base} is a file, not a folder; choose another path")
+    # what is listed and not there is a folder of nothing but marks, as a removed table of another writer leaves in a store
     strangers = [
         each.name
         for each in storage.list("")
-        if each.name != ".hoodie" and not each.name.startswith(TEMP_PREFIX)
+        if each.name != ".hoodie" and not each.name.startswith(TEMP_PREFIX) and storage.exists(each.path)
     ]
     strangers += [
         each.path for each in storage.list(".hoodie") if not each.is_dir and re.match(r"\d{14}", each.name)
