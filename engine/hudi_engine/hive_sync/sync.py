@@ -24,6 +24,7 @@ from hudi_engine.hive_sync.entry import (
 from hudi_engine.hive_sync.extractors import PartitionValues
 from hudi_engine.hive_sync.metastore import Metastore, check_hive
 from hudi_engine.storage.base import Storage
+from hudi_engine.storage.uris import KINDS
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.continuity import LOOKS, Look, writes_since
@@ -352,5 +353,10 @@ def _check_own(label: str, own: str, input_format: str, location: str) -> None:
 
 
 def _place(location: str) -> str:
-    """Return a location without the ways in which the same local folder is written."""
-    return re.sub(r"^file:/+", "/", location).rstrip("/")
+    """Return a location without the ways in which the same folder is written: of a disk, or of a store that has several schemes."""
+    plain = re.sub(r"^file:/+", "/", location).rstrip("/")
+    scheme, is_uri, below = plain.partition("://")
+    if not is_uri:
+        return plain
+    kind = KINDS.get(scheme.lower())
+    return f"{scheme.lower() if kind is None else kind.value}://{below}"

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import ConfigError, ServiceError
-from hudi_engine.hive_sync.sync import check_sync, sync_after_commit, sync_hive
+from hudi_engine.errors import ConfigError, ServiceError, TableExistsError
+from hudi_engine.hive_sync.sync import _check_own, check_sync, sync_after_commit, sync_hive
 from hudi_engine.storage import open_storage
 from py4j.protocol import Py4JError, Py4JNetworkError
 
@@ -19,6 +19,7 @@ from tests.helpers.handmade import HandmadeTable
 DAY = {
     "hoodie.datasource.hive_sync.partition_extractor_class": "org.apache.hudi.hive.SlashEncodedDayPartitionValueExtractor"
 }
+INPUT_FORMAT = "org.apache.hudi.hadoop.HoodieParquetInputFormat"
 # a sync that ends before the metastore asks a session for its version alone
 SESSION = SimpleNamespace(version="4.0.0")
 
@@ -83,3 +84,25 @@ def test_a_session_without_the_classes_of_the_metastore_is_told_before_anything_
     monkeypatch.setattr("hudi_engine.hive_sync.sync.check_hive", lambda _: None)
     with pytest.raises(ConfigError, match="has not got the classes of Hive's metastore"):
         check_sync(SESSION, storage, TableConfig.load(storage), resolve_options(DAY))
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ("/data/t", "file:///data/t/"),
+        ("file:/data/t", "/data/t"),
+        ("s3a://lake/wh/t", "s3://lake/wh/t/"),
+        ("s3a://lake/wh/t", "S3N://lake/wh/t"),
+        ("gs://lake/wh/t", "gcs://lake/wh/t"),
+        ("abfss://lake@acme.dfs.core.windows.net/t", "abfs://lake@acme.dfs.core.windows.net/t"),
+        ("hdfs://names/wh/t", "hdfs://names/wh/t/"),
+    ],
+)
+def test_an_entry_is_the_tables_own_however_its_place_is_spelt(own, said):
+    _check_own("db.t", own, INPUT_FORMAT, said)
+
+
+@pytest.mark.parametrize("said", ["s3://lake/wh/u", "gs://lake/wh/t", "s3://other/wh/t", "/lake/wh/t"])
+def test_an_entry_of_another_place_is_not_the_tables_own(said):
+    with pytest.raises(TableExistsError, match=f"db.t is the Hudi table at '{said}'"):
+        _check_own("db.t", "s3a://lake/wh/t", INPUT_FORMAT, said)
