@@ -5,14 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from io import TextIOWrapper
+from typing import Any, TextIO
 
 from hudi_engine.cli.command import Answer, Row
 from hudi_engine.report.markup import size
 
 
-def as_json(answer: Answer) -> str:
-    """Return an answer as JSON; an answer of rows alone is a list."""
+def escape_what_is_lacking(stream: TextIO) -> None:
+    """Let a stream write a character that its encoding lacks as an escape of hexadecimal digits instead of failing."""
+    # with another rule than the strict one somebody has chosen what becomes of such characters
+    if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+        stream.reconfigure(errors="backslashreplace")
+
+
+def as_json(answer: Answer, encoding: str | None = None) -> str:
+    """Return an answer as JSON; an answer of rows alone is a list.
+
+    Args:
+        answer: The answer.
+        encoding: What it will be written in; where that lacks a character JSON's own escapes are used.
+    """
     if not answer.facts and not answer.notes:
         content: object = list(answer.rows)
     else:
@@ -21,7 +34,12 @@ def as_json(answer: Answer) -> str:
             **({answer.rows_name: list(answer.rows)} if answer.rows else {}),
             **({"notes": list(answer.notes)} if answer.notes else {}),
         }
-    return json.dumps(content, default=_plain, indent=2, ensure_ascii=False)
+    text = json.dumps(content, default=_plain, indent=2, ensure_ascii=False)
+    try:
+        text.encode(encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(content, default=_plain, indent=2)
+    return text
 
 
 def as_text(answer: Answer) -> str:

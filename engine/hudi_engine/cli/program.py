@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from hudi_engine import __version__
 from hudi_engine.cli.command import Call, Command
-from hudi_engine.cli.output import as_json, as_text
+from hudi_engine.cli.output import as_json, as_text, escape_what_is_lacking
 from hudi_engine.cli.registry import COMMANDS
 from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
@@ -42,12 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = resolve_options(dict(_option(each) for each in (*given.option_before, *given.option)))
         TableConfig.load(storage)
         answer = command.run(Call(storage, options, given))
-        text = as_json(answer) if given.json else as_text(answer)
+        text = as_json(answer, sys.stdout.encoding) if given.json else as_text(answer)
     except (HudiError, OSError) as error:
         sys.stderr.write(f"hudi-engine {command.name}: {_told(error)}\n")
         return FAILED
     except KeyboardInterrupt:
         return 130
+    escape_what_is_lacking(sys.stdout)
     try:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()

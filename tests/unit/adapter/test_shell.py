@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -99,3 +100,20 @@ def test_it_ends_at_exit_and_tells_that_something_failed(session: tuple[list[str
     answers, code = session
     assert len(answers) == 17 and answers[-1] == "exit\n"
     assert code == 1
+
+
+def test_it_shows_what_the_terminal_cannot_as_an_escape(tmp_path: Path) -> None:
+    for name, text in {**FILES, "models/orders.sql": "select '日本' as n"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "dbt.adapters.hudi.shell", "shell", "--no-use-colors"],
+        cwd=tmp_path,
+        input="compile -s orders\n",
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        capture_output=True,
+        encoding="latin-1",
+        timeout=600,
+        check=True,
+    )
+    assert r"select '\u65e5\u672c' as n" in done.stdout and "Traceback" not in done.stderr

@@ -6,6 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from hudi_engine.cli.output import escape_what_is_lacking
+
 from dbt.adapters.hudi.shell.session import Shell
 
 _ABOUT = """\
@@ -30,4 +32,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("command", choices=["shell"], help="what to do")
     _, options = parser.parse_known_args(arguments)
+    escape_what_is_lacking(sys.stdout)
     return Shell(options).run(sys.stdin)
