@@ -30,5 +30,11 @@ def digits_of(moment: Moment, config: TableConfig) -> str:
         except ValueError as error:
             raise TimelineError(f"{text!r} is no point in time: {error}") from error
     if moment.tzinfo is not None:
-        return format_instant(moment, config.timeline_zone)
+        try:
+            return format_instant(moment, config.timeline_zone)
+        except (OverflowError, OSError) as error:
+            raise TimelineError(
+                f"{str(moment)!r} is no point in time: in the zone of the table's timeline its year is none of 1 to 9999; leave "
+                "its offset out, or take a later or earlier day"
+            ) from error
     return instant_digits(moment)
