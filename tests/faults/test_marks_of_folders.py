@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 from hudi_engine.catalog.schema_folder import held_in
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.inspect.validation import validate
 from hudi_engine.storage import open_storage
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import parent
+from hudi_engine.table_state import TableState
 from hudi_engine.txn.table_folder import delete_table
 from hudi_engine.write.define.create_table import create_table
 
 import tests.faults.mini_table as mini
+from tests.faults.scenarios import die_before_commit
 from tests.faults.test_moves_on_flat_store import clone_over, move, rebuild
 from tests.faults.test_rebuild_on_flat_store import NEW, OLD, make
 from tests.helpers.s3_server import S3Server
@@ -76,6 +79,21 @@ def test_a_table_with_marks_is_moved_built_anew_and_replaced(
     assert mini.content(open_storage(place)) == (OLD if change is move else NEW)
     mini.write(open_storage(place), {"a": {"late": 9}})
     assert mini.leftovers(open_storage(place)) == []
+
+
+def test_marks_beside_a_dead_writers_markers_hold_nothing_up_and_are_no_finding(
+    base: str, s3_server: S3Server
+) -> None:
+    storage = open_storage(base)
+    die_before_commit(storage)
+    (dead,) = (each.name for each in storage.list(".hoodie/.temp"))
+    for folder in (f".hoodie/.temp/{dead}/", f".hoodie/.temp/{dead}/a/"):
+        s3_server.put(base.split("/")[2], f"wh/orders/{folder}")
+
+    mini.write(storage, {"a": {"late": 9}})
+
+    assert mini.content(storage) == {**OLD, ("a", "late"): 9}
+    assert validate(TableState.load(storage)) == []
 
 
 def test_a_removed_table_leaves_no_more_than_marks_where_another_can_be_made_or_moved_to(

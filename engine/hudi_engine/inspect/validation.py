@@ -291,7 +291,8 @@ def _left_markers(state: TableState) -> Iterator[Finding]:
     left = [each for each in state.storage.list(MARKER_FOLDER) if each.is_dir and each.name not in pending]
     begun = _begun_since(state) if left else frozenset()
     for status in left:
-        if status.name not in begun:
+        # a folder of nothing but another program's marks of folders is listed in a store, and is not there
+        if status.name not in begun and state.storage.exists(status.path):
             message = (
                 f"markers of instant {status.name}, which is not under way; the next write removes them, or the first one after an "
                 "hour where files that they announce may come yet"
