@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.errors import ConfigError, SchemaError
-from hudi_engine.keygen.joda.time_zone import find_zone
 from hudi_engine.schema.any_case import AnyCase
 from hudi_engine.schema.spark_types import arrow_to_spark
 
@@ -60,7 +59,7 @@ def as_frame(spark: SparkSession, rows: Frame, known: pa.Schema | None = None) -
         known: Data columns of the table that the rows are for, None when it has none yet.
 
     Raises:
-        ConfigError: They are none of these, or there are times without a zone and the session's is none that is known here.
+        ConfigError: They are none of these.
         SchemaError: A column has a type that Spark does not have, or no value and no type, and the table does not have it.
     """
     from pyspark.sql import DataFrame
@@ -162,13 +161,8 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _with_zone(column: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:
     if pa.types.is_timestamp(column.type) and column.type.tz is None:
-        column = pc.assume_timezone(column, _zone_of_arrow(zone), ambiguous="earliest", nonexistent="latest")
+        column = pc.assume_timezone(column, zone, ambiguous="earliest", nonexistent="latest")
     return column
-
-
-def _zone_of_arrow(name: str) -> str:
-    """Return Arrow's name of a session's time zone: Spark takes ``GMT+5`` and ``Z`` too, Arrow ``+05:00`` and ``UTC`` alone."""
-    return str(find_zone(name)).removeprefix("UTC") or "UTC"
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
