@@ -138,7 +138,7 @@ def test_rows_of_no_known_library_are_refused(spark: SparkSession, tmp_path: Pat
 
 def test_text_of_pandas_that_is_none_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
-    with pytest.raises(SchemaError, match="values that are no column: .*surrogates not allowed"):
+    with pytest.raises(SchemaError, match="values that are no column: column .id.: .*surrogates not allowed"):
         table.upsert(pd.DataFrame({"id": ["\ud800"]}))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
+from hudi_engine.errors import SchemaError
+
 V = TypeVar("V")
 
 
@@ -32,3 +34,21 @@ class AnyCase(Mapping[str, V]):
 def spellings(names: Iterable[str]) -> AnyCase[str]:
     """Return names as they are spelled, by any spelling."""
     return AnyCase((name, name) for name in names)
+
+
+def refuse_same_names(names: Iterable[str]) -> None:
+    """Refuse columns of which two have one name.
+
+    Args:
+        names: Names of columns that are to be written.
+
+    Raises:
+        SchemaError: Two are equal, or differ by case only.
+    """
+    seen: dict[str, str] = {}
+    for name in names:
+        if name.lower() in seen:
+            raise SchemaError(
+                f"columns {seen[name.lower()]!r} and {name!r} have the same name; rename one before writing"
+            )
+        seen[name.lower()] = name

@@ -16,7 +16,7 @@ from hudi_engine.errors import SchemaError
 from hudi_engine.frames.collect import to_arrow_within_limit
 from hudi_engine.frames.small_plans import interpreted, is_small
 from hudi_engine.publish.reserved import refuse_reserved
-from hudi_engine.schema.any_case import spellings
+from hudi_engine.schema.any_case import refuse_same_names, spellings
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.fit import FitPolicy, Missing, fit_frame, fit_schema, quoted
 from hudi_engine.schema.meta_fields import DELETES, META_FIELDS, OPERATION
@@ -79,7 +79,8 @@ def align(
     others = (*META_FIELDS, OPERATION, DELETES)
     fields = [field for field in frame.schema.fields if field.name not in others]
     names = [field.name for field in fields]
-    _check_unique(names)
+    refuse_reserved(names)
+    refuse_same_names(names)
     incoming = spark_to_arrow(StructType(fields))
     schema = fit_schema(incoming, table_schema, policy, spelling=policy.fixed)
     kept = tuple(name for name in (*carry, DELETES) if name in frame.columns)
@@ -175,14 +176,3 @@ def _if_small(batch: AlignedBatch, table: pa.Table | None, options: Options) -> 
     if table is None or table.num_rows > most or table.nbytes > options[EngineOptions.SMALL_BATCH_BYTES]:
         return None
     return cast_batch(table, batch.schema)
-
-
-def _check_unique(names: Sequence[str]) -> None:
-    refuse_reserved(names)
-    seen: dict[str, str] = {}
-    for name in names:
-        if name.lower() in seen:
-            raise SchemaError(
-                f"columns {seen[name.lower()]!r} and {name!r} have the same name; rename one before writing"
-            )
-        seen[name.lower()] = name

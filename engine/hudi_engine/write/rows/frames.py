@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol, Union
+from typing import TYPE_CHECKING, Any, Protocol, Union
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.errors import ConfigError, SchemaError
-from hudi_engine.schema.any_case import AnyCase
+from hudi_engine.schema.any_case import AnyCase, refuse_same_names
 from hudi_engine.schema.spark_types import arrow_to_spark
+from hudi_engine.write.rows.pandas_rows import pandas_to_arrow
 
 if TYPE_CHECKING:
     import pandas
@@ -60,7 +61,8 @@ def as_frame(spark: SparkSession, rows: Frame, known: pa.Schema | None = None) -
 
     Raises:
         ConfigError: They are none of these.
-        SchemaError: A column has a type that Spark does not have, or no value and no type, and the table does not have it.
+        SchemaError: A column has a type that Spark does not have, or no value and no type, and the table does not have it;
+            or two columns have one name.
     """
     from pyspark.sql import DataFrame
 
@@ -82,23 +84,22 @@ def _is_pandas(rows: object) -> bool:
     return kind.__module__.partition(".")[0] == "pandas" and kind.__name__ == "DataFrame"
 
 
-def _arrow(rows: object) -> pa.Table:
+def _arrow(rows: Any) -> pa.Table:
     kind = type(rows)
     if _is_pandas(rows):
-        try:
-            return pa.Table.from_pandas(rows, preserve_index=False)
-        except (pa.ArrowException, UnicodeEncodeError) as error:
-            raise SchemaError(f"the pandas DataFrame has values that are no column: {error}") from error
+        return pandas_to_arrow(rows)
     if hasattr(rows, "collect") and kind.__module__.partition(".")[0] == "polars":
         rows = rows.collect()
     if isinstance(rows, pa.RecordBatch):
-        return pa.Table.from_batches([rows])
+        rows = pa.Table.from_batches([rows])
     if not hasattr(rows, "__arrow_c_stream__"):
         raise ConfigError(
             f"the rows are a {kind.__name__}; give a Spark, pandas or Polars DataFrame or an Arrow table, such as "
             "spark.createDataFrame(rows)"
         )
-    return pa.table(rows)
+    table = pa.table(rows)
+    refuse_same_names(table.column_names)  # below columns are found by name
+    return table
 
 
 def _fitted(table: pa.Table, known: pa.Schema | None, pandas: bool) -> pa.Table:
