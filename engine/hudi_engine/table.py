@@ -24,6 +24,7 @@ from hudi_engine.write.define.create_table import create_table
 from hudi_engine.write.define.definition import TableArguments
 from hudi_engine.write.define.properties import table_properties
 from hudi_engine.write.rows.arguments import column_names, own_columns
+from hudi_engine.write.rows.marks import refuse_false_marks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,6 +82,7 @@ class HudiTable(Writes, Looks, Upkeep):
         arrow = None if schema is None else own_columns(spark, schema)
         if arrow is not None:
             refuse_reserved(arrow.names)
+            refuse_false_marks(arrow, None)
         config = defined_table(arrow, **definition)
         recover_swap(path)
         storage = open_storage(path)

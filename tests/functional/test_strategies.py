@@ -177,6 +177,7 @@ class TestKeysAndPartitions:
             "repeated_at_first.sql": model(twice, unique_key="id", precombine_field="ts"),
             "composite.sql": model(second=moved, unique_key=["id", "dt"]),
             "marked.sql": model(second=f"{moved}, true as _hoodie_is_deleted", unique_key="id"),
+            "marked_in_capitals.sql": model(second=f"{moved}, true as _HOODIE_IS_DELETED", unique_key="id"),
         }
 
     def test_keys(self, project: Any) -> None:
@@ -195,7 +196,7 @@ class TestKeysAndPartitions:
         assert rows("repeated") == [(1, "a", "x"), (2, "newer", "y")]
         assert rows("repeated_at_first") == [(2, "newer", "y"), (3, "c", "y")]
         assert rows("composite") == [(1, "a", "x"), (1, "a2", "z"), (2, "b", "y")]
-        assert rows("marked") == [(2, "b", "y")]
+        assert rows("marked") == rows("marked_in_capitals") == [(2, "b", "y")]
 
 
 MACRO = """

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-from hudi_engine import DataError, HudiTable
-from hudi_engine.schema.meta_fields import DELETES
+from hudi_engine import DataError, HudiTable, SchemaError
+from hudi_engine.schema.meta_fields import DELETES, IS_DELETED
+from hudi_engine.write.rows import batch
 from hudi_engine.write.rows.clauses import MergeClauses
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
@@ -41,12 +42,12 @@ def test_marked_rows_delete_and_the_mark_leaves_no_trace(spark, tmp_path, shape,
         spark, str(tmp_path / "t"), name="t", record_key=["id"], partition_by=["dt"], table_type=table_type
     )
     table.upsert(spark.createDataFrame(STORED, COLUMNS))
-    batch = spark.createDataFrame(BATCH, MARKED)
+    marked = spark.createDataFrame(BATCH, MARKED)
     if way == "merge":
-        result = table.merge(batch, MergeClauses(), options=options)
+        result = table.merge(marked, MergeClauses(), options=options)
     else:
         condition = "DBT_INTERNAL_DEST.n > 0" if way == "match_condition" else None
-        result = table.upsert(batch, options=options, match_condition=condition)
+        result = table.upsert(marked, options=options, match_condition=condition)
     assert table.schema.names == ["id", "n", "dt"]
     assert "is_deleted" not in result.metadata.extra_metadata["schema"]
     assert rows_by_hudi_rs(str(tmp_path / "t"), ["id", "n", "dt"]) == AFTER
@@ -65,6 +66,73 @@ def test_a_mark_that_is_no_boolean_is_refused(spark, tmp_path):
     table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
     with pytest.raises(DataError, match="has to be boolean"):
         table.upsert(spark.createDataFrame([(1, "yes")], f"id int, {DELETES} string"))
+
+
+@pytest.mark.parametrize("mark", ["_HOODIE_IS_DELETED", "__HUDI_Is_Deleted"])
+def test_a_mark_deletes_in_whatever_case_it_comes(spark, tmp_path, table_type, mark):
+    table = HudiTable.create(
+        spark, str(tmp_path / "t"), name="t", record_key=["id"], partition_by=["dt"], table_type=table_type
+    )
+    table.upsert(spark.createDataFrame(STORED, COLUMNS))
+    table.upsert(spark.createDataFrame(BATCH, f"{COLUMNS}, {mark} boolean"))
+    assert [name for name in table.schema.names if "deleted" in name.lower()] in ([], [IS_DELETED])
+    assert rows_by_hudi_rs(str(tmp_path / "t"), ["id", "n", "dt"]) == AFTER
+    assert sorted(map(tuple, table.snapshot().select("id", "n", "dt").collect())) == AFTER
+    both = spark.createDataFrame(
+        [(1, 1, "a", True, True)], f"{COLUMNS}, {mark} boolean, {mark.lower()} boolean"
+    )
+    with pytest.raises(SchemaError, match="have the same name"):
+        table.upsert(both)
+
+
+@pytest.mark.parametrize("kind", ["int", "string"])
+def test_a_new_mark_that_is_no_boolean_is_refused_wherever_it_comes_from(spark, tmp_path, kind):
+    said = f"column '{IS_DELETED}' is {kind}; it marks rows that delete and has to be boolean"
+    with pytest.raises(SchemaError, match=said):
+        HudiTable.create(spark, str(tmp_path / "t"), name="t", schema=f"id int, {IS_DELETED} {kind}")
+    with pytest.raises(SchemaError, match="only where it is spelled '_hoodie_is_deleted'"):
+        HudiTable.create(spark, str(tmp_path / "t"), name="t", schema="id int, _HOODIE_IS_DELETED boolean")
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
+    rows = spark.createDataFrame([(1, None)], f"id int, {IS_DELETED} {kind}")
+    with pytest.raises(SchemaError, match=said):
+        table.upsert(rows)
+    table.upsert(spark.createDataFrame([(1,)], "id int"))
+    with pytest.raises(SchemaError, match=said):
+        table.upsert(rows)
+
+
+@pytest.fixture
+def written_by_others(spark, tmp_path, monkeypatch):
+    """Gives a table with one row of these columns, which another writer takes for any other values."""
+
+    def write(row, columns):
+        table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
+        with monkeypatch.context() as careless:
+            careless.setattr(batch, "exact_marks", lambda frame, *_: frame)
+            careless.setattr(batch, "refuse_false_marks", lambda *_: None)
+            table.upsert(spark.createDataFrame([row], columns))
+        return table
+
+    return write
+
+
+def test_a_column_of_that_name_that_a_table_has_stays_what_it_is(spark, written_by_others):
+    columns = f"id int, {IS_DELETED} int"
+    table = written_by_others((1, 1), columns)
+    table.upsert(spark.createDataFrame([(2, 1)], columns))
+    table.upsert(spark.createDataFrame([(3, 1)], columns.upper()))
+    assert sorted(row.id for row in table.snapshot().collect()) == [1, 2, 3]
+
+
+def test_a_mark_beside_a_column_of_its_name_in_another_spelling_is_refused(spark, written_by_others):
+    columns = "id int, _HOODIE_IS_DELETED boolean"
+    table = written_by_others((1, True), columns)
+    table.upsert(spark.createDataFrame([(2, True)], columns))
+    assert sorted(row.id for row in table.snapshot().collect()) == [1, 2]
+    with pytest.raises(SchemaError, match=f"but the table has '_HOODIE_IS_DELETED'.*with '{DELETES}'"):
+        table.upsert(spark.createDataFrame([(1, True)], columns.lower()))
+    table.upsert(spark.createDataFrame([(1, True)], f"id int, {DELETES} boolean"))
+    assert [row.id for row in table.snapshot().collect()] == [2]
 
 
 @pytest.mark.parametrize("way", ["upsert", "merge"])

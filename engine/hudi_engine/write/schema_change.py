@@ -21,6 +21,7 @@ from hudi_engine.write.operation import NOTHING
 from hudi_engine.write.request import WriteRequest
 from hudi_engine.write.returning_columns import check_returning
 from hudi_engine.write.rows.batch import definition_columns
+from hudi_engine.write.rows.marks import refuse_false_marks
 
 
 def columns_to_be(state: TableState, wanted: pa.Schema) -> pa.Schema:
@@ -55,6 +56,7 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
     """
     old, config = state.data_schema(), state.config
     refuse_reserved(name for name in new.names if old is None or name not in old.names)
+    refuse_false_marks(new, old)
     if old is None:
         return
     refuse_new_columns(state, new)

@@ -10,6 +10,8 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.schema.any_case import AnyCase, spellings
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import DELETES, IS_DELETED, META_FIELDS
+from hudi_engine.schema.spark_types import spark_to_arrow
+from hudi_engine.write.rows.marks import exact_marks, refuse_false_marks
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -29,12 +31,13 @@ _ADVICE = ". Select a value that does, or give the column another type: on_schem
 def drop_meta_columns(frame: DataFrame) -> DataFrame:
     """Return the frame without Hudi's own columns, which ``select *`` over a Hudi source brings along.
 
-    Only some of them were named by the query on purpose, which is told.
+    Only some of them were named by the query on purpose, which is told. The marks of deleted rows stay, under the names that
+    Hudi looks for.
     """
     drop = [c for c in frame.columns if c.lower().startswith(META_PREFIX) and c.lower() not in _MARKS]
     if drop and not {c.lower() for c in drop} >= {*META_FIELDS}:
         logger.warning("{}", told_of_dropped(drop))
-    return frame.drop(*drop) if drop else frame
+    return exact_marks(frame.drop(*drop) if drop else frame)
 
 
 def told_of_dropped(names: Sequence[str]) -> str:
@@ -163,14 +166,15 @@ def legal_names(names: Sequence[str]) -> list[str]:
 
 
 def with_delete_mark(table: T.StructType, frame: DataFrame) -> T.StructType:
-    """Return a table's columns, with the mark of deleted rows when the query has one and the table has none yet."""
+    """Return a table's columns, with the mark of deleted rows when the query has one and the table has none yet.
+
+    Raises:
+        SchemaError: The table has it in a spelling under which no row is deleted.
+    """
     known = {name.lower() for name in table.names}
-    marks = [
-        field
-        for field in frame.schema.fields
-        if field.name.lower() in _MARKS and field.name.lower() not in known
-    ]
-    return T.StructType([*table.fields, *marks])
+    marks = [field for field in frame.schema.fields if field.name.lower() in _MARKS]
+    refuse_false_marks(spark_to_arrow(T.StructType(marks)), spark_to_arrow(table))
+    return T.StructType([*table.fields, *(field for field in marks if field.name.lower() not in known)])
 
 
 def missing_columns(frame: DataFrame, table: T.StructType) -> list[str]:

@@ -127,7 +127,7 @@ def _own(columns: T.StructType) -> list[T.StructField]:
     return [
         column
         for column in columns.fields
-        if not column.name.lower().startswith(META_PREFIX) and column.name != DELETES
+        if not column.name.lower().startswith(META_PREFIX) and column.name.lower() != DELETES
     ]
 
 

@@ -98,7 +98,7 @@ def _own_columns(schema: T.StructType, marks: Collection[str]) -> list[T.StructF
         column
         for column in schema.fields
         if column.name.lower() in marks
-        or not (column.name.lower().startswith(META_PREFIX) or column.name == DELETES)
+        or not (column.name.lower().startswith(META_PREFIX) or column.name.lower() == DELETES)
     ]
 
 

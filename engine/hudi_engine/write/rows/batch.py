@@ -21,6 +21,7 @@ from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.fit import FitPolicy, Missing, fit_frame, fit_schema, quoted
 from hudi_engine.schema.meta_fields import DELETES, META_FIELDS, OPERATION
 from hudi_engine.schema.spark_types import spark_to_arrow
+from hudi_engine.write.rows.marks import exact_marks, refuse_false_marks
 from hudi_engine.write.rows.source_plan import estimated_bytes, estimated_rows, is_parquet_scan
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def align(
 ) -> AlignedBatch:
     """Bring a DataFrame to the table's columns; meta columns it carries along are dropped, the mark of deletes follows.
 
+    Both marks of deletes are found in whatever case they come, and get the name that Hudi looks for.
+
     Args:
         frame: Incoming rows.
         table_schema: Data columns of the table so far, None for a table without a schema.
@@ -76,12 +79,14 @@ def align(
     """
     from pyspark.sql.types import StructType
 
-    others = (*META_FIELDS, OPERATION, DELETES)
-    fields = [field for field in frame.schema.fields if field.name not in others]
+    frame = exact_marks(frame, table_schema)
+    own = [field for field in frame.schema.fields if field.name not in (*META_FIELDS, OPERATION)]
+    refuse_same_names(field.name for field in own)
+    fields = [field for field in own if field.name != DELETES]
     names = [field.name for field in fields]
     refuse_reserved(names)
-    refuse_same_names(names)
     incoming = spark_to_arrow(StructType(fields))
+    refuse_false_marks(incoming, table_schema)
     schema = fit_schema(incoming, table_schema, policy, spelling=policy.fixed)
     kept = tuple(name for name in (*carry, DELETES) if name in frame.columns)
     if DELETES in kept and frame.schema[DELETES].dataType.typeName() != "boolean":
