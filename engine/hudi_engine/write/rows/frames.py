@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.schema.any_case import AnyCase, refuse_same_names
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.write.rows.pandas_rows import pandas_to_arrow
+from hudi_engine.write.rows.session_zone import ZONE, in_session_zone
 
 if TYPE_CHECKING:
     import pandas
@@ -29,7 +29,6 @@ Frame = Union["DataFrame", "pandas.DataFrame", ArrowStream]
 """What a write takes as rows."""
 
 _CHUNK_ROWS = 65_536
-_ZONE = "spark.sql.session.timeZone"
 _SIMPLE = {
     pa.int8(): pa.int32(),
     pa.int16(): pa.int32(),
@@ -60,7 +59,7 @@ def as_frame(spark: SparkSession, rows: Frame, known: pa.Schema | None = None) -
         known: Data columns of the table that the rows are for, None when it has none yet.
 
     Raises:
-        ConfigError: They are none of these.
+        ConfigError: They are none of these, or Arrow does not know the session's time zone, which times without one need.
         SchemaError: A column has a type that Spark does not have, or no value and no type, and the table does not have it;
             or two columns have one name.
     """
@@ -68,7 +67,7 @@ def as_frame(spark: SparkSession, rows: Frame, known: pa.Schema | None = None) -
 
     if isinstance(rows, DataFrame):
         return rows
-    table = _plain(_fitted(_arrow(rows), known, _is_pandas(rows)), str(spark.conf.get(_ZONE)))
+    table = _plain(_fitted(_arrow(rows), known, _is_pandas(rows)), str(spark.conf.get(ZONE)))
     schema = arrow_to_spark(table.schema)
     if int(spark.version.partition(".")[0]) >= 4:
         return spark.createDataFrame(table, schema)
@@ -146,7 +145,8 @@ def _plain(table: pa.Table, zone: str) -> pa.Table:
             raise SchemaError(
                 f"column {field.name!r} of the rows cannot be given to Spark: {error}"
             ) from error
-        columns[field.name] = _with_zone(cast, zone)
+        naive = pa.types.is_timestamp(cast.type) and cast.type.tz is None
+        columns[field.name] = in_session_zone(cast, zone) if naive else cast
     return pa.table(columns)
 
 
@@ -158,12 +158,6 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array(
         [chunk.dictionary.cast(plain).take(chunk.indices) for chunk in column.chunks], type=plain
     )
-
-
-def _with_zone(column: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:
-    if pa.types.is_timestamp(column.type) and column.type.tz is None:
-        column = pc.assume_timezone(column, zone, ambiguous="earliest", nonexistent="latest")
-    return column
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
