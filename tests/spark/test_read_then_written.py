@@ -7,6 +7,8 @@ from hudi_engine import HudiTable, WriteConflictError
 from hudi_engine.frames.published import ListMovedError
 from hudi_engine.front import reads
 from hudi_engine.write.operation import UPSERT
+from hudi_engine.write.rows.clauses import MergeClauses
+from hudi_engine.write.rows.replacement import Replacement
 
 from tests.helpers.forms import forms
 
@@ -75,6 +77,47 @@ def test_values_of_a_column_that_came_meanwhile_stay(spark, make, overtaken, sma
         (2, 21, None, "mine"),
         (3, 30, None, "mine"),
     ]
+
+
+def with_other_columns(spark, table, columns):
+    """Another writer, whose batch has no row and other columns than the table."""
+    HudiTable.open(spark, table.path).with_schema(columns).upsert(spark.createDataFrame([], columns))
+
+
+@pytest.mark.parametrize("small_rows", ["1000", "0"], ids=["driver", "executors"])
+def test_a_merge_keeps_what_its_batch_lacks_when_another_writer_changes_the_columns(
+    spark, make, overtaken, small_rows
+):
+    stored = "id int, n int, note string, old string"
+    table = make([(1, 10, "precious", "x"), (2, 20, "too", "y")], stored)
+    overtaken(lambda: with_other_columns(spark, table, "id int, n bigint, note string, theirs int"))
+    rows = spark.createDataFrame([(2, 21), (3, 30)], "id int, n int")
+    clauses = MergeClauses(update_columns=("n",), by_source={"n": "DBT_INTERNAL_DEST.n + 1"})
+    table.merge(rows, clauses, options={"hoodie.engine.small.batch.rows": small_rows})
+    assert table.schema.names == ["id", "n", "note", "theirs"]
+    assert values(table, *table.schema.names) == [
+        (1, 11, "precious", None),
+        (2, 21, "too", None),
+        (3, 30, None, None),
+    ]
+
+
+def test_rows_that_a_replacement_brings_back_keep_their_values_when_another_writer_adds_a_column(
+    spark, make, overtaken, monkeypatch
+):
+    table = make([(1, 10, "goes")], "id int, n int, note string")
+    table.insert(spark.createDataFrame([(1, 20, "precious")], "id int, n int, note string"))
+    beside = Replacement.beside_others
+
+    def late(replacement):
+        """Before the attempt that brings rows back, which begins anew where a key is found to be stored twice."""
+        monkeypatch.undo()
+        overtaken(lambda: with_other_columns(spark, table, "id int, n int, note string, theirs int"))
+        return beside(replacement)
+
+    monkeypatch.setattr(Replacement, "beside_others", late)
+    table.replace(spark.createDataFrame([(2, 10)], "id int, n int"), where="n = 10")
+    assert values(table, "id", "n", "note", "theirs") == [(1, 20, "precious", None), (2, 10, None, None)]
 
 
 def test_changes_of_other_partitions_are_no_conflict(spark, make, overtaken):

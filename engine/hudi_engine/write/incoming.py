@@ -111,6 +111,9 @@ def refit(incoming: Incoming, before: TableState, now: TableState, request: Writ
     if request.operation.delete_only:
         return replace(incoming, schema=known)
     given = {name.lower() for name in request.frame.columns}
+    if request.changes is not None:
+        # rows of which only some columns came have the stored values in the others, but for those that were dropped since
+        given |= {name.lower() for name in known.names}
     came = pa.schema([field for field in incoming.columns if field.name.lower() in given])
     schema = fit_schema(came, known, fit_policy(now.config, request.options))
     if schema.equals(incoming.columns):
