@@ -77,6 +77,21 @@ def test_all_problems_of_a_definition_come_at_once():
         assert part in str(caught.value)
 
 
+@pytest.mark.parametrize("schema", [SCHEMA, None], ids=["known", "to come"])
+@pytest.mark.parametrize(
+    ("argument", "fields"),
+    [
+        ("record_key", ["id", "ID"]),
+        ("precombine_field", ["ts", "TS"]),
+        ("partition_by", ["dt", "DT"]),
+        ("partition_by", ["dt:simple", "id", "Dt:timestamp"]),
+    ],
+)
+def test_a_column_that_is_named_twice_in_whatever_case_is_refused(argument, fields, schema):
+    with pytest.raises(ConfigError, match=rf"{argument} \[.*\] names a column twice; leave one out"):
+        define(**{argument: fields, "schema": schema})
+
+
 def test_a_definition_in_hudis_own_options_is_the_same():
     arguments = define(precombine_field="ts", partition_by=["dt"], table_type="mor")
     options = {

@@ -73,8 +73,14 @@ def definition_problems(draft: Draft) -> list[str]:
     problems = name_problems(name)
     if draft.kind is None:
         problems.append(f"table_type is {draft.table_type!r}; legal values: cow, mor")
-    if len(set(keys)) != len(keys):
-        problems.append(f"record_key {list(keys)} names a column twice")
+    partitions = [each.partition(":")[0] for each in draft.partitions]
+    for argument, fields in (
+        ("record_key", keys),
+        ("precombine_field", draft.orderings),
+        ("partition_by", partitions),
+    ):
+        if len({field.lower() for field in fields}) != len(fields):
+            problems.append(f"{argument} {list(fields)} names a column twice; leave one out")
     if options[TableOptions.KEEP_OPERATIONS]:
         problems += _changelog_problems(keys, draft.kind)
     return [
