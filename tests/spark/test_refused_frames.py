@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -48,3 +49,38 @@ def test_values_of_pandas_that_are_no_column_are_told_with_its_name(
     rows = pd.DataFrame({"id": range(len(values)), "odd one": values})
     with pytest.raises(SchemaError, match=f"column 'odd one': .*{said}.*; replace them, or give"):
         as_frame(spark, rows)
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind"),
+    [
+        (pd.DataFrame({"id": [datetime.time(1)]}), "time64"),
+        (pa.table({"id": pa.array([1], pa.duration("us"))}), "duration"),
+        (pa.table({"id": pa.array([1], pa.decimal256(40, 2))}), "decimal256"),
+        (pa.table({"id": [[datetime.time(1)]]}), "time64"),
+    ],
+)
+def test_a_type_that_only_arrow_has_is_refused_with_what_its_writer_can_do(
+    spark: SparkSession, rows: Any, kind: str
+) -> None:
+    said = rf"column 'id.*' has the Arrow type {kind}.*, which has no Spark type; cast it before it is written, such as astype"
+    with pytest.raises(SchemaError, match=said):
+        as_frame(spark, rows)
+
+
+def test_bytes_of_one_length_and_decimals_of_every_width_are_those_that_spark_has(
+    spark: SparkSession,
+) -> None:
+    hundred = Decimal("100")
+    kinds = {
+        "bytes": (b"ab", pa.binary(2), "binary"),
+        "many": ([b"ab"], pa.list_(pa.binary(2)), "array<binary>"),
+        "wide": (hundred, pa.decimal256(20, 2), "decimal(20,2)"),
+        "whole": (hundred, pa.decimal128(3, -2), "decimal(5,0)"),
+    }
+    rows = pa.table({name: pa.array([value], kind) for name, (value, kind, _) in kinds.items()})
+    found = as_frame(spark, rows)
+    assert {each.name: each.dataType.simpleString() for each in found.schema.fields} == {
+        name: kind for name, (*_, kind) in kinds.items()
+    }
+    assert [tuple(row) for row in found.collect()] == [(b"ab", [b"ab"], hundred, hundred)]

@@ -16,6 +16,8 @@ from hudi_engine.schema.avro import check_avro_names
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
+MOST_DIGITS = 38
+"""Digits that a decimal of Spark, and of a Hudi table, has at most."""
 _SIMPLE: dict[str, pa.DataType] = {
     "BooleanType": pa.bool_(),
     "ByteType": pa.int32(),
@@ -67,18 +69,23 @@ def spark_name(kind: pa.DataType) -> str:
     return str(arrow_to_spark(pa.schema([("value", kind)])).fields[0].dataType.simpleString())
 
 
-def arrow_to_spark(schema: pa.Schema) -> StructType:
+def arrow_to_spark(
+    schema: pa.Schema, *, otherwise: str = "read it with the Arrow reader instead"
+) -> StructType:
     """Return Spark schema of an Arrow schema, all fields nullable.
 
     Args:
-        schema: Arrow schema of a table.
+        schema: Arrow schema of a table, or of rows to write.
+        otherwise: What to do about a type that Spark does not have.
 
     Raises:
         SchemaError: A column has an Arrow type that Spark does not have.
     """
     from pyspark.sql.types import StructField, StructType
 
-    return StructType([StructField(field.name, _to_spark(field.type, field.name), True) for field in schema])
+    return StructType(
+        [StructField(field.name, _to_spark(field.type, field.name, otherwise), True) for field in schema]
+    )
 
 
 def nulls_of_frame(struct: StructType) -> pa.Schema:
@@ -133,7 +140,7 @@ def _refusal(path: str, kind: DataType, next_step: str) -> str:
     return f"column {path!r} has type {kind.simpleString()}, which a Hudi table cannot hold: {next_step}"
 
 
-def _to_spark(kind: pa.DataType, path: str) -> DataType:
+def _to_spark(kind: pa.DataType, path: str, otherwise: str) -> DataType:
     """Return the Spark type of an Arrow type; a message names the path, as the column alone does not tell a nested field."""
     from pyspark.sql import types as spark
 
@@ -152,21 +159,20 @@ def _to_spark(kind: pa.DataType, path: str) -> DataType:
         return simple[kind]
     if pa.types.is_timestamp(kind):
         return spark.TimestampType() if kind.tz is not None else spark.TimestampNTZType()
-    if pa.types.is_decimal(kind):
+    if pa.types.is_decimal(kind) and kind.precision <= MOST_DIGITS and kind.scale >= 0:
         return spark.DecimalType(kind.precision, kind.scale)
     if pa.types.is_list(kind):
-        return spark.ArrayType(_to_spark(kind.value_type, f"{path}.element"), True)
+        return spark.ArrayType(_to_spark(kind.value_type, f"{path}.element", otherwise), True)
     if pa.types.is_map(kind):
         return spark.MapType(
-            _to_spark(kind.key_type, f"{path}.key"), _to_spark(kind.item_type, f"{path}.value"), True
+            _to_spark(kind.key_type, f"{path}.key", otherwise),
+            _to_spark(kind.item_type, f"{path}.value", otherwise),
+            True,
         )
     if pa.types.is_struct(kind):
         fields = [
-            spark.StructField(child.name, _to_spark(child.type, f"{path}.{child.name}"), True)
+            spark.StructField(child.name, _to_spark(child.type, f"{path}.{child.name}", otherwise), True)
             for child in kind
         ]
         return spark.StructType(fields)
-    raise SchemaError(
-        f"column {path!r} has the Arrow type {kind}, which has no Spark type; "
-        "read it with the Arrow reader instead"
-    )
+    raise SchemaError(f"column {path!r} has the Arrow type {kind}, which has no Spark type; {otherwise}")

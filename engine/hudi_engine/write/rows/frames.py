@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.schema.any_case import AnyCase, refuse_same_names
-from hudi_engine.schema.spark_types import arrow_to_spark
+from hudi_engine.schema.spark_types import MOST_DIGITS, arrow_to_spark
 from hudi_engine.write.rows.pandas_rows import pandas_to_arrow
 from hudi_engine.write.rows.session_zone import ZONE, in_session_zone
 
@@ -28,6 +28,7 @@ class ArrowStream(Protocol):
 Frame = Union["DataFrame", "pandas.DataFrame", ArrowStream]
 """What a write takes as rows."""
 
+_CAST = "cast it before it is written, such as astype('string') of pandas, cast(pl.String) of Polars or cast(pa.string()) of Arrow"
 _CHUNK_ROWS = 65_536
 _SIMPLE = {
     pa.int8(): pa.int32(),
@@ -68,7 +69,7 @@ def as_frame(spark: SparkSession, rows: Frame, known: pa.Schema | None = None) -
     if isinstance(rows, DataFrame):
         return rows
     table = _plain(_fitted(_arrow(rows), known, _is_pandas(rows)), str(spark.conf.get(ZONE)))
-    schema = arrow_to_spark(table.schema)
+    schema = arrow_to_spark(table.schema, otherwise=_CAST)
     if int(spark.version.partition(".")[0]) >= 4:
         return spark.createDataFrame(table, schema)
     # Spark 3.5 takes no Arrow table: its bytes are unpacked by a task, so that no value passes through pandas.
@@ -168,6 +169,10 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
         return _plain_type(kind.value_type)
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", kind.tz)
+    if pa.types.is_fixed_size_binary(kind):
+        return pa.binary()
+    if pa.types.is_decimal(kind):
+        return _plain_decimal(kind)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return pa.list_(pa.field("element", _plain_type(kind.value_type)))
     if pa.types.is_map(kind):
@@ -175,6 +180,11 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct([pa.field(child.name, _plain_type(child.type)) for child in kind])
     return kind
+
+
+def _plain_decimal(kind: pa.DataType) -> pa.DataType:
+    digits = kind.precision - min(kind.scale, 0)
+    return pa.decimal128(digits, max(kind.scale, 0)) if digits <= MOST_DIGITS else kind
 
 
 def _packed(batch: pa.RecordBatch) -> bytes:
