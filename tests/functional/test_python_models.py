@@ -88,13 +88,24 @@ def model(dbt, session):
 """
 
 
+_FLOATS = """
+import datetime
+import pandas
+def model(dbt, session):
+    dbt.config(materialized="incremental", unique_key="id")
+    if dbt.is_incremental:
+        return pandas.DataFrame({"id": [], "day": []}, dtype="float64")
+    return pandas.DataFrame({"id": [1], "day": [datetime.date(2026, 1, 1)]})
+"""
+
+
 class TestPandasWithoutRows:
     """An increment that a Python model has no rows for is one, whatever the types of its columns."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         """A model whose increments are empty."""
-        return {"frame.py": _PANDAS}
+        return {"frame.py": _PANDAS, "floats.py": _FLOATS}
 
     def test_columns_have_the_types_of_the_table(self, project: Any) -> None:
         """Each run succeeds, and the table keeps its rows and types."""
@@ -105,6 +116,8 @@ class TestPandasWithoutRows:
         for words in ([], ["--empty"]):
             run_dbt(["run", *words])
             assert project.run_sql(query, fetch="all") == before
+        kinds = f"select typeof(id), typeof(day) from {project.test_schema}.floats"
+        assert [tuple(row) for row in project.run_sql(kinds, fetch="all")] == [("bigint", "date")]
 
     def test_a_first_build_without_rows_makes_text_of_what_has_no_type(self, project: Any) -> None:
         """As Spark would of a column of texts."""

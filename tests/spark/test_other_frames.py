@@ -161,6 +161,33 @@ def test_whole_numbers_take_the_type_of_their_column_where_they_fit(
     assert found == [{"id": id, "amount": amount, "note": None} for id, amount in ((1, 5), (2, None), (3, 6))]
 
 
+def test_categories_of_whole_numbers_take_the_type_of_their_column_too(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], schema=NUMBERS)
+    nothing = pd.Categorical([None, None])
+    table.upsert(
+        pd.DataFrame({"id": pd.Categorical([1, 2]), "amount": pd.Categorical([5, None]), "note": nothing})
+    )
+    assert table.schema is not None and table.schema.names == ["id", "amount", "note"]
+    assert [each.dataType.simpleString() for each in table.schema.fields] == ["int", "bigint", "string"]
+    found = hudi_engine.read(tmp_path / "t").to_arrow().sort_by("id").to_pylist()
+    assert found == [{"id": 1, "amount": 5, "note": None}, {"id": 2, "amount": None, "note": None}]
+
+
+def test_a_pandas_frame_without_rows_fits_every_table_that_has_its_columns(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    columns = "id int, day date, rate float, word string"
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], schema=columns)
+    table.upsert(
+        pd.DataFrame({name: pd.Series([], dtype="float64") for name in ("id", "DAY", "rate", "word")})
+    )
+    assert table.schema is not None
+    assert table.schema.simpleString() == "struct<id:int,day:date,rate:float,word:string>"
+    assert len(table.commits()) == 1
+
+
 def test_a_key_that_does_not_fit_its_column_is_refused_and_a_column_without_type_too(
     spark: SparkSession, tmp_path: Path
 ) -> None:

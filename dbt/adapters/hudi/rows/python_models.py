@@ -69,16 +69,22 @@ def _frame(session: SparkSession, name: str, result: Any, this: str) -> DataFram
 def _without_rows(session: SparkSession, result: Any, this: str) -> DataFrame:
     """Return a pandas frame without rows, of which Spark cannot tell the types.
 
-    Columns of pandas' type `object` have none there either: they get that of the model's table, or text.
+    Columns of pandas' type `object` have none there either: they get that of the model's table, or text. So do those that
+    pandas calls floats, as it does with columns that nobody gave a type.
     """
     typed = as_frame(session, result)
+    certain = {
+        field.name
+        for field in typed.schema.fields
+        if not isinstance(field.dataType, (T.FloatType, T.DoubleType))
+    }
     try:
         stored = {each.name.lower(): each.dataType for each in session.table(this).schema.fields}
     except AnalysisException:
         stored = {}
     columns = [
         F.col(quoted(column))
-        if column in typed.columns
+        if column in certain or (column in typed.columns and column.lower() not in stored)
         else F.lit(None).cast(stored.get(column.lower(), T.StringType())).alias(column)
         for column in map(str, result.columns)
     ]

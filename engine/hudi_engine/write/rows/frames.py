@@ -51,8 +51,8 @@ def as_frame(spark: SparkSession, rows: Frame, known: pa.Schema | None = None) -
 
     Times without a zone are taken in the session's time zone, as Spark takes those of pandas. Whole numbers, which these
     libraries keep in eight bytes unless told otherwise, get the type of the table's column where all of them fit it, and so
-    do those that pandas has made floats of because of a null beside them. A column without a value and a type is left out
-    where the table has it, for what a batch lacks is null.
+    do those that pandas has made floats of because of a null beside them. A column without a value and a type gets that of
+    the table's column, and so does every column of a pandas DataFrame without rows, to which pandas gives types of its own.
 
     Args:
         spark: The session.
@@ -105,33 +105,39 @@ def _arrow(rows: Any) -> pa.Table:
 def _fitted(table: pa.Table, known: pa.Schema | None, pandas: bool) -> pa.Table:
     """Return the rows with whole numbers, and columns without a value, in the types of the table's columns."""
     types = AnyCase((field.name, field.type) for field in known or ())
-    typeless = [field.name for field in table.schema if pa.types.is_null(field.type)]
+    typeless = [field.name for field in table.schema if pa.types.is_null(_type_of_values(field.type))]
     new = [name for name in typeless if name not in types]
     if new and table.num_rows:
         raise SchemaError(
             f"column(s) {', '.join(map(repr, new))} of the rows have no value and no type, and the table does not have them; "
             "give them a type, such as astype('string') of pandas or cast(pl.String) of Polars, or leave them out"
         )
+    if pandas and not table.num_rows:
+        typeless = [name for name in table.column_names if name in types]  # it calls no values floats
     columns = {
-        field.name: (
-            pa.nulls(len(column), types[field.name])
-            if pa.types.is_null(field.type)
-            else _whole_numbers(column, types.get(field.name), pandas)
+        name: (
+            pa.nulls(len(column), types[name])
+            if name in typeless
+            else _whole_numbers(column, types.get(name), pandas)
         )
-        for field, column in zip(table.schema, table.columns)
-        if field.name not in new
+        for name, column in zip(table.column_names, table.columns)
+        if name not in new
     }
     return pa.table(columns)
 
 
+def _type_of_values(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
 def _whole_numbers(column: pa.ChunkedArray, wanted: pa.DataType | None, pandas: bool) -> pa.ChunkedArray:
-    given = column.type
+    given = _type_of_values(column.type)
     if wanted is None or not pa.types.is_integer(wanted) or given == wanted:
         return column
     if not pa.types.is_integer(given) and not (pandas and pa.types.is_floating(given)):
         return column
     try:
-        return column.cast(wanted)
+        return _decoded(column).cast(wanted)
     except pa.ArrowInvalid:
         return column  # some do not fit: whether the table's column may become wider is decided with those of Spark
 
