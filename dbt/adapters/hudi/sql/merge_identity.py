@@ -16,6 +16,8 @@ from hudi_engine import HudiTable
 from hudi_engine.config.options import Options
 from hudi_engine.index.lookup.kinds import index_kind
 from hudi_engine.schema.any_case import spellings
+from hudi_engine.write.define.table_options import with_table_options
+from hudi_engine.write.operation import UPSERT
 from hudi_engine.write.rows.settled import ACTION, DELETE
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
@@ -43,12 +45,14 @@ class Identity:
 
     @classmethod
     def of(cls, table: HudiTable, label: str, options: Options) -> Identity:
-        """Return that of a table, for writes with some options.
+        """Return that of a table, for writes with some options over those that the table keeps, its index among them.
 
         Raises:
+            ConfigError: The options contradict the table.
             DbtRuntimeError: One of the columns is inside a struct.
         """
-        fields = () if index_kind(options).is_global else table.config.partition_fields
+        index = index_kind(with_table_options(table.config, options, UPSERT.name.value))
+        fields = () if index.is_global else table.config.partition_fields
         exact = spellings(data_columns(table).names)
         names = [*table.config.record_key_fields, *(each.name for each in fields)]
         inside = [name for name in names if name not in exact]
