@@ -32,3 +32,68 @@ class TestKeysOfTheWholeTable:
         project.run_sql(f"{given} when matched then update set * when not matched then insert *")
         path = str(project.project_root / "warehouse" / project.test_schema / name)
         assert sorted(rows_by_hudi_rs(path, COLUMNS)) == [(1, "b", 5, "y"), (2, "a", 1, "x")]
+
+
+class TestRepeatedNewKeys:
+    """Of several new rows with one key one is inserted."""
+
+    TABLES = {
+        "cow": ("", 1),
+        "mor": (", type 'mor'", 1),
+        "whole": (") partitioned by (p", 1),
+        "partitioned": (", 'hoodie.index.type' 'SIMPLE') partitioned by (p", 2),
+        "mor_partitioned": (", 'hoodie.index.type' 'BLOOM', type 'mor') partitioned by (p", 2),
+        "bucket": (", type 'mor', 'hoodie.index.type' 'BUCKET', 'hoodie.bucket.index.num.buckets' '2'", 1),
+        "filling": (", 'hoodie.datasource.write.payload.class' 'org.apache.hudi.common.model.PartialUpdateAvroPayload'", 1),
+    }  # fmt: skip
+
+    def made(self, project: Any, name: str, options: str) -> None:
+        project.run_sql(f"drop table if exists {{schema}}.{name}")
+        project.run_sql(
+            f"create table {{schema}}.{name} (id int, n int, v string, p string) using hudi options (primaryKey 'id'{options})"
+        )
+
+    def rows(self, project: Any, name: str) -> list[tuple[Any, ...]]:
+        path = str(project.project_root / "warehouse" / project.test_schema / name)
+        return sorted(rows_by_hudi_rs(path, COLUMNS))
+
+    @pytest.mark.core
+    @pytest.mark.parametrize("kind", TABLES)
+    def test_it_is_the_one_with_the_highest_precombine_value_beside_rows_that_change(
+        self, project: Any, kind: str
+    ) -> None:
+        options, places = self.TABLES[kind]
+        self.made(project, f"newest_{kind}", f", preCombineField 'n'{options}")
+        project.run_sql(
+            f"insert into {{schema}}.newest_{kind} values (1, 1, 'x', 'a'), (2, 1, 'x', 'a'), (3, 1, 'x', 'a')"
+        )
+        project.run_sql(
+            f"merge into {{schema}}.newest_{kind} t using (select id, n, v, p from values (1, 2, 'y', 'a'), (2, 2, 'y', 'a'), "
+            "(7, 1, 'old', 'a'), (7, 3, 'new', 'a'), (7, 2, 'mid', 'a'), (8, 2, 'b', 'b'), (8, 1, 'a', 'a') as q(id, n, v, p)) s "
+            "on t.id = s.id and t.p = s.p when matched and s.id = 2 then delete when matched then update set * "
+            "when not matched then insert *"
+        )
+        eight = [(8, "a", 1, "a"), (8, "b", 2, "b")][-places:]
+        others = [(1, "a", 2, "y"), (3, "a", 1, "x"), (7, "a", 3, "new")]
+        assert self.rows(project, f"newest_{kind}") == [*others, *eight]
+
+    def test_rows_that_fill_each_others_gaps_are_inserted_as_one(self, project: Any) -> None:
+        self.made(project, "gaps", f", preCombineField 'n'{self.TABLES['filling'][0]}")
+        project.run_sql("insert into {schema}.gaps values (1, 1, 'x', 'a')")
+        project.run_sql(
+            "merge into {schema}.gaps t using (select 7 id, 1 n, 'v' v, null p union all select 7, 2, null, 'p') s on t.id = s.id "
+            "when not matched then insert *"
+        )
+        assert self.rows(project, "gaps") == [(1, "a", 1, "x"), (7, "p", 2, "v")]
+
+    def test_copies_of_a_stored_key_are_not_taken_for_one(self, project: Any) -> None:
+        self.made(project, "copies", "")
+        project.run_sql("insert into {schema}.copies values (1, 1, 'x', 'a'), (1, 2, 'y', 'a')")
+        stored = self.rows(project, "copies")
+        assert len(stored) == 2
+        with pytest.raises(DbtBaseException):
+            project.run_sql(
+                "merge into {schema}.copies t using (select 1 id, 7 n union all select 5, 5) s on t.id = s.id "
+                "when matched then update set n = s.n when not matched then insert (id, n) values (s.id, s.n)"
+            )
+        assert self.rows(project, "copies") == stored

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.frames.spark_read import snapshot_frame
+from hudi_engine.index.joins import combined
 from hudi_engine.index.lookup.kinds import IndexKind, index_kind
-from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG
+from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG, ORDER
 from hudi_engine.merge.modes.registry import keeps_newer_rows, merge_rule
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
@@ -18,6 +19,7 @@ from hudi_engine.table_state import TableState
 from hudi_engine.txn.replaced import Replaced
 from hudi_engine.write.rows.batch import AlignedBatch
 from hudi_engine.write.rows.key_columns import with_keys_of
+from hudi_engine.write.rows.newest import newest_of_each_key
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -29,7 +31,7 @@ ACTION, OLD_KEY, OLD_PARTITION, OLDER = (
     "__hudi_old",
     "__hudi_older",
 )
-_LEAVES = "__hudi_leaves"
+_LEAVES, _ALONE, _KEY = "__hudi_leaves", "__hudi_alone", "__hudi_key"
 
 
 class OfTheWholeTable:
@@ -55,7 +57,8 @@ class Decided(OfTheWholeTable):
     Args:
         decide: Gets the table's rows with ``_hoodie_record_key`` and ``_hoodie_partition_path``; returns rows with the data
             columns, what becomes of each (ACTION), the key and partition of the stored row (OLD_KEY, OLD_PARTITION; null for
-            a new row) and whether it is older than that by the ordering fields (OLDER). A stored row comes once at most.
+            a new row) and whether it is older than that by the ordering fields (OLDER). A stored row comes once at most; of
+            several new rows with one key one is written, the newest.
     """
 
     decide: Callable[[DataFrame], DataFrame]
@@ -65,9 +68,11 @@ class Decided(OfTheWholeTable):
     ) -> AlignedBatch:
         """Return the decided rows with keys and flags; raises what the caller does."""
         stored = snapshot_frame(spark, state, options)
+        index = index_kind(options)
         placed = with_keys_of(state, self.decide(stored), batch.schema, options)
+        placed = _one_a_new_key(placed, state.config, batch, index)
         return AlignedBatch(
-            settled(placed, stored, batch, state.config, index_kind(options)),
+            settled(placed, stored, batch, state.config, index),
             batch.schema,
             (RECORD_KEY, PARTITION_PATH, *batch.marks),
         )
@@ -116,6 +121,35 @@ def settled(
         deletes.alias(DELETE_FLAG),
         ((action == INSERT) | (moved & ~leaves)).alias(INSERT_FLAG),
     )
+
+
+def _one_a_new_key(
+    placed: DataFrame, config: TableConfig, batch: AlignedBatch, index: IndexKind
+) -> DataFrame:
+    """Return rows of which one is new for a key: the newest, or what rows make together that fill each other's gaps.
+
+    Rows of stored ones stay as many as they are: two of one key are told of where they are looked up.
+    """
+    from pyspark.sql import functions as F
+
+    if not config.record_key_fields:
+        return placed
+    # a row without a key stays too, to be refused
+    is_new = (F.col(ACTION) == INSERT) & F.col(RECORD_KEY).isNotNull()
+    placed = placed.withColumn(_ALONE, F.when(~is_new, F.monotonically_increasing_id()))
+    if not merge_rule(config).sees_whole_rows:
+        key = [RECORD_KEY, _ALONE] if index.is_global else [RECORD_KEY, PARTITION_PATH, _ALONE]
+        return newest_of_each_key(placed, key, config).drop(_ALONE)
+    own = F.concat(F.lit("\0"), F.col(_ALONE).cast("string"))
+    rows = placed.withColumns(
+        {
+            _KEY: F.col(RECORD_KEY),
+            RECORD_KEY: F.coalesce(own, F.col(RECORD_KEY)),
+            ORDER: F.monotonically_increasing_id(),
+        }
+    )
+    rows = combined(rows, config, batch.schema, everywhere=index.is_global)
+    return rows.withColumn(RECORD_KEY, F.col(_KEY)).drop(_KEY, _ALONE)
 
 
 def _kept_in_place(placed: DataFrame, stored: DataFrame, config: TableConfig, elsewhere: Column) -> DataFrame:
