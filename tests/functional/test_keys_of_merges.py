@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from dbt.tests.util import run_dbt
 from dbt_common.exceptions import DbtBaseException
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
@@ -97,3 +98,50 @@ class TestRepeatedNewKeys:
                 "when matched then update set n = s.n when not matched then insert (id, n) values (s.id, s.n)"
             )
         assert self.rows(project, "copies") == stored
+
+
+class TestPartitionsOfTimes:
+    """Many times make one partition, in which a key is there once."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        config = (
+            "materialized='table', unique_key='id', partition_by=['at:timestamp'], index='%s', table_type='%s', options={"
+            "'hoodie.datasource.write.keygenerator.type': 'CUSTOM', 'hoodie.keygen.timebased.timestamp.type': 'EPOCHMICROSECONDS', "
+            "'hoodie.keygen.timebased.output.dateformat': 'yyyy-MM-dd'}"
+        )
+        rows = "select 1 as id, timestamp'2026-11-01 10:00:00' as at, 'a' as v union all select 2, timestamp'2026-11-02 10:00:00', 'b'"
+        return {
+            f"{kind}.sql": f"{{{{ config({config % ('simple', kind)}) }}}} {rows}" for kind in ("cow", "mor")
+        }
+
+    @pytest.mark.core
+    @pytest.mark.parametrize("kind", ["cow", "mor"])
+    def test_another_time_of_the_day_stays_and_one_of_another_day_is_another_key(
+        self, project: Any, kind: str
+    ) -> None:
+        run_dbt(["run", "--select", kind, "--full-refresh"])
+
+        def merge(time: str, *, on: str, clause: str) -> None:
+            project.run_sql(
+                f"merge into {{schema}}.{kind} t using (select 1 id, timestamp'{time}' at, 'new' v) s on t.id = s.id{on} {clause}"
+            )
+
+        def rows() -> list[tuple[Any, ...]]:
+            # hudi-rs does not read tables with partitions of this kind
+            found = project.run_sql(f"select id, day(at), v from {{schema}}.{kind}", fetch="all")
+            return sorted(map(tuple, found))
+
+        insert = "when not matched then insert *"
+        with pytest.raises(
+            DbtBaseException,
+            match="stored and not matched.* compare id in ON, and of at what its partition says",
+        ):
+            merge("2026-11-01 12:00:00", on=" and t.at = s.at", clause=insert)
+        with pytest.raises(DbtBaseException, match="changes id, at, by which a stored row is found"):
+            merge("2026-11-03 12:00:00", on="", clause="when matched then update set *")
+        assert rows() == [(1, 1, "a"), (2, 2, "b")]
+        merge("2026-11-01 12:00:00", on="", clause="when matched then update set *")
+        assert rows() == [(1, 1, "new"), (2, 2, "b")]
+        merge("2026-11-03 12:00:00", on=" and to_date(t.at) = to_date(s.at)", clause=insert)
+        assert rows() == [(1, 1, "new"), (1, 3, "new"), (2, 2, "b")]

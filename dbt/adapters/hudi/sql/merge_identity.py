@@ -6,7 +6,7 @@ other rows, or beside the one it means; each such row fails the statement while 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
@@ -14,11 +14,15 @@ from operator import and_, or_
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.config.options import Options
+from hudi_engine.frames.named import under_name
 from hudi_engine.index.lookup.kinds import index_kind
 from hudi_engine.schema.any_case import spellings
+from hudi_engine.schema.meta_fields import PARTITION_PATH
+from hudi_engine.table_state import TableState
 from hudi_engine.write.define.table_options import with_table_options
 from hudi_engine.write.operation import UPSERT
-from hudi_engine.write.rows.settled import ACTION, DELETE
+from hudi_engine.write.rows.key_columns import with_key_columns
+from hudi_engine.write.rows.settled import ACTION, DELETE, OLD_PARTITION
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
@@ -27,6 +31,8 @@ from dbt.adapters.hudi.sql import plans
 
 _TIMES, _STORED = "__dbt_hudi_times", "__dbt_hudi_stored"
 _KEPT, _NUMBER = "__dbt_hudi_kept", "__dbt_hudi_number"
+_HELD, _PATH = "__dbt_hudi_held", "__dbt_hudi_path"
+_TIMES_OF = "timestamp"
 
 
 @dataclass(frozen=True)
@@ -37,11 +43,15 @@ class Identity:
         label: The table, for messages.
         key: Record key columns.
         columns: These, and partition columns unless a key is unique in the whole table.
+        dated: Those of them that are no part of the key and of whose values many make one partition, such as times of a day.
+        options: Those of writes.
     """
 
     label: str
     key: tuple[str, ...]
     columns: tuple[str, ...]
+    dated: tuple[str, ...]
+    options: Options
 
     @classmethod
     def of(cls, table: HudiTable, label: str, options: Options) -> Identity:
@@ -51,8 +61,8 @@ class Identity:
             ConfigError: The options contradict the table.
             DbtRuntimeError: One of the columns is inside a struct.
         """
-        index = index_kind(with_table_options(table.config, options, UPSERT.name.value))
-        fields = () if index.is_global else table.config.partition_fields
+        options = with_table_options(table.config, options, UPSERT.name.value)
+        fields = () if index_kind(options).is_global else table.config.partition_fields
         exact = spellings(data_columns(table).names)
         names = [*table.config.record_key_fields, *(each.name for each in fields)]
         inside = [name for name in names if name not in exact]
@@ -62,7 +72,32 @@ class Identity:
                 "use an incremental model or HudiTable.merge"
             )
         found = tuple(dict.fromkeys(exact[name] for name in names))
-        return cls(label, found[: len(table.config.record_key_fields)], found)
+        key = found[: len(table.config.record_key_fields)]
+        dated = {exact[each.name] for each in fields if each.kind == _TIMES_OF} - {*key}
+        return cls(label, key, found, tuple(sorted(dated)), options)
+
+    def with_partition(
+        self, rows: DataFrame, values: Mapping[str, Column], table: HudiTable, named: Sequence[str]
+    ) -> DataFrame:
+        """Return the same rows under their name, with the partition that their new values give where times make it.
+
+        Args:
+            rows: Rows that some clause takes.
+            values: What each column becomes.
+            table: The table.
+            named: The name by which the rows' columns of the table are called.
+        """
+        if not self.dated:
+            return rows
+        names = [each.name for each in table.config.partition_fields]
+        exact = spellings(values)
+        held = rows.select(
+            F.struct("*").alias(_HELD), *(values[exact[name]].alias(exact[name]) for name in names)
+        )
+        schema = TableState.load(table.storage).data_schema()
+        assert schema is not None
+        placed = with_key_columns(held, table.config, schema=schema, options=self.options, keyed=False)
+        return under_name(placed.select(f"{_HELD}.*", F.col(PARTITION_PATH).alias(_PATH)), named)
 
     def is_compared_by(self, condition: plans.JavaPlan) -> bool:
         """Tell whether an ON is the equality of the key, and perhaps of the partition: what is not matched is not stored."""
@@ -77,7 +112,18 @@ class Identity:
             if left[-1].lower() != right[-1].lower() or left[:-1] == right[:-1]:
                 return False
             found.add(left[-1].lower())
-        return {each.lower() for each in self.key} <= found <= {each.lower() for each in self.columns}
+        return {each.lower() for each in self.key} <= found <= {each.lower() for each in self._plain}
+
+    @property
+    def _plain(self) -> list[str]:
+        """The columns whose values are one key or one partition each."""
+        return [each for each in self.columns if each not in self.dated]
+
+    @property
+    def _in_on(self) -> str:
+        """What to compare in an ON."""
+        more = f", and of {', '.join(self.dated)} what its partition says, such as the day"
+        return f"compare {', '.join(self._plain)} in ON{more if self.dated else ''}"
 
     def check(
         self,
@@ -100,17 +146,23 @@ class Identity:
         """
         names = {column: f"__dbt_hudi_{number}" for number, column in enumerate(self.columns)}
         new = rows.select("*", *(values[column].alias(name) for column, name in names.items()))
-        places = Window.partitionBy(*names.values())
+        found_by = {names[column]: column for column in self._plain}
+        if self.dated:
+            found_by[_PATH] = OLD_PARTITION
+        places = Window.partitionBy(*found_by)
         new = _deleted_once(new.withColumn(_TIMES, F.count(F.when(matched, 1)).over(places)), matched, places)
-        moved = reduce(
-            or_,
-            (~F.col(name).eqNullSafe(F.col(f"`{target}`.`{column}`")) for column, name in names.items()),
-        )
+
+        def differs(name: str, column: str) -> Column:
+            return ~F.col(name).eqNullSafe(F.col(f"`{target}`.`{column}`"))
+
+        moved = reduce(or_, (differs(names[column], column) for column in self._plain))
+        for column in self.dated:
+            moved = moved | (differs(names[column], column) & differs(_PATH, OLD_PARTITION))
         columns = ", ".join(self.columns)
         problem = F.when(
             matched & moved,
             F.lit(
-                f" changes {columns}, by which a stored row is found; delete the row and insert it, or compare these columns in ON"
+                f" changes {columns}, by which a stored row is found; delete the row and insert it, or {self._in_on}"
             ),
         ).when(
             matched & (F.col(_TIMES) > 1) & F.col(_KEPT),
@@ -118,15 +170,15 @@ class Identity:
         )
         if stored is not None:
             known = stored.select(
-                *(F.col(f"`{column}`").alias(f"{name}_s") for column, name in names.items())
+                *(F.col(f"`{column}`").alias(f"{name}_s") for name, column in found_by.items())
             )
-            same = reduce(and_, (F.col(name).eqNullSafe(F.col(f"{name}_s")) for name in names.values()))
+            same = reduce(and_, (F.col(name).eqNullSafe(F.col(f"{name}_s")) for name in found_by))
             new = new.join(known.distinct().withColumn(_STORED, F.lit(True)), same, "left")
             problem = problem.when(
                 ~matched & F.col(_STORED).isNotNull(),
                 F.lit(
-                    f" is stored and not matched, so that it would be inserted over the stored row; compare {columns} in ON, and "
-                    "put other conditions behind WHEN MATCHED AND"
+                    f" is stored and not matched, so that it would be inserted over the stored row; {self._in_on}, and put other "
+                    "conditions behind WHEN MATCHED AND"
                 ),
             )
         shown = F.concat_ws(

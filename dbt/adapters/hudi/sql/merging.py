@@ -66,6 +66,7 @@ def merge_decision(
                 _clauses(statement, schema, sides, table.config),
                 schema.names,
             )
+        taken = identity.with_partition(taken, values, table, sides.named)
         compares_keys = plan.notMatchedActions().size() == 0 or identity.is_compared_by(plan.mergeCondition())
         checked, known = identity.check(
             taken, sides.target, F.col(STORED).isNotNull(), values, None if compares_keys else rows
