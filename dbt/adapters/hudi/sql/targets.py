@@ -57,7 +57,8 @@ class Target:
             if [part.lower() for part in qualifier] != own[len(own) - len(qualifier) :]:
                 raise DbtRuntimeError(
                     f"{'.'.join([*qualifier, column])} is no column of {self.label}: a struct is set as a whole "
-                    "(s = named_struct(...)), and a column is called by the table's name or alias, or by its own name alone"
+                    "(s = named_struct(...)), unless it holds a field of the key or the partition, and a column is called by the "
+                    "table's name or alias, or by its own name alone"
                 )
             columns.append(column)
         self.refuse_twice(columns)

@@ -90,16 +90,18 @@ def check_assignments(base: TableState, assignments: Mapping[str, str]) -> None:
     config, schema = base.config, base.data_schema()
     columns = [] if schema is None else schema.names
     known = {name.lower() for name in columns}
-    fixed = {
-        name.lower()
-        for name in (*config.record_key_fields, *(field.name for field in config.partition_fields))
-    }
+    fields = (*config.record_key_fields, *(field.name for field in config.partition_fields))
+    # a struct is set as a whole, with the field in it
+    fixed = {name.partition(".")[0].lower(): name for name in fields}
     problems = [no_such_column(name, columns) for name in assignments if name.lower() not in known]
-    problems += [
-        f"column {name!r} is part of the key or the partition and cannot be set; delete the rows and insert them anew"
-        for name in assignments
-        if name.lower() in fixed
-    ]
+    for name in assignments:
+        field = fixed.get(name.lower())
+        if field is not None:
+            holds = f", with its field {field!r}," if "." in field else ""
+            problems.append(
+                f"column {name!r}{holds} is part of the key or the partition and cannot be set; "
+                "delete the rows and insert them anew"
+            )
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
 
