@@ -42,6 +42,19 @@ class TestViews:
         with pytest.raises(DbtBaseException, match="seen.* cannot be found"):
             project.run_sql("drop view {schema}.seen")
 
+    @pytest.mark.skipif(CATALOG != "directory", reason="another catalog keeps views itself")
+    def test_a_view_is_renamed_without_its_schema_too_and_a_temporary_one_is_sparks(
+        self, project: Any
+    ) -> None:
+        project.run_sql(
+            "create view {schema}.old as select 1 as id; use {schema}; alter view old rename to renamed; "
+            "create temporary view brief as select 2 as id; alter view brief rename to renamed_too"
+        )
+        folder = Path(project.project_root) / "warehouse" / project.test_schema
+        assert [each.name for each in folder.glob("*.view.json")] == ["renamed.view.json"]
+        assert project.run_sql("select id from {schema}.renamed", fetch="all") == [(1,)]
+        project.run_sql("drop view {schema}.renamed")
+
     def test_of_a_temporary_view_and_a_table_nothing_is_kept(self, project: Any) -> None:
         project.run_sql(
             "create temporary view passing as select 1 as id; alter view passing as select 2 as id; "

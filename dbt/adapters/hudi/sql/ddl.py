@@ -277,10 +277,10 @@ def drop_target(statement: Statement, target: Target) -> Routed:
 
 def other_target(statement: Statement) -> Routed | None:
     """DROP TABLE and RENAME of what is no Hudi table in Spark's catalog: views keep their definition file in step."""
-    parts, _ = plans.target_parts(statement.plan.child())
-    if len(parts) == 1:
+    named = statement.lasting(plans.target_parts(statement.plan.child())[0])
+    if named is None:
         return None
-    schema, name = statement.names(parts)
+    schema, name = named
     entry = statement.warehouse.entry(statement.session, schema, name)
     if statement.kind == "RenameTable" and entry is not None and entry.reads_only:
         _renamed(statement, TableName(schema, name))
