@@ -10,6 +10,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, build_table, rebuild_table
 from hudi_engine.catalog.entry import CatalogEntry
 from hudi_engine.catalog.sql_text import TableName
+from hudi_engine.errors import TableExistsError, TableNotFoundError
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.credentials import absolute_location, location_problems
@@ -18,6 +19,7 @@ from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows.alignment import drop_meta_columns
 from dbt.adapters.hudi.rows.builds import refuse_place_of_another
 from dbt.adapters.hudi.rows.named_places import build_under_name
+from dbt.adapters.hudi.spark.folders import same_place
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import not_null, plans
 from dbt.adapters.hudi.sql.column_rules import check_new_columns, check_new_table
@@ -47,7 +49,30 @@ def _created(
     if _is_content(statement, entry):
         return Routed(_OK)
     refuse_place_of_another(statement.warehouse, statement.session, plan, entry)
-    return make(statement, plan, entry)
+    try:
+        return make(statement, plan, entry)
+    except TableExistsError:
+        # another process may have made it since this one learnt the names
+        content = not _replaces(statement) and statement.plan.ignoreIfExists()
+        if content and _is_known_by_now(statement, plan):
+            return Routed(_OK)
+        raise
+
+
+def _is_known_by_now(statement: Statement, plan: ModelPlan) -> bool:
+    """Make the session know the table that another process has made under a name, as it is; returns whether there is one."""
+    warehouse, session = statement.warehouse, statement.session
+    base = warehouse.base_on_disk(plan.schema, plan.name)
+    if base is None or not same_place(base, plan.base):
+        return warehouse.entry(session, plan.schema, plan.name) is not None
+    try:
+        table = warehouse.table(session, base)
+    except TableNotFoundError:
+        return False
+    if table.schema is None:  # what a first build has left that died
+        return False
+    warehouse.show(session, plan.schema, plan.name, table)
+    return True
 
 
 def _from_columns(statement: Statement, plan: ModelPlan, entry: CatalogEntry | None) -> Routed:
