@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine import HudiTable
 from hudi_engine.catalog.entry import CatalogEntry
 from hudi_engine.catalog.entry_notes import EntryNotes
 from hudi_engine.catalog.schema_folder import held_in
@@ -36,7 +37,8 @@ _COMMENT = "comment"
 
 def add_columns(statement: Statement, target: Target) -> Routed:
     """ALTER TABLE ... ADD COLUMNS."""
-    schema = data_columns(statement.table(target))
+    table = statement.table(target)
+    schema = data_columns(table)
     added, comments = [], {}
     for item in plans.items(statement.plan.columnsToAdd()):
         name = str(item.colName())
@@ -55,12 +57,13 @@ def add_columns(statement: Statement, target: Target) -> Routed:
         comment = plans.option(item.comment())
         if comment is not None:
             comments[name] = str(comment)
-    return _altered(statement, target, T.StructType([*schema.fields, *added]), comments)
+    return _altered(statement, target, table, T.StructType([*schema.fields, *added]), comments)
 
 
 def drop_columns(statement: Statement, target: Target) -> Routed:
     """ALTER TABLE ... DROP COLUMNS."""
-    schema = data_columns(statement.table(target))
+    table = statement.table(target)
+    schema = data_columns(table)
     dropped = {
         ".".join(plans.texts(item.name())).lower() for item in plans.items(statement.plan.columnsToDrop())
     }
@@ -70,7 +73,7 @@ def drop_columns(statement: Statement, target: Target) -> Routed:
             f"{target.label} has no column {', '.join(sorted(dropped - known))}; its columns: {', '.join(schema.names)}"
         )
     kept = [column for column in schema.fields if column.name.lower() not in dropped]
-    return _altered(statement, target, T.StructType(kept), {})
+    return _altered(statement, target, table, T.StructType(kept), {})
 
 
 def alter_column(statement: Statement, target: Target) -> Routed:
@@ -110,7 +113,8 @@ def alter_columns(statement: Statement, target: Target) -> Routed:
 
 def _alter_columns(statement: Statement, target: Target, changes: list[tuple[plans.JavaPlan, ...]]) -> Routed:
     """Change types and comments of columns; what else Spark's grammar allows is refused by name."""
-    schema = data_columns(statement.table(target))
+    table = statement.table(target)
+    schema = data_columns(table)
     fields = {column.name.lower(): column for column in schema.fields}
     comments: dict[str, str] = {}
     for column, data_type, comment, nullable, position, default in changes:
@@ -131,20 +135,21 @@ def _alter_columns(statement: Statement, target: Target, changes: list[tuple[pla
         if new_comment is not None:
             comments[field.name] = str(new_comment)
     changed = T.StructType([fields[column.name.lower()] for column in schema.fields])
-    return _altered(statement, target, changed, comments)
+    return _altered(statement, target, table, changed, comments)
 
 
 def _altered(
     statement: Statement,
     target: Target,
+    table: HudiTable,
     schema: T.StructType,
     comments: Mapping[str, str],
 ) -> Routed:
+    """Give a table other columns and comments, made of those it had when it was opened: what others made of them since stands."""
     if comments and _is_foreign(statement, target):
         raise DbtRuntimeError(
             f"{target.label} is the table of another writer at {target.base}, in which no comments are kept; leave COMMENT out"
         )
-    table = statement.table(target)
     before = data_columns(table)
     if _shape(schema) != _shape(before):
         table.alter_schema(schema)
