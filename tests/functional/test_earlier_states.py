@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -151,6 +152,25 @@ class TestStatesOfThePast:
         ):
             said = query.replace("@", project.test_schema + ".")
             assert list(map(tuple, project.run_sql(said, fetch="all"))) == [("first",)], query
+
+    def test_a_time_may_be_a_literal_of_its_type_in_the_zone_of_the_session(
+        self, project: Any, instants: list[str]
+    ) -> None:
+        # the timeline of the table is in UTC, and the session too
+        first = datetime.strptime(instants[0], "%Y%m%d%H%M%S%f")
+        for said in (f"timestamp '{first}'", f"timestamp_ntz '{first}'", f"timestamp '{first}+00:00'"):
+            asked = f"select name from {project.test_schema}.orders timestamp as of {said} where id = 1"
+            assert list(map(tuple, project.run_sql(asked, fetch="all"))) == [("first",)], said
+        tomorrow = first.date() + timedelta(days=1)
+        asked = (
+            f"select name from {project.test_schema}.orders timestamp as of date '{tomorrow}' where id = 3"
+        )
+        assert list(map(tuple, project.run_sql(asked, fetch="all"))) == [("first",)]
+        told = self.rows(
+            project,
+            f"select op from hudi_table_changes('orders', 'cdc', date '2020-01-01', timestamp '{first}')",
+        )
+        assert told == [("i",)] * 3
 
     def test_latest_is_one_state_for_the_whole_run(self, project: Any, instants: list[str]) -> None:
         run_dbt(["run", "--select", "latest_first", "latest_again"])

@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
@@ -19,6 +20,7 @@ from hudi_engine.table_state import TableState
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from dbt.adapters.hudi.spark.earlier import rows_as_of
 from dbt.adapters.hudi.spark.warehouse import Warehouse
@@ -36,6 +38,8 @@ _USAGE = (
 # What stands above a table that has an alias, or that no alias may follow.
 _NAMING = ("SubqueryAlias", "UnresolvedSubqueryColumnAliases", "Sample")
 _KINDS = ("latest_state", "cdc")
+_TIMES = ("timestamp", "timestamp_ntz", "date")
+_EPOCH = datetime.fromtimestamp(0, timezone.utc)
 # What dbt makes of {{ ref('t') }} where it reads a part of it (samples, batches, --empty), with what stands behind it in the query.
 _PART_OF = re.compile(
     r"(?P<begin>(?:\(select \* from )+)(?P<name>[\w.`]+)(?P<end>(?: (?:where (?:[^()]|\([^()]*\))*|limit \d+)\))+)"
@@ -111,7 +115,7 @@ class EarlierStates:
         base = self._base(session, parts)
         if base is None:
             return None
-        when = version if timestamp is None else _literal(timestamp)
+        when = version if timestamp is None else _literal(session, timestamp)
         if when is None:
             raise DbtRuntimeError(
                 f"{said} is refused: the time must be a text such as '2026-11-01 09:30:00' or an instant, no expression"
@@ -121,7 +125,7 @@ class EarlierStates:
 
     def _changes(self, session: SparkSession, node: JavaPlan) -> DataFrame:
         """Read the changes that a call of the function asks for; its arguments have to be literals."""
-        given = [_literal(each) for each in plans.items(node.functionArgs())]
+        given = [_literal(session, each) for each in plans.items(node.functionArgs())]
         if not 3 <= len(given) <= 4 or None in given or given[1] not in _KINDS:
             shown = ", ".join("an expression" if each is None else repr(each) for each in given)
             raise DbtRuntimeError(f"{_FUNCTION}({shown}) is refused: {_USAGE}")
@@ -167,6 +171,15 @@ def _state_inside(part: re.Match[str]) -> str:
     return f"{part['begin']}{named}{part['end']}"
 
 
-def _literal(expression: JavaPlan) -> str | None:
+def _literal(session: SparkSession, expression: JavaPlan) -> str | None:
     """Return the value of a literal as text, None for any other expression."""
-    return str(expression.value()) if plans.kind(expression) == "Literal" else None
+    if plans.kind(expression) != "Literal":
+        return None
+    if str(expression.dataType().typeName()) not in _TIMES:
+        return str(expression.value())
+    # Spark holds a number there; a date is its first moment in the session's zone
+    moment = F.unix_micros(plans.column(session, expression).cast("timestamp"))
+    micros = session.sql("select 1").select(moment).collect()[0][0]
+    return (
+        None if micros is None else (_EPOCH + timedelta(microseconds=micros)).isoformat(" ", "microseconds")
+    )
