@@ -284,6 +284,17 @@ class TestSides:
         )
         assert self.rows(project, name) == [(1, 11, "a"), (2, 3, "bb"), (7, 71, "G")]
 
+    def test_a_query_without_a_name_is_refused(self, project: Any) -> None:
+        name = self.made(project, "cow")
+        for source in ("select 7 id, 1 n, 'z' v", "values (7, 1, 'z')"):
+            with pytest.raises(
+                DbtBaseException, match="query behind USING has no name.*USING .select .... AS s"
+            ):
+                project.run_sql(
+                    f"merge into {{schema}}.{name} t using ({source}) on t.id = 7 when not matched then insert *"
+                )
+        assert self.rows(project, name) == [(1, 1, "a"), (2, 2, "b")]
+
     def test_a_source_that_is_a_table_without_an_alias_is_known_by_its_name(self, project: Any) -> None:
         name = self.made(project, "cow")
         project.run_sql(

@@ -167,6 +167,12 @@ def _check_form(plan: plans.JavaPlan, target: Target) -> None:
     for _, action in _actions(plan):
         if plans.hasattr_java(action, "assignments"):
             target.set_columns(action.assignments())
+    source = plan.sourceTable()
+    if plans.kind(source) != "SubqueryAlias" and not plans.hasattr_java(source, "multipartIdentifier"):
+        raise DbtRuntimeError(
+            f"MERGE INTO {target.label}: the query behind USING has no name by which ON and the clauses could call its columns; "
+            "give it one, as in USING (select ...) AS s"
+        )
 
 
 def _check_keys_stay(plan: plans.JavaPlan, target: Target, record_key: Sequence[str]) -> None:
