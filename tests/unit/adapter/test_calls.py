@@ -39,11 +39,30 @@ def test_what_is_no_argument_is_refused(text: str) -> None:
         procedures.given_arguments("p", text, POSITIONS)
 
 
+@pytest.mark.parametrize(
+    ("name", "is_sparks"),
+    [
+        ("ice.system.help", True),
+        ("`ice` . system.help", True),
+        ("help", False),
+        ("system.help", False),
+        ("spark_catalog.system.help", False),
+    ],
+)
+def test_a_procedure_of_another_catalog_is_left_to_spark(name: str, is_sparks: bool) -> None:
+    session = MagicMock()
+    session.conf.get = {"spark.sql.catalog.ice": "x", "spark.sql.catalog.spark_catalog": "y"}.get
+    done = procedures.call(MagicMock(), session, f"call {name}()")
+    assert (done is None) is is_sparks
+
+
 @pytest.mark.parametrize("behind", ["", " -- all of it (now)", "\n/* why; */ "])
 def test_a_comment_may_follow_a_call(monkeypatch: pytest.MonkeyPatch, behind: str) -> None:
     told: list[Any] = []
     monkeypatch.setattr(procedures, "help_text", lambda cmd: told.append(cmd) or "")
-    procedures.call(MagicMock(), MagicMock(), f"call help(cmd => 'run_clean'){behind}")
+    session = MagicMock()
+    session.conf.get = {}.get
+    procedures.call(MagicMock(), session, f"call help(cmd => 'run_clean'){behind}")
     assert told == ["run_clean"]
 
 

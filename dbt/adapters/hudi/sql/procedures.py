@@ -14,11 +14,11 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 from dbt.adapters.hudi.sql.statements import closing_bracket, split_outside, split_statements
-from dbt.adapters.hudi.sql.targets import own_name
+from dbt.adapters.hudi.sql.targets import is_set_up_beside, own_name
 
 _COMMENTS = r"(?:/\*.*?\*/\s*|--[^\n]*(?:\n\s*|$))*"
 _CALL = re.compile(
-    rf"^\s*{_COMMENTS}call\s+(?:[`\w]+\s*\.\s*)*`?(\w+)`?\s*(?=\()",
+    rf"^\s*{_COMMENTS}call\s+((?:[`\w]+\s*\.\s*)*)`?(\w+)`?\s*(?=\()",
     re.IGNORECASE | re.DOTALL,
 )
 _ARGUMENT = re.compile(
@@ -40,12 +40,14 @@ _ESCAPED: Mapping[str, str] = {
 """What Spark takes a character behind a backslash for, where that is not the character."""
 
 
-def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Routed:
-    """Run a CALL statement.
+def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Routed | None:
+    """Run a CALL statement; None leaves one of a procedure of another catalog to Spark.
 
     Raises:
         ConfigError: for a procedure or an argument that does not exist here.
     """
+    if _is_of_another_catalog(session, statement):
+        return None
     called, text = _parts(statement)
     if called.lower() == "help":
         asked = given_arguments("help", text, ("cmd",))
@@ -77,7 +79,15 @@ def _parts(statement: str) -> tuple[str, str]:
     end = closing_bracket(statement, matched.end())
     if statement[end - 1] != ")" or split_statements(statement[end:]):
         return statement.strip(), ""
-    return matched.group(1), statement[matched.end() + 1 : end - 1]
+    return matched.group(2), statement[matched.end() + 1 : end - 1]
+
+
+def _is_of_another_catalog(session: SparkSession, statement: str) -> bool:
+    """Tell whether a procedure is called by the name of a catalog that is set up beside Spark's own."""
+    matched = _CALL.match(statement)
+    qualifier = [] if matched is None else [part.strip(" `\n\t") for part in matched.group(1).split(".")]
+    first = qualifier[0] if len(qualifier) > 1 else None
+    return first is not None and is_set_up_beside(session, first)
 
 
 def given_arguments(name: str, text: str, positions: tuple[str, ...]) -> dict[str, str]:

@@ -179,8 +179,14 @@ def is_of_another_catalog(session: SparkSession, parts: list[str]) -> bool:
     first = parts[0] if len(parts) > 1 else None
     if first is not None and first.lower() == _OWN_CATALOG:
         return False
-    named = first is not None and session.conf.get(f"spark.sql.catalog.{first}", None) is not None
+    named = first is not None and is_set_up_beside(session, first)
     return named or len(parts) > 2 or session.catalog.currentCatalog().lower() != _OWN_CATALOG
+
+
+def is_set_up_beside(session: SparkSession, catalog: str) -> bool:
+    """Tell whether a name is that of a catalog which is set up beside Spark's own."""
+    other = catalog.lower() != _OWN_CATALOG
+    return other and session.conf.get(f"spark.sql.catalog.{catalog}", None) is not None
 
 
 def own_name(session: SparkSession, parts: list[str]) -> tuple[str, str] | None:
