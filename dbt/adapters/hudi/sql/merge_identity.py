@@ -28,6 +28,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.hudi.rows.builds import data_columns
 from dbt.adapters.hudi.sql import plans
+from dbt.adapters.hudi.sql.targets import Target
 
 _TIMES, _STORED = "__dbt_hudi_times", "__dbt_hudi_stored"
 _KEPT, _NUMBER = "__dbt_hudi_kept", "__dbt_hudi_number"
@@ -125,6 +126,17 @@ class Identity:
         more = f", and of {', '.join(self.dated)} what its partition says, such as the day"
         return f"compare {', '.join(self._plain)} in ON{more if self.dated else ''}"
 
+    def _moved(self, names: Mapping[str, str], target: str) -> Column:
+        """Tell whether a row's new values, by the names given, are of another key or partition than those that are stored."""
+
+        def differs(name: str, column: str) -> Column:
+            return ~F.col(name).eqNullSafe(F.col(f"`{target}`.`{column}`"))
+
+        moved = reduce(or_, (differs(names[column], column) for column in self._plain))
+        for column in self.dated:
+            moved = moved | (differs(names[column], column) & differs(_PATH, OLD_PARTITION))
+        return moved
+
     def check(
         self,
         rows: DataFrame,
@@ -151,13 +163,7 @@ class Identity:
             found_by[_PATH] = OLD_PARTITION
         places = Window.partitionBy(*found_by)
         new = _deleted_once(new.withColumn(_TIMES, F.count(F.when(matched, 1)).over(places)), matched, places)
-
-        def differs(name: str, column: str) -> Column:
-            return ~F.col(name).eqNullSafe(F.col(f"`{target}`.`{column}`"))
-
-        moved = reduce(or_, (differs(names[column], column) for column in self._plain))
-        for column in self.dated:
-            moved = moved | (differs(names[column], column) & differs(_PATH, OLD_PARTITION))
+        moved = self._moved(names, target)
         columns = ", ".join(self.columns)
         problem = F.when(
             matched & moved,
@@ -188,6 +194,33 @@ class Identity:
         first = next(iter(names))
         checked = {column: F.col(name) for column, name in names.items()}
         return new, {**checked, first: F.when(problem.isNotNull(), failed).otherwise(checked[first])}
+
+
+def check_keys_stay(plan: plans.JavaPlan, target: Target, record_key: Sequence[str]) -> None:
+    """Raise DbtRuntimeError for an update that gives a row another key; a key set to itself is let through."""
+    keys = {column.lower() for column in record_key}
+    for action in (*plans.items(plan.matchedActions()), *plans.items(plan.notMatchedBySourceActions())):
+        if plans.kind(action) == "UpdateAction":
+            changed = {
+                plans.texts(item.key().nameParts())[-1].lower() for item in plans.items(action.assignments())
+            }
+            on_key = [
+                item
+                for item in plans.items(action.assignments())
+                if plans.texts(item.key().nameParts())[-1].lower() in keys
+            ]
+            if changed & keys and not all(_same_column(item) for item in on_key):
+                raise DbtRuntimeError(
+                    f"MERGE INTO {target.label} changes the record key {', '.join(record_key)}; delete the row and insert it"
+                )
+
+
+def _same_column(assignment: plans.JavaPlan) -> bool:
+    """``key = s.key`` keeps a matched row's key."""
+    value = assignment.value()
+    if plans.kind(value) != "UnresolvedAttribute":
+        return False
+    return plans.texts(value.nameParts())[-1].lower() == plans.texts(assignment.key().nameParts())[-1].lower()
 
 
 def _deleted_once(rows: DataFrame, matched: Column, places: WindowSpec) -> DataFrame:

@@ -23,7 +23,7 @@ from dbt.adapters.hudi.rows.alignment import check_cast, exact_cast, fit_to_tabl
 from dbt.adapters.hudi.rows.builds import data_columns
 from dbt.adapters.hudi.rows.nested_types import refuse_other_fields
 from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.merge_identity import Identity
+from dbt.adapters.hudi.sql.merge_identity import Identity, check_keys_stay
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
 _SETTLED = T.StructType(
@@ -46,7 +46,7 @@ def merge_decision(
             f"MERGE INTO {target.label} is refused: the table has no record key; rebuild it with unique_key"
         )
     _check_form(plan, target)
-    _check_keys_stay(plan, target, table.config.record_key_fields)
+    check_keys_stay(plan, target, table.config.record_key_fields)
     identity = Identity.of(table, target.label, resolve_options(statement.warehouse.options))
     schema = data_columns(table)
 
@@ -173,33 +173,6 @@ def _check_form(plan: plans.JavaPlan, target: Target) -> None:
             f"MERGE INTO {target.label}: the query behind USING has no name by which ON and the clauses could call its columns; "
             "give it one, as in USING (select ...) AS s"
         )
-
-
-def _check_keys_stay(plan: plans.JavaPlan, target: Target, record_key: Sequence[str]) -> None:
-    """Refuse an update that gives a row another key; a key set to itself is let through."""
-    keys = {column.lower() for column in record_key}
-    for action in (*plans.items(plan.matchedActions()), *plans.items(plan.notMatchedBySourceActions())):
-        if plans.kind(action) == "UpdateAction":
-            changed = {
-                plans.texts(item.key().nameParts())[-1].lower() for item in plans.items(action.assignments())
-            }
-            on_key = [
-                item
-                for item in plans.items(action.assignments())
-                if plans.texts(item.key().nameParts())[-1].lower() in keys
-            ]
-            if changed & keys and not all(_same_column(item) for item in on_key):
-                raise DbtRuntimeError(
-                    f"MERGE INTO {target.label} changes the record key {', '.join(record_key)}; delete the row and insert it"
-                )
-
-
-def _same_column(assignment: plans.JavaPlan) -> bool:
-    """``key = s.key`` keeps a matched row's key."""
-    value = assignment.value()
-    if plans.kind(value) != "UnresolvedAttribute":
-        return False
-    return plans.texts(value.nameParts())[-1].lower() == plans.texts(assignment.key().nameParts())[-1].lower()
 
 
 def _clause(
