@@ -257,19 +257,17 @@ class TestStatements:
     @pytest.mark.parametrize(
         ("source", "clauses", "reason"),
         [
-            ("7, 'a', 'x'", "d.name = s.name when matched then update set *", "row with id 7, dt x changes id, dt"),
-            ("2, 'a', 'x'", "d.name = s.name when matched then update set id = s.id", "row with id 2, dt x changes id"),
-            ("1, 'new', 'y'", "d.id = s.id when matched then update set dt = s.dt", "row with id 1, dt y changes id"),
-            ("1, 'new', 'y'", "d.id = s.id when matched then update set *", "row with id 1, dt y changes id"),
+            ("7, 'a', 'x'", "d.name = s.name when matched then update set *", "row with id 7 changes id,"),
+            ("2, 'a', 'x'", "d.name = s.name when matched then update set id = s.id", "row with id 2 changes id"),
             (
                 "1, 'A', 'x'",
                 "d.id = s.id and d.name < s.name when matched then update set * when not matched then insert *",
-                "row with id 1, dt x is stored and not matched",
+                "row with id 1 is stored and not matched",
             ),
             (
                 "1, 'p', 'x' union all select 1, 'q', 'x'",
                 "d.id = s.id when matched then update set *",
-                "row with id 1, dt x is matched by several rows of the source",
+                "row with id 1 is matched by several rows of the source",
             ),
         ],
     )  # fmt: skip
