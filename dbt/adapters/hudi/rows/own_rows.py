@@ -1,8 +1,9 @@
-"""A model whose query reads the model's own rows, and what others write to them from then on."""
+"""A query whose rows take the place of those that it reads, and what others write to them from then on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from hudi_engine.catalog import TableName
 from hudi_engine.errors import TableNotFoundError
@@ -11,44 +12,59 @@ from hudi_engine.table_state import TableState
 from hudi_engine.txn.swap import table_storage
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.spark.folders import same_place
 from dbt.adapters.hudi.spark.session import invalidate_cached_tables
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 from dbt.adapters.hudi.sql.table_reads import reads_table
 
 
+class Written(Protocol):
+    """What rows are written to: schema, name and folder of a table."""
+
+    @property
+    def schema(self) -> str:
+        """Schema."""
+
+    @property
+    def name(self) -> str:
+        """Table."""
+
+    @property
+    def base(self) -> str:
+        """Folder."""
+
+
 def with_state_read(
     warehouse: Warehouse,
     session: SparkSession,
-    plan: ModelPlan,
+    written: Written,
     code: str,
     analysed: Callable[[], DataFrame],
 ) -> tuple[DataFrame, TableState | None]:
-    """Return the rows of a model's query, and its table as it was before they were read from it.
+    """Return the rows of a query that are written to a table, and the table as it was before they were read from it.
 
     None where the query reads none of its rows, or does not name the table, as through a view alone. That a filter compares the
-    rows of other tables with one value of it, as the newest time that it has, makes no row: the model takes those rows whatever
+    rows of other tables with one value of it, as the newest time that it has, makes no row: the table takes those rows whatever
     others write meanwhile.
 
     Args:
         warehouse: The profile's tables.
         session: The connection's session.
-        plan: The model.
-        code: Its query.
+        written: The model, or the table of a statement.
+        code: The query.
         analysed: Has Spark analyse it, which fixes the files that are read.
     """
-    before = _state(warehouse, session, plan) if plan.name.lower() in code.lower() else None
+    before = _state(warehouse, session, written) if written.name.lower() in code.lower() else None
     frame = analysed()
-    if before is None or not reads_table(frame, TableName(plan.schema, plan.name), bounds=False):
+    if before is None or not reads_table(frame, TableName(written.schema, written.name), bounds=False):
         return frame, None
     return frame, before
 
 
-def _state(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> TableState | None:
-    """Return a model's table, which Spark then reads so or newer; None where it is not there, or not where it is written to."""
-    base = warehouse.hudi_base(session, plan.schema, plan.name)
-    if base is None or not same_place(base, plan.base):
+def _state(warehouse: Warehouse, session: SparkSession, written: Written) -> TableState | None:
+    """Return a table, which Spark then reads so or newer; None where it is not there, or not where it is written to."""
+    base = warehouse.hudi_base(session, written.schema, written.name)
+    if base is None or not same_place(base, written.base):
         return None
     try:
         state = TableState.load(table_storage(base))
@@ -56,6 +72,6 @@ def _state(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> Tabl
         # a name whose folder is gone, which the query says, or a build mends
         return None
     if current_manifest(state.storage, state.timeline, state.config) is None:
-        warehouse.show(session, plan.schema, plan.name, warehouse.table(session, base))
+        warehouse.show(session, written.schema, written.name, warehouse.table(session, base))
     invalidate_cached_tables(session)
     return state

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
@@ -19,6 +20,7 @@ from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows.alignment import drop_meta_columns
 from dbt.adapters.hudi.rows.builds import refuse_place_of_another
 from dbt.adapters.hudi.rows.named_places import build_under_name
+from dbt.adapters.hudi.rows.own_rows import with_state_read
 from dbt.adapters.hudi.spark.folders import same_place
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import not_null, plans
@@ -90,9 +92,13 @@ def _from_columns(statement: Statement, plan: ModelPlan, entry: CatalogEntry | N
 
 
 def _as_select(statement: Statement, plan: ModelPlan, entry: CatalogEntry | None) -> Routed:
-    frame = drop_meta_columns(plans.frame(statement.session, statement.plan.query()))
-    build = rebuild_table if _replaces(statement) else build_table
-    result = build_under_name(statement.warehouse, statement.session, plan, entry, frame, build)
+    warehouse, session = statement.warehouse, statement.session
+    rows, base = with_state_read(
+        warehouse, session, plan, statement.text, lambda: plans.frame(session, statement.plan.query())
+    )
+    frame = drop_meta_columns(rows)
+    build = partial(rebuild_table, base=base) if _replaces(statement) else build_table
+    result = build_under_name(warehouse, session, plan, entry, frame, build)
     return _made(statement, plan, write_response(result))
 
 

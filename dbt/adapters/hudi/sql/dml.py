@@ -11,6 +11,7 @@ from hudi_engine.catalog import literal
 from hudi_engine.schema.any_case import AnyCase
 from hudi_engine.schema.fit import quoted
 from hudi_engine.spelling import did_you_mean
+from hudi_engine.table_state import TableState
 from hudi_engine.write.result import WriteResult
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -21,6 +22,7 @@ from dbt.adapters.hudi.response import write_response
 from dbt.adapters.hudi.rows.alignment import drop_meta_columns, fit_to_table
 from dbt.adapters.hudi.rows.builds import data_columns
 from dbt.adapters.hudi.rows.nested_types import refuse_other_fields
+from dbt.adapters.hudi.rows.own_rows import with_state_read
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.merging import merge_decision
@@ -42,19 +44,26 @@ def insert(statement: Statement, target: Target) -> Routed:
     names = plans.texts(plan.userSpecifiedCols())
     target.refuse_twice([*names, *static])
     criteria = _criteria(plan, target)
-    frame = _named(statement, names, data_columns(table), static, plans.says(plan, "byName"), target)
+    read = None
+    if plan.overwrite() and criteria is None:
+        rows, read = with_state_read(
+            statement.warehouse, statement.session, target, statement.text, lambda: _query(statement)
+        )
+    else:
+        rows = _query(statement)
+    frame = _named(rows, names, data_columns(table), static, plans.says(plan, "byName"), target)
     if criteria is not None:
         return _replace_where(statement, target, table, frame, criteria)
     if not plan.overwrite():
         _say_keys_may_double(target, table.config.record_key_fields)
         return _done(statement, target, table, table.insert(frame))
-    return _overwrite(statement, target, table, frame, static)
+    return _overwrite(statement, target, table, frame, static, read)
 
 
 def overwrite_where(statement: Statement, target: Target) -> Routed:
     """INSERT INTO ... REPLACE WHERE, as PySpark before 4.3 parses it."""
     plan, table = statement.plan, statement.table(target)
-    frame = _named(statement, [], data_columns(table), {}, plan.isByName(), target)
+    frame = _named(_query(statement), [], data_columns(table), {}, plan.isByName(), target)
     return _replace_where(statement, target, table, frame, plan.deleteExpr())
 
 
@@ -102,9 +111,17 @@ def _say_keys_may_double(target: Target, keys: Sequence[str]) -> None:
 
 
 def _overwrite(
-    statement: Statement, target: Target, table: HudiTable, frame: DataFrame, static: _Static
+    statement: Statement,
+    target: Target,
+    table: HudiTable,
+    frame: DataFrame,
+    static: _Static,
+    read: TableState | None,
 ) -> Routed:
-    """Replace the table, or the partitions that come, as Spark's overwrite mode says."""
+    """Replace the table, or the partitions that come, as Spark's overwrite mode says.
+
+    What others commit to a table that the rows were read from, after ``read``, is a conflict.
+    """
     partition_by = [item.name for item in table.config.partition_fields]
     dynamic = str(statement.session.conf.get(_OVERWRITE_MODE, "static")).lower() == "dynamic"
     one_partition = bool(static) and len(static) == len(partition_by)
@@ -114,7 +131,8 @@ def _overwrite(
             f"of {', '.join(partition_by)}, or set {_OVERWRITE_MODE}=dynamic"
         )
     whole = (not static and not dynamic) or not partition_by
-    result = table.insert_overwrite_table(frame) if whole else table.insert_overwrite(frame)
+    reader = table.as_read(read)
+    result = reader.insert_overwrite_table(frame) if whole else reader.insert_overwrite(frame)
     if one_partition and not result.rows_inserted:
         # no row names the partition, which must be empty all the same; of several, those without rows stay
         result = table.delete_where(" and ".join(_holds(name, value) for name, value in static.items()))
@@ -150,7 +168,7 @@ def _static_partitions(plan: plans.JavaPlan, partition_by: Sequence[str], target
 
 
 def _named(
-    statement: Statement,
+    rows: DataFrame,
     names: list[str],
     schema: T.StructType,
     static: _Static,
@@ -158,7 +176,6 @@ def _named(
     target: Target,
 ) -> DataFrame:
     """Return the rows of the query as columns of the table, by position unless BY NAME."""
-    rows = _query(statement)
     lowered = {name.lower() for name in static}
     if not by_name:
         expected = names or [column.name for column in schema.fields if column.name.lower() not in lowered]
