@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,8 +36,14 @@ def in_session_zone(times: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:
     Raises:
         ConfigError: Arrow does not know the zone.
     """
+    name = _SHORT.get(zone, zone)
+    offset = _offset(name)
+    if offset is not None:
+        # Arrow takes names of the time zone database only, offsets beside them no sooner than in its later releases
+        unit = times.type.unit
+        return pc.subtract(times, pa.scalar(offset, pa.duration(unit))).cast(pa.timestamp(unit, "UTC"))
     try:
-        return pc.assume_timezone(times, _arrow_zone(zone), ambiguous="earliest", nonexistent="latest")
+        return pc.assume_timezone(times, name, ambiguous="earliest", nonexistent="latest")
     except pa.ArrowInvalid as error:
         raise ConfigError(
             f"{ZONE} is {zone!r}, in which times without a zone cannot be taken ({error}); set it to UTC, a name such as "
@@ -44,9 +51,10 @@ def in_session_zone(times: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:
         ) from error
 
 
-def _arrow_zone(name: str) -> str:
+def _offset(name: str) -> timedelta | None:
     match = _OFFSET.fullmatch(name)
-    if match:
-        sign, hours, minutes = match.groups()
-        return f"{sign}{int(hours):02}:{int(minutes or 0):02}"
-    return _SHORT.get(name, name)
+    if match is None:
+        return None
+    sign, hours, minutes = match.groups()
+    offset = timedelta(hours=int(hours), minutes=int(minutes or 0))
+    return -offset if sign == "-" else offset
