@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hudi_engine.catalog import DirectoryCatalog, found_table, function_names, list_entries
+from hudi_engine.catalog import DirectoryCatalog, found_table, function_names, kept, list_entries
 from hudi_engine.catalog.gone import forget_other_warehouses
+from hudi_engine.catalog.spark_entry import drop_entry
 from pyspark import __version__
 
 from tests.helpers.handmade import HandmadeTable
@@ -143,3 +144,40 @@ def test_a_warehouse_used_later_has_none_of_the_functions_of_the_one_before(spar
     later.load(spark)
     assert function_names(spark, "loads") == {"both"}
     assert read(spark, "select loads.both()") == [(2,)]
+
+
+@sql_functions
+def test_functions_of_a_schema_that_is_dropped_leave_none_of_a_warehouse_behind(spark, warehouse, tmp_path):
+    make(warehouse, "one", 1)
+    keep_view(warehouse, "v", "select 1 as one")
+    warehouse.create_schema("dropped")
+    statement = "create function dropped.f() returns int return 1"
+    raw = {"format": 1, "database": "dropped", "statement": statement}
+    (Path(warehouse.root) / "dropped" / "f.function.json").write_text(json.dumps(raw))
+    forget_other_warehouses(spark, warehouse)
+    warehouse.load(spark)
+    assert function_names(spark, "dropped") == {"f"}
+    spark.sql("drop database dropped cascade")
+    assert function_names(spark, "dropped") == set()
+    forget_other_warehouses(spark, DirectoryCatalog(str(tmp_path / "later")))
+    assert list_entries(spark, "loads") == []
+
+
+def test_a_view_that_spark_refuses_to_drop_leaves_no_table_of_a_warehouse_behind(
+    spark, warehouse, tmp_path, monkeypatch, caplog
+):
+    make(warehouse, "one", 1)
+    keep_view(warehouse, "a", "select 1 as one")
+    keep_view(warehouse, "b", "select 1 as one")
+    forget_other_warehouses(spark, warehouse)
+    warehouse.load(spark)
+
+    def refused(spark, entry):
+        if entry.name.name == "a":
+            spark.sql("drop view loads.nowhere")
+        return drop_entry(spark, entry)
+
+    monkeypatch.setattr(kept, "drop_entry", refused)
+    forget_other_warehouses(spark, DirectoryCatalog(str(tmp_path / "later")))
+    assert "loads.a of" in caplog.text and "may still be shown" in caplog.text
+    assert list_entries(spark, "loads") == []

@@ -82,10 +82,13 @@ class FunctionDefinition:
 
 
 def function_names(spark: SparkSession, schema: str) -> set[str]:
-    """Return the names, lower case, of the permanent functions of a schema."""
+    """Return the names, lower case, of the permanent functions of a schema; none when the schema does not exist."""
     # this catalog, below the session's, has names in lower case only
-    found = spark._jsparkSession.sharedState().externalCatalog().listFunctions(schema.lower(), "*").iterator()
-    names = set()
+    catalog: Any = spark._jsparkSession.sharedState().externalCatalog()
+    names: set[str] = set()
+    if not catalog.databaseExists(schema.lower()):
+        return names
+    found = catalog.listFunctions(schema.lower(), "*").iterator()
     while found.hasNext():
         names.add(str(found.next()).lower())
     return names

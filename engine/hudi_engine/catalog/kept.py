@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
@@ -13,10 +14,13 @@ from hudi_engine.catalog.spark_entry import drop_entry, find_entry
 from hudi_engine.catalog.sql_text import TableName
 from hudi_engine.catalog.view_file import ViewDefinition
 from hudi_engine.errors import CorruptTableError
+from hudi_engine.frames.reason import reason_of, spark_errors
 from hudi_engine.storage.base import FileStatus, Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
 
 SUFFIX_OF: Mapping[type, str] = {ViewDefinition: ".view.json", FunctionDefinition: ".function.json"}
 _Kept = TypeVar("_Kept", ViewDefinition, FunctionDefinition)
@@ -97,10 +101,16 @@ def drop_outdated(
 
 
 def drop_shown(spark: SparkSession, root: str) -> None:
-    """Drop the views and functions that one folder keeps; its files stay."""
+    """Drop the views and functions that one folder keeps; its files stay. Of one that Spark refuses to drop a warning tells."""
     for key, (folder, _) in list(_SHOWN.items()):
-        if folder == root:
+        if folder != root:
+            continue
+        try:
             _drop(spark, key)
+        except spark_errors() as error:
+            logger.warning(
+                "%s of %s may still be shown: %s", TableName(*key[1:]).label, root, reason_of(error)
+            )
 
 
 def _drop(spark: SparkSession, key: _Name) -> None:
