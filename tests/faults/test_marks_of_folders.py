@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from hudi_engine.catalog.schema_folder import held_in
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import TableExistsError
 from hudi_engine.inspect.validation import validate
 from hudi_engine.storage import open_storage
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import parent
 from hudi_engine.table_state import TableState
 from hudi_engine.txn.table_folder import delete_table
-from hudi_engine.write.define.create_table import create_table
+from hudi_engine.write.define.create_table import check_absent, create_table
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import die_before_commit
@@ -113,3 +114,19 @@ def test_a_removed_table_leaves_no_more_than_marks_where_another_can_be_made_or_
     make(f"{above.base}/other", NEW, model)
     above.rename("other", "orders")
     assert mini.content(storage) == NEW
+
+
+@pytest.mark.parametrize("name", ["{}.csv", "{}/part.csv"])
+def test_a_folder_of_many_others_is_refused_without_a_look_at_each(name: str, s3_server: S3Server) -> None:
+    bucket = s3_server.new_bucket()
+    names = [name.format(number) for number in range(40)]
+    for each in names:
+        s3_server.put(bucket[5:], f"wh/orders/{each}")
+    storage = open_storage(f"{bucket}/wh/orders")
+
+    with s3_server.counted() as requests, pytest.raises(TableExistsError) as refused:
+        check_absent(storage)
+
+    assert len(requests) < 20
+    told = ", ".join(sorted(each.split("/")[0] for each in names)[:3])
+    assert f"holds at least 3 file(s) or folder(s) ({told}) but no" in str(refused.value)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import re
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from hudi_engine.config.properties_file import PROPERTIES_PATH
@@ -22,6 +24,8 @@ FOLDERS = (
     ".hoodie/.temp",
     ".hoodie/archived",
 )
+_SHOWN = 3
+"""How many of the names that hold a table up are looked for and told."""
 
 
 def create_table(storage: Storage, config: TableConfig) -> None:
@@ -62,20 +66,26 @@ def check_absent(storage: Storage) -> None:
     itself = storage.stat("")
     if itself is not None and not itself.is_dir:
         raise TableExistsError(f"{storage.base} is a file, not a folder; choose another path")
-    # what is listed and not there is a folder of nothing but marks, as a removed table of another writer leaves in a store
-    strangers = [
-        each.name
-        for each in storage.list("")
-        if each.name != ".hoodie" and not each.name.startswith(TEMP_PREFIX) and storage.exists(each.path)
-    ]
-    strangers += [
-        each.path for each in storage.list(".hoodie") if not each.is_dir and re.match(r"\d{14}", each.name)
-    ]
+    strangers = list(islice(_strangers(storage), _SHOWN))
     if strangers:
+        many = "at least " if len(strangers) == _SHOWN else ""
         raise TableExistsError(
-            f"{storage.base} holds {len(strangers)} file(s) or folder(s) ({', '.join(strangers[:3])}) but no readable Hudi "
+            f"{storage.base} holds {many}{len(strangers)} file(s) or folder(s) ({', '.join(strangers)}) but no readable Hudi "
             "table; choose an empty folder, or remove them first"
         )
+
+
+def _strangers(storage: Storage) -> Iterator[str]:
+    """Yield what a killed create does not leave; each folder that is looked at may cost a request."""
+    for each in storage.list(""):
+        if each.name == ".hoodie" or each.name.startswith(TEMP_PREFIX):
+            continue
+        # a folder that is listed and not there is one of nothing but marks, as a removed table of another writer leaves in a store
+        if not each.is_dir or storage.exists(each.path):
+            yield each.name
+    for each in storage.list(".hoodie"):
+        if not each.is_dir and re.match(r"\d{14}", each.name):
+            yield each.path
 
 
 def _exists(storage: Storage) -> str:
