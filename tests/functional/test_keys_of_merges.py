@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt
 from dbt_common.exceptions import DbtBaseException
+from hudi_engine.write.rows import settled
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
@@ -145,3 +146,36 @@ class TestPartitionsOfTimes:
         assert rows() == [(1, 1, "new"), (2, 2, "b")]
         merge("2026-11-03 12:00:00", on=" and to_date(t.at) = to_date(s.at)", clause=insert)
         assert rows() == [(1, 1, "new"), (1, 3, "new"), (2, 2, "b")]
+
+
+class TestPlansOfMerges:
+    """What a MERGE asks of Spark."""
+
+    WAYS = {
+        "when matched then update set *": False,
+        "when matched then update set * when not matched by source then delete": False,
+        "when matched then update set * when not matched then insert *": True,
+    }
+
+    @pytest.mark.parametrize("clauses", WAYS)
+    def test_only_what_may_insert_sorts_its_rows_by_key_for_new_ones_of_one_key(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch, clauses: str
+    ) -> None:
+        plans, settle = [], settled.settled
+
+        def noting(placed: Any, *more: Any) -> Any:
+            plans.append(placed._jdf.queryExecution().optimizedPlan().toString())
+            return settle(placed, *more)
+
+        monkeypatch.setattr(settled, "settled", noting)
+        project.run_sql("drop table if exists {schema}.planned")
+        project.run_sql(
+            "create table {schema}.planned (id int, p string, n int, v string) using hudi options (primaryKey 'id')"
+        )
+        project.run_sql("insert into {schema}.planned values (1, 'a', 1, 'x')")
+        project.run_sql(
+            "merge into {schema}.planned t using (select 1 id, 'a' p, 2 n, 'y' v) s on t.id = s.id " + clauses
+        )
+        path = str(project.project_root / "warehouse" / project.test_schema / "planned")
+        assert rows_by_hudi_rs(path, COLUMNS) == [(1, "a", 2, "y")]
+        assert [("Window" in plan and "__hudi_alone" in plan) for plan in plans] == [self.WAYS[clauses]]

@@ -156,12 +156,17 @@ class Writes(Reads, HiveEntries):
         return self._run(request)
 
     def merge_rows(
-        self, decide: Callable[[DataFrame], DataFrame], *, options: RawOptions | None = None
+        self,
+        decide: Callable[[DataFrame], DataFrame],
+        *,
+        inserts: bool = True,
+        options: RawOptions | None = None,
     ) -> WriteResult:
         """Update, insert and delete what the caller decides of the table's rows, in one instant.
 
         Args:
             decide: Makes of the table's rows those that change, see `hudi_engine.write.rows.settled.Decided`.
+            inserts: Whether any of these rows may be new.
             options: ``hoodie.*`` options of this call, as in replace.
 
         Raises:
@@ -172,7 +177,7 @@ class Writes(Reads, HiveEntries):
         if struct is None:
             raise ConfigError(f"table {self.config.name!r} has no columns yet; write rows to it first")
         nothing = self.spark.createDataFrame([], struct)
-        changes = Decided(decide)
+        changes = Decided(decide, inserts)
         return self._run(WriteRequest(operations.UPSERT, nothing, self._resolved(options), changes=changes))
 
     def insert(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:

@@ -251,7 +251,8 @@ def truncate(statement: Statement, target: Target) -> Routed:
 def merge(statement: Statement, target: Target) -> Routed:
     """MERGE INTO, all clauses in one commit."""
     table = statement.table(target)
-    result = table.merge_rows(merge_decision(statement, target, table))
+    inserts = statement.plan.notMatchedActions().size() > 0
+    result = table.merge_rows(merge_decision(statement, target, table), inserts=inserts)
     return _done(statement, target, table, result)
 
 

@@ -59,9 +59,11 @@ class Decided(OfTheWholeTable):
             columns, what becomes of each (ACTION), the key and partition of the stored row (OLD_KEY, OLD_PARTITION; null for
             a new row) and whether it is older than that by the ordering fields (OLDER). A stored row comes once at most; of
             several new rows with one key one is written, the newest.
+        inserts: Whether any of them may be new; else they are not sorted by their keys.
     """
 
     decide: Callable[[DataFrame], DataFrame]
+    inserts: bool = True
 
     def rows(
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
@@ -70,7 +72,8 @@ class Decided(OfTheWholeTable):
         stored = snapshot_frame(spark, state, options)
         index = index_kind(options)
         placed = with_keys_of(state, self.decide(stored), batch.schema, options)
-        placed = _one_a_new_key(placed, state.config, batch, index)
+        if self.inserts:
+            placed = _one_a_new_key(placed, state.config, batch, index)
         return AlignedBatch(
             settled(placed, stored, batch, state.config, index),
             batch.schema,
