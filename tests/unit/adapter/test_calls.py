@@ -7,10 +7,19 @@ from unittest.mock import MagicMock
 
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.errors import ConfigError
 
 from dbt.adapters.hudi.sql import procedures
 
 POSITIONS = ("table", "predicate", "limit")
+
+
+def using(catalog: str) -> MagicMock:
+    """Return a session that uses a catalog; beside Spark's own ``ice`` is set up."""
+    session = MagicMock()
+    session.conf.get = {"spark.sql.catalog.ice": "x", "spark.sql.catalog.spark_catalog": "y"}.get
+    session.catalog.currentCatalog.return_value = catalog
+    return session
 
 
 @pytest.mark.parametrize(
@@ -50,10 +59,42 @@ def test_what_is_no_argument_is_refused(text: str) -> None:
     ],
 )
 def test_a_procedure_of_another_catalog_is_left_to_spark(name: str, is_sparks: bool) -> None:
-    session = MagicMock()
-    session.conf.get = {"spark.sql.catalog.ice": "x", "spark.sql.catalog.spark_catalog": "y"}.get
-    done = procedures.call(MagicMock(), session, f"call {name}()")
+    done = procedures.call(MagicMock(), using("spark_catalog"), f"call {name}()")
     assert (done is None) is is_sparks
+
+
+@pytest.mark.parametrize(
+    ("name", "used", "is_sparks"),
+    [
+        ("system.expire_snapshots", "ice", True),
+        ("expire_snapshots", "ice", True),
+        ("system.help", "ice", False),
+        ("Help", "ice", False),
+    ],
+)
+def test_a_procedure_that_is_unknown_here_is_left_to_the_catalog_that_is_used(
+    name: str, used: str, is_sparks: bool
+) -> None:
+    done = procedures.call(MagicMock(), using(used), f"call {name}()")
+    assert (done is None) is is_sparks
+
+
+@pytest.mark.parametrize(
+    ("name", "used"),
+    [
+        ("system.expire_snapshots", "spark_catalog"),
+        ("expire_snapshots", "spark_catalog"),
+        ("spark_catalog.system.expire_snapshots", "ice"),
+    ],
+)
+def test_an_unknown_procedure_of_sparks_own_catalog_is_refused(name: str, used: str) -> None:
+    with pytest.raises(ConfigError, match="procedure 'expire_snapshots' is not known"):
+        procedures.call(MagicMock(), using(used), f"call {name}(table => 'a.b')")
+
+
+def test_a_procedure_that_is_known_here_names_a_table_of_sparks_own_catalog() -> None:
+    with pytest.raises(DbtRuntimeError, match="a.b is a table of another catalog"):
+        procedures.call(MagicMock(), using("ice"), "call system.run_clean(table => 'a.b')")
 
 
 @pytest.mark.parametrize("behind", ["", " -- all of it (now)", "\n/* why; */ "])

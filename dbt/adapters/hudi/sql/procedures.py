@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.procedures import find_procedure, help_text
+from hudi_engine.procedures import PROCEDURES, find_procedure, help_text
 from hudi_engine.spelling import did_you_mean
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 from dbt.adapters.hudi.sql.statements import closing_bracket, split_outside, split_statements
-from dbt.adapters.hudi.sql.targets import is_set_up_beside, own_name
+from dbt.adapters.hudi.sql.targets import is_of_another_catalog, is_set_up_beside, own_name
 
 _COMMENTS = r"(?:/\*.*?\*/\s*|--[^\n]*(?:\n\s*|$))*"
 _CALL = re.compile(
@@ -83,11 +83,15 @@ def _parts(statement: str) -> tuple[str, str]:
 
 
 def _is_of_another_catalog(session: SparkSession, statement: str) -> bool:
-    """Tell whether a procedure is called by the name of a catalog that is set up beside Spark's own."""
+    """Tell whether a procedure is called by the name of a catalog beside Spark's own, or unknown while such a one is used."""
     matched = _CALL.match(statement)
-    qualifier = [] if matched is None else [part.strip(" `\n\t") for part in matched.group(1).split(".")]
-    first = qualifier[0] if len(qualifier) > 1 else None
-    return first is not None and is_set_up_beside(session, first)
+    if matched is None:
+        return False
+    first = [part.strip(" `\n\t") for part in matched.group(1).split(".")[:-1]][:1]
+    if first and is_set_up_beside(session, first[0]):
+        return True
+    called = matched.group(2).lower()
+    return called not in {"help", *PROCEDURES} and is_of_another_catalog(session, [*first, called])
 
 
 def given_arguments(name: str, text: str, positions: tuple[str, ...]) -> dict[str, str]:
