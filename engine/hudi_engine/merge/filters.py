@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_engine.errors import ConfigError, SchemaError
+from hudi_engine.merge.filter_floats import float_members, nearest_float
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.meta_fields import META_FIELDS
 
@@ -22,8 +22,6 @@ OPERATORS = ("=", "==", "!=", "<", ">", "<=", ">=", "in", "not in")
 _BEYOND = 2.0**63
 _LEAST = -(2**63)
 """Bounds of whole numbers of 64 bits."""
-_MOST = {32: math.nextafter(2.0**128 - 2.0**103, 0), 64: float(np.finfo(np.float64).max)}
-"""The greatest number that has a nearest one of each width in bits; beyond it a number would become infinity."""
 
 Filters: TypeAlias = pc.Expression | Sequence[Any]
 """An Arrow expression; tuples ``(column, operator, value)`` that must all hold; or lists of such, one of which must hold."""
@@ -145,7 +143,8 @@ def _typed(given: tuple[Any, ...], schema: pa.Schema) -> tuple[Any, ...]:
     if pa.types.is_integer(kind):
         return _of_whole_numbers(name, operator, value, kind)
     if pa.types.is_floating(kind):
-        return name, operator, _floats(value, kind) if operator in ("in", "not in") else _float(value, kind)
+        fitted = float_members if operator in ("in", "not in") else nearest_float
+        return name, operator, fitted(value, kind)
     if not (pa.types.is_temporal(kind) or pa.types.is_decimal(kind)):
         return given
     if operator in ("in", "not in"):
@@ -180,27 +179,6 @@ def _whole(value: object) -> object:
     """Return a number that a column of 64 bits may hold as a whole one; whatever else as it is."""
     is_whole = isinstance(value, float) and value.is_integer() and -_BEYOND <= value < _BEYOND
     return int(value) if is_whole else value  # type: ignore[call-overload]
-
-
-def _floats(values: Iterable[object], kind: pa.DataType) -> Sequence[object] | pa.Array:
-    """Return the members of a list as the column has them; Arrow takes the two zeros for different ones, but for equal bounds."""
-    found = [_float(each, kind) for each in values if not _is_beyond(each, kind)]
-    if all(each is None for each in found):
-        return pa.array(found, kind)
-    return [*found, 0.0, -0.0] if 0 in found else found
-
-
-def _is_beyond(value: object, kind: pa.DataType) -> bool:
-    """Tell whether a number is none of a column's, and not infinity either, which Arrow would make of it."""
-    is_number = isinstance(value, (int, float, Decimal)) and value == value
-    return is_number and _MOST[kind.bit_width] < abs(value) < math.inf  # type: ignore[arg-type]
-
-
-def _float(value: object, kind: pa.DataType) -> object:
-    """Return a number as the column has it: the nearest of 32 bits, say, which its files' bounds and its rows are told in."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or _is_beyond(value, kind):
-        return value
-    return pa.scalar(float(value), pa.float64()).cast(kind, safe=False).as_py()
 
 
 def _may_be_stored(value: object, kind: pa.DataType) -> bool:

@@ -133,10 +133,12 @@ def test_a_number_is_compared_in_the_width_of_its_column_in_whatever_file_a_row_
 
 @pytest.mark.parametrize(
     "far",
-    [1e300, -1e300, 3.4028236e38, 10**400, Decimal("1e39")],
-    ids=["1e300", "-1e300", "3.4e38", "10**400", "1e39"],
+    [1e300, -1e300, 3.4028236e38, 10**400, Decimal("1e39"), "1e300", "-1e400", b"1e300"],
+    ids=["1e300", "-1e300", "3.4e38", "10**400", "1e39", "text", "long text", "bytes"],
 )
-def test_a_number_beyond_those_of_a_column_is_not_taken_for_infinity(tmp_path: Path, far: float) -> None:
+def test_a_number_beyond_those_of_a_column_is_not_taken_for_infinity(
+    tmp_path: Path, far: float | str | bytes
+) -> None:
     infinite = [float("inf"), float("-inf")]
     rows = pa.table({"f": pa.array([*infinite, 1.0, None], pa.float32())})
     pq.write_table(rows, tmp_path / "t.parquet")
@@ -151,6 +153,20 @@ def test_a_number_beyond_those_of_a_column_is_not_taken_for_infinity(tmp_path: P
             others = read(filter=as_expression([("f", "not in", asked)], rows.schema))["f"].to_pylist()
             assert inside == found
             assert others == [value for value in rows["f"].to_pylist() if value not in found]
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
+def test_a_text_in_a_list_is_the_number_that_it_says(kind: pa.DataType) -> None:
+    rows = pa.table({"f": pa.array([1.5, 0.1, -0.0, float("-inf"), None], kind)})
+    for asked, found in [
+        (["1.5", "-inf"], [1.5, float("-inf")]),
+        (["0.1", 1.5], [1.5, rows["f"][1].as_py()]),
+        (["0"], [0.0]),
+        (["1e400"], []),
+    ]:
+        assert rows.filter(as_expression([("f", "in", asked)], rows.schema))["f"].to_pylist() == found
+    with pytest.raises(SchemaError, match="'many'"):
+        as_expression([("f", "in", ["many"])], rows.schema)
 
 
 def test_a_number_a_little_above_the_greatest_of_a_column_is_the_greatest() -> None:
