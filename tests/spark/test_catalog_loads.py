@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -105,6 +106,38 @@ def test_loading_again_forgets_views_that_others_dropped_and_leaves_those_of_no_
         (folder(warehouse) / f"{name}.view.json").unlink()
     warehouse.load(spark)
     assert [each.name.name for each in list_entries(spark, "loads")] == ["of_the_session"]
+
+
+def test_loading_again_forgets_a_schema_that_another_process_dropped(spark, warehouse):
+    make(warehouse, "one", 1)
+    keep_view(warehouse, "v", "select id from loads.one")
+    if not __version__.startswith("3."):
+        keep_function(warehouse, "f", "1")
+    warehouse.create_schema("stays")
+    try:
+        warehouse.load(spark)
+        shutil.rmtree(folder(warehouse))
+        warehouse.load(spark, ["stays"])
+        assert {each.name.name for each in list_entries(spark, "loads")} == {"one", "v"}
+        assert warehouse.load(spark).warnings == ()
+        assert not spark.catalog.databaseExists("loads")
+        assert spark.catalog.databaseExists("stays")
+    finally:
+        spark.sql("drop database if exists stays cascade")
+
+
+def test_a_schema_that_another_process_dropped_stays_with_what_is_of_no_file(spark, warehouse):
+    make(warehouse, "one", 1)
+    warehouse.load(spark)
+    spark.sql("create view loads.of_the_session as select 1 as one")
+    shutil.rmtree(folder(warehouse))
+    for _ in range(2):
+        warehouse.load(spark)
+        assert [each.name.name for each in list_entries(spark, "loads")] == ["of_the_session"]
+    spark.sql("create database elsewhere")
+    warehouse.load(spark)
+    assert spark.catalog.databaseExists("elsewhere")
+    spark.sql("drop database elsewhere")
 
 
 def test_a_view_that_others_have_made_anew_and_that_cannot_be_restored_is_left_out(spark, warehouse):

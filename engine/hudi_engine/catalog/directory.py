@@ -22,7 +22,7 @@ from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.catalog.foreign import register_foreign
 from hudi_engine.catalog.found_table import is_there, prepare, show_found, type_when_shown
 from hudi_engine.catalog.function_file import FunctionDefinition, create_all
-from hudi_engine.catalog.gone import forget_gone
+from hudi_engine.catalog.gone import forget_gone, forget_schemas, gone_schemas, note_schemas
 from hudi_engine.catalog.kept import SUFFIX_OF, drop_outdated, note_removed, note_shown, read_kept
 from hudi_engine.catalog.plain_files import PlainFiles, register_files
 from hudi_engine.catalog.read_only import folder_of_process, is_read_only
@@ -105,15 +105,19 @@ class DirectoryCatalog:
             schemas: Schemas to load, None for all.
         """
         with sql_errors_untold():
-            report = self._load(spark, self.schemas() if schemas is None else list(schemas))
+            wanted = self.schemas() if schemas is None else list(schemas)
+            gone = gone_schemas(spark, self.root, wanted) if schemas is None else []
+            report = self._load(spark, wanted, gone)
+            forget_schemas(spark, self.root, gone)
+            note_schemas(self.root, wanted if schemas is None else [])
         for warning in report.warnings:
             logger.warning("%s", warning)
         return report
 
-    def _load(self, spark: SparkSession, wanted: Sequence[str]) -> LoadReport:
+    def _load(self, spark: SparkSession, wanted: Sequence[str], gone: Sequence[str]) -> LoadReport:
         """Fill a session; outdated views and functions go first, for a table may have the name of such a view by now."""
         warnings: list[str] = []
-        listings: dict[str, list[FileStatus]] = {}
+        listings: dict[str, list[FileStatus]] = {schema: [] for schema in gone}
         for schema in wanted:
             if self._has_database(spark, schema, warnings):
                 try:
@@ -160,6 +164,7 @@ class DirectoryCatalog:
     def create_schema(self, schema: str) -> None:
         """Make a schema's folder; nothing happens when it is there."""
         self._storage.make_dirs(checked_name(schema))
+        note_schemas(self.root, [schema])
 
     def drop_schema(self, schema: str) -> None:
         """Remove a schema's view definitions and pointers, and its folder when nothing else is in it.

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from hudi_engine.catalog.entry import FILES_SUFFIX, READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.catalog.kept import drop_shown
 from hudi_engine.catalog.spark_entry import drop_entry, find_entry, listed_names
 from hudi_engine.catalog.spark_table import drop_table
-from hudi_engine.catalog.sql_text import TableName
+from hudi_engine.catalog.sql_text import TableName, identifier
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import HudiError
+from hudi_engine.frames.reason import spark_errors
 from hudi_engine.storage.factory import open_storage
 
 if TYPE_CHECKING:
@@ -25,7 +26,38 @@ logger = logging.getLogger(__name__)
 _filled_from: set[str] = set()
 """Folders that this process has filled its catalog from."""
 
+_FROM_FOLDERS: set[tuple[str, str]] = set()
+"""Catalogs and the schemas, in lower case, that this process has made from their folders."""
+
 _FACES = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX, FILES_SUFFIX)
+
+
+def note_schemas(root: str, schemas: Iterable[str]) -> None:
+    """Note that sessions of this process have schemas from the folders of a catalog."""
+    _FROM_FOLDERS.update((root, schema.lower()) for schema in schemas)
+
+
+def gone_schemas(spark: SparkSession, root: str, there: Iterable[str]) -> list[str]:
+    """Return the schemas that sessions have from folders which are gone, dropped by another process.
+
+    Args:
+        spark: The session.
+        root: The folder of the catalog.
+        there: Names of the schemas that it has.
+    """
+    known = {schema.lower() for schema in there}
+    gone = sorted(schema for folder, schema in _FROM_FOLDERS if folder == root and schema not in known)
+    return [schema for schema in gone if spark.catalog.databaseExists(schema)]
+
+
+def forget_schemas(spark: SparkSession, root: str, schemas: Iterable[str]) -> None:
+    """Drop schemas that are gone from a session's catalog; one that holds what was made by no file stays."""
+    for schema in schemas:
+        _FROM_FOLDERS.discard((root, schema))
+        try:
+            spark.sql(f"DROP DATABASE IF EXISTS {identifier(schema)} RESTRICT")
+        except spark_errors() as error:
+            logger.info("the schema %s stays: %s", schema, error)
 
 
 def forget_gone(spark: SparkSession, schema: str, there: Collection[str]) -> None:
