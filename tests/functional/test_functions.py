@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 from dbt.tests.adapter.functions import test_udfs as suite
 from dbt.tests.util import run_dbt
 from pyspark import __version__
+
+from tests.functional.conftest import CATALOG
 
 spark4 = pytest.mark.skipif(__version__.startswith("3."), reason="SQL functions came with Spark 4")
 
@@ -34,6 +37,19 @@ class TestUDFsBasic(suite.UDFsBasic):
             assert project.run_sql("select {schema}.price_for_xlarge()", fetch="one")[0] == 1
             forget(project)
         project.run_sql("drop function {schema}.price_for_xlarge")
+
+    @pytest.mark.skipif(CATALOG != "directory", reason="another catalog keeps functions itself")
+    def test_one_that_another_process_has_made_meanwhile_stays_where_it_is_not_to_be_replaced(
+        self, project: Any
+    ) -> None:
+        place = Path(project.project_root) / "warehouse" / project.test_schema / "meanwhile.function.json"
+        statement = f"create function {project.test_schema}.meanwhile() returns int return 1"
+        told = {"format": 1, "database": project.test_schema, "statement": statement}
+        place.write_text(json.dumps(told))
+        project.run_sql("create function if not exists {schema}.Meanwhile() returns int return 2")
+        assert project.run_sql("select {schema}.meanwhile()", fetch="one")[0] == 1
+        assert json.loads(place.read_text()) == told
+        project.run_sql("drop function {schema}.meanwhile")
 
 
 def forget(project: Any) -> None:

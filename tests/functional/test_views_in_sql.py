@@ -55,6 +55,27 @@ class TestViews:
         assert project.run_sql("select id from {schema}.renamed", fetch="all") == [(1,)]
         project.run_sql("drop view {schema}.renamed")
 
+    @pytest.mark.skipif(CATALOG != "directory", reason="another catalog keeps views itself")
+    def test_one_that_another_process_has_made_meanwhile_stays_where_it_is_not_to_be_replaced(
+        self, project: Any
+    ) -> None:
+        folder = Path(project.project_root) / "warehouse" / project.test_schema
+        told = {"format": 1, "database": project.test_schema, "columns": [], "comment": "", "properties": {}}
+        (folder / "meanwhile.view.json").write_text(json.dumps({**told, "query": "select 1 as id"}))
+        project.run_sql("create view if not exists {schema}.Meanwhile as select 2 as id")
+        assert project.run_sql("select id from {schema}.meanwhile", fetch="all") == [(1,)]
+        assert json.loads((folder / "meanwhile.view.json").read_text())["query"] == "select 1 as id"
+        broken = json.dumps({**told, "query": "select id from nowhere.at_all"})
+        (folder / "broken.view.json").write_text(broken)
+        with pytest.raises(
+            DbtBaseException, match="view .*broken is there, .*CREATE OR REPLACE VIEW makes it anew"
+        ):
+            project.run_sql("create view if not exists {schema}.broken as select 2 as id")
+        assert (folder / "broken.view.json").read_text() == broken
+        project.run_sql(
+            "create or replace view {schema}.broken as select 2 as id; drop view {schema}.broken; drop view {schema}.meanwhile"
+        )
+
     def test_of_a_temporary_view_and_a_table_nothing_is_kept(self, project: Any) -> None:
         project.run_sql(
             "create temporary view passing as select 1 as id; alter view passing as select 2 as id; "

@@ -23,7 +23,14 @@ from hudi_engine.catalog.foreign import register_foreign
 from hudi_engine.catalog.found_table import is_there, prepare, show_found, type_when_shown
 from hudi_engine.catalog.function_file import FunctionDefinition, create_all
 from hudi_engine.catalog.gone import forget_gone, forget_schemas, gone_schemas, note_schemas
-from hudi_engine.catalog.kept import SUFFIX_OF, drop_outdated, note_removed, note_shown, read_kept
+from hudi_engine.catalog.kept import (
+    SUFFIX_OF,
+    drop_outdated,
+    note_removed,
+    note_shown,
+    read_kept,
+    restore_kept,
+)
 from hudi_engine.catalog.plain_files import PlainFiles, register_files
 from hudi_engine.catalog.read_only import folder_of_process, is_read_only
 from hudi_engine.catalog.session import apart, sidecar_runner, sql_errors_untold
@@ -256,6 +263,13 @@ class DirectoryCatalog:
         """Forget a function; nothing happens when it is not kept."""
         self._storage.delete(_file(schema, function, _FUNCTION))
         note_removed(FunctionDefinition, TableName(schema, function))
+
+    def restore(
+        self, spark: SparkSession, kind: type[ViewDefinition | FunctionDefinition], name: TableName
+    ) -> bool:
+        """Show a view or function that is kept, whoever made it; returns whether there is one, and fails as Spark does."""
+        path = _file(name.database, name.name, SUFFIX_OF[kind])
+        return restore_kept(spark, self._storage, path, kind, name)
 
     def _has_database(self, spark: SparkSession, schema: str, warnings: list[str]) -> bool:
         """Create a schema in the session unless it is there; False when Spark refuses its name."""

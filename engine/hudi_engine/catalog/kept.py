@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from hudi_engine.catalog.entry import VIEW
 from hudi_engine.catalog.function_file import FunctionDefinition, function_names
+from hudi_engine.catalog.session import apart
 from hudi_engine.catalog.spark_entry import drop_entry, find_entry
 from hudi_engine.catalog.sql_text import TableName
 from hudi_engine.catalog.view_file import ViewDefinition
@@ -55,6 +56,37 @@ def read_kept(
             except (CorruptTableError, OSError) as error:
                 warnings.append(f"{name.label} was not restored: {error}")
     return found
+
+
+def restore_kept(
+    spark: SparkSession,
+    storage: Storage,
+    path: str,
+    kind: type[ViewDefinition | FunctionDefinition],
+    name: TableName,
+) -> bool:
+    """Make a session know what a file keeps, as another process has made it; fails as Spark does.
+
+    Args:
+        spark: The session, which stays as it is otherwise.
+        storage: The folder of the catalog.
+        path: The file.
+        kind: `ViewDefinition` or `FunctionDefinition`.
+        name: Schema and name.
+
+    Returns:
+        Whether there is such a file.
+
+    Raises:
+        CorruptTableError: It is damaged.
+    """
+    try:
+        definition = kind.from_json(name, storage.read(path), f"{storage.base}/{path}")
+    except FileNotFoundError:
+        return False
+    definition.create(apart(spark))
+    note_shown(storage.base, [definition])
+    return True
 
 
 def note_shown(root: str, shown: Iterable[ViewDefinition | FunctionDefinition]) -> None:

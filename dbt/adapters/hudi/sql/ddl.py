@@ -11,6 +11,7 @@ from hudi_engine.catalog.entry import CatalogEntry
 from hudi_engine.catalog.entry_notes import EntryNotes
 from hudi_engine.catalog.schema_folder import held_in
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
+from hudi_engine.catalog.view_file import ViewDefinition
 from hudi_engine.errors import HudiError
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -26,6 +27,7 @@ from dbt.adapters.hudi.spark.new_names import rename
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.column_rules import check_added, check_default
 from dbt.adapters.hudi.sql.file_reads import with_absolute_files
+from dbt.adapters.hudi.sql.kept_names import is_kept
 from dbt.adapters.hudi.sql.targets import Statement, Target, refused_face
 
 _OK = AdapterResponse("OK")
@@ -296,7 +298,10 @@ def other_target(statement: Statement) -> Routed | None:
 def create_view(statement: Statement) -> Routed:
     """CREATE VIEW: Spark makes it, the warehouse keeps its definition."""
     schema, name = statement.names(plans.texts(statement.plan.child().nameParts()))
-    if statement.plan.allowExisting() and statement.warehouse.entry(statement.session, schema, name):
+    if statement.plan.allowExisting() and (
+        statement.warehouse.entry(statement.session, schema, name)
+        or is_kept(statement, ViewDefinition, TableName(schema, name))
+    ):
         return Routed(_OK)
     _write_view(statement, schema, name)
     return Routed(_OK)

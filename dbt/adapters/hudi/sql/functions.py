@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dbt.adapters.contracts.connection import AdapterResponse
-from hudi_engine.catalog import TableName
+from hudi_engine.catalog import FunctionDefinition, TableName
 
 from dbt.adapters.hudi.spark import functions
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
+from dbt.adapters.hudi.sql.kept_names import is_kept
 from dbt.adapters.hudi.sql.targets import Statement
 
 _OK = AdapterResponse("OK")
@@ -16,8 +17,9 @@ _OK = AdapterResponse("OK")
 def create_function(statement: Statement) -> Routed:
     """CREATE FUNCTION ... RETURN."""
     name = _name(statement)
-    if statement.plan.ignoreIfExists() and name.name.lower() in functions.names(
-        statement.session, name.database
+    if statement.plan.ignoreIfExists() and (
+        name.name.lower() in functions.names(statement.session, name.database)
+        or is_kept(statement, FunctionDefinition, name)
     ):
         return Routed(_OK)
     functions.create(statement.session, statement.warehouse.directory, name, statement.text)
