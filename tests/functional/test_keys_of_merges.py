@@ -179,3 +179,102 @@ class TestPlansOfMerges:
         path = str(project.project_root / "warehouse" / project.test_schema / "planned")
         assert rows_by_hudi_rs(path, COLUMNS) == [(1, "a", 2, "y")]
         assert [("Window" in plan and "__hudi_alone" in plan) for plan in plans] == [self.WAYS[clauses]]
+
+
+class TestKeysWithoutValues:
+    """Null equals nothing, though the keys and partitions of two such rows are one."""
+
+    EMPTY = ["cast(null as string)", "''", "'__HIVE_DEFAULT_PARTITION__'"]
+
+    def made(self, project: Any, name: str, options: str, rows: str) -> None:
+        project.run_sql(f"drop table if exists {{schema}}.{name}")
+        project.run_sql(
+            f"create table {{schema}}.{name} (id int, v string, p string) using hudi options ({options}"
+        )
+        project.run_sql(f"insert into {{schema}}.{name} values {rows}")
+
+    def rows(self, project: Any, name: str) -> list[tuple[Any, ...]]:
+        path = str(project.project_root / "warehouse" / project.test_schema / name)
+        return rows_by_hudi_rs(path, ["id", "v", "p"])
+
+    @pytest.mark.core
+    @pytest.mark.parametrize("kind", ["cow", "mor"])
+    def test_a_key_of_the_partition_without_a_value_is_not_inserted_beside_itself(
+        self, project: Any, kind: str
+    ) -> None:
+        options = f"primaryKey 'id', type '{kind}', 'hoodie.index.type' 'SIMPLE') partitioned by (p"
+        self.made(project, f"empty_{kind}", f"{options})", "(1, 'x', null), (2, 'x', 'a'), (3, 'x', '')")
+        stored = self.rows(project, f"empty_{kind}")
+        given = f"merge into {{schema}}.empty_{kind} t using (select %s id, 'y' v, %s p) s on t.id = s.id and t.p %s s.p %s"
+        both = "when matched then update set * when not matched then insert *"
+        for key, value, equals in ((1, 0, "="), (3, 0, "="), (1, 1, "="), (3, 2, "="), (1, 2, "<=>")):
+            with pytest.raises(
+                DbtBaseException, match=f"id {key}.* stored and not matched.*compare id, p by <=>"
+            ):
+                project.run_sql(given % (key, self.EMPTY[value], equals, both))
+            assert self.rows(project, f"empty_{kind}") == stored
+        project.run_sql(given % (1, self.EMPTY[0], "<=>", both))
+        project.run_sql(given % (2, self.EMPTY[0], "=", both))
+        assert self.rows(project, f"empty_{kind}") == [
+            (1, "y", None), (2, "x", "a"), (2, "y", None), (3, "x", ""),
+        ]  # fmt: skip
+
+    def test_a_row_may_come_to_be_without_a_value_in_another_way(self, project: Any) -> None:
+        options = "primaryKey 'id', 'hoodie.index.type' 'SIMPLE') partitioned by (p)"
+        self.made(project, "other_way", options, "(1, 'x', null), (2, 'x', 'a')")
+        given = "merge into {schema}.other_way t using (select %s id, 'y' v, '' p) s on t.id = s.id when matched then update set *"
+        project.run_sql(given % 1)
+        with pytest.raises(DbtBaseException, match="changes id, p, by which a stored row is found"):
+            project.run_sql(given % 2)
+        assert self.rows(project, "other_way") == [(1, "y", ""), (2, "x", "a")]
+
+    @pytest.mark.core
+    @pytest.mark.parametrize("kind", ["cow", "mor"])
+    def test_a_part_of_a_key_without_a_value_is_found_again(self, project: Any, kind: str) -> None:
+        self.made(
+            project, f"parts_{kind}", f"primaryKey 'id,p', type '{kind}')", "(1, 'x', null), (3, 'x', '')"
+        )
+        stored = self.rows(project, f"parts_{kind}")
+        given = f"merge into {{schema}}.parts_{kind} t using (select %s id, 'y' v, %s p) s on t.id = s.id and t.p = s.p %s"
+        insert = "when not matched then insert *"
+        for key, value in ((1, self.EMPTY[0]), (1, "'__null__'"), (3, "'__empty__'")):
+            with pytest.raises(DbtBaseException, match=f"id {key}.* stored and not matched"):
+                project.run_sql(given % (key, value, insert))
+            assert self.rows(project, f"parts_{kind}") == stored
+        project.run_sql(given % (1, "''", insert))
+        assert self.rows(project, f"parts_{kind}") == [(1, "x", None), (1, "y", ""), (3, "x", "")]
+
+
+class TestKeysThatAreMade:
+    """A row that is inserted with another key than ON compares may have the key of a stored one."""
+
+    CLAUSES = [
+        ("t.id = s.id", "insert (id, v) values (s.id + 1, s.v)"),
+        ("t.id = s.id", "insert (v, id) values (s.v, s.other)"),
+        ("t.id = s.id", "insert (id, v) values (s.inside.id, s.v)"),
+        ("t.id = s.more.id", "insert (id, v) values (s.more.id + 1, s.v)"),
+    ]
+
+    @pytest.mark.core
+    @pytest.mark.parametrize("kind", ["cow", "mor"])
+    def test_it_is_refused_for_a_key_that_is_stored_and_inserted_for_another(
+        self, project: Any, kind: str
+    ) -> None:
+        name = f"made_{kind}"
+        project.run_sql(
+            f"create table {{schema}}.{name} (id int, v string) using hudi options (primaryKey 'id', type '{kind}')"
+        )
+        project.run_sql(f"insert into {{schema}}.{name} values (2, 'x')")
+        source = "select 1 id, 2 other, named_struct('id', 2) inside, named_struct('id', 1) more, 'y' v"
+        path = str(project.project_root / "warehouse" / project.test_schema / name)
+        for on, clause in self.CLAUSES:
+            with pytest.raises(DbtBaseException, match="id 2 is stored and not matched"):
+                project.run_sql(
+                    f"merge into {{schema}}.{name} t using ({source}) s on {on} when not matched then {clause}"
+                )
+            assert rows_by_hudi_rs(path, ["id", "v"]) == [(2, "x")]
+        project.run_sql(
+            f"merge into {{schema}}.{name} t using ({source}) s on t.id = s.id when not matched then "
+            "insert (id, v) values (s.id + 2, s.v)"
+        )
+        assert rows_by_hudi_rs(path, ["id", "v"]) == [(2, "x"), (3, "y")]

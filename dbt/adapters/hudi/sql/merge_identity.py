@@ -6,7 +6,7 @@ other rows, or beside the one it means; each such row fails the statement while 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
@@ -27,8 +27,7 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from dbt.adapters.hudi.rows.builds import data_columns
-from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.targets import Target
+from dbt.adapters.hudi.sql.merge_keys import BLANK_IS_STORED, Spelling
 
 _TIMES, _STORED = "__dbt_hudi_times", "__dbt_hudi_stored"
 _KEPT, _NUMBER = "__dbt_hudi_kept", "__dbt_hudi_number"
@@ -45,6 +44,7 @@ class Identity:
         key: Record key columns.
         columns: These, and partition columns unless a key is unique in the whole table.
         dated: Those of them that are no part of the key and of whose values many make one partition, such as times of a day.
+        spelled: What stands in paths and keys where a column has no value, for those that may have none.
         options: Those of writes.
     """
 
@@ -52,6 +52,7 @@ class Identity:
     key: tuple[str, ...]
     columns: tuple[str, ...]
     dated: tuple[str, ...]
+    spelled: Mapping[str, Spelling]
     options: Options
 
     @classmethod
@@ -64,7 +65,8 @@ class Identity:
         """
         options = with_table_options(table.config, options, UPSERT.name.value)
         fields = () if index_kind(options).is_global else table.config.partition_fields
-        exact = spellings(data_columns(table).names)
+        columns = data_columns(table)
+        exact = spellings(columns.names)
         names = [*table.config.record_key_fields, *(each.name for each in fields)]
         inside = [name for name in names if name not in exact]
         if inside:
@@ -75,7 +77,14 @@ class Identity:
         found = tuple(dict.fromkeys(exact[name] for name in names))
         key = found[: len(table.config.record_key_fields)]
         dated = {exact[each.name] for each in fields if each.kind == _TIMES_OF} - {*key}
-        return cls(label, key, found, tuple(sorted(dated)), options)
+        spelled = {
+            each: Spelling.of_partition(columns[each].dataType)
+            for each in found
+            if each not in {*key, *dated}
+        }
+        if len(key) > 1:
+            spelled |= {each: Spelling.of_key(columns[each].dataType) for each in key}
+        return cls(label, key, found, tuple(sorted(dated)), spelled, options)
 
     def with_partition(
         self, rows: DataFrame, values: Mapping[str, Column], table: HudiTable, named: Sequence[str]
@@ -100,20 +109,42 @@ class Identity:
         placed = with_key_columns(held, table.config, schema=schema, options=self.options, keyed=False)
         return under_name(placed.select(f"{_HELD}.*", F.col(PARTITION_PATH).alias(_PATH)), named)
 
-    def is_compared_by(self, condition: plans.JavaPlan) -> bool:
-        """Tell whether an ON is the equality of the key, and perhaps of the partition: what is not matched is not stored."""
-        found = set()
-        for each in _conjuncts(condition):
-            if plans.kind(each) != "EqualTo":
-                return False
-            sides = [each.left(), each.right()]
-            if any(plans.kind(side) != "UnresolvedAttribute" for side in sides):
-                return False
-            left, right = (plans.texts(side.nameParts()) for side in sides)
-            if left[-1].lower() != right[-1].lower() or left[:-1] == right[:-1]:
-                return False
-            found.add(left[-1].lower())
-        return {each.lower() for each in self.key} <= found <= {each.lower() for each in self._plain}
+    def may_be_stored(self, rows: DataFrame, compared: Set[str] | None) -> DataFrame | None:
+        """Return the stored rows of which new ones that match none may have the key; None where there are none.
+
+        Where the key is compared, and perhaps the partition, those are rows in which = finds no value: null, and others like it.
+
+        Args:
+            rows: The table's rows.
+            compared: Columns, in lower case, of which an ON says that they are equal, and nothing else; None for another ON.
+        """
+        plain = {each.lower() for each in self._plain}
+        if compared is None or not {each.lower() for each in self.key} <= compared <= plain:
+            return rows
+        blank = self._is_blank({column: column for column in self._plain if column.lower() in compared})
+        return None if blank is None else rows.where(blank)
+
+    def _is_blank(self, names: Mapping[str, str]) -> Column | None:
+        """Tell whether another row may have the key of this one, and other values; None where each key has its values."""
+        found = [
+            self.spelled[column].is_blank(F.col(f"`{name}`"))
+            for column, name in names.items()
+            if column in self.spelled
+        ]
+        return reduce(or_, found) if found else None
+
+    def _with_stored(self, new: DataFrame, found_by: Mapping[str, str], stored: DataFrame) -> DataFrame:
+        """Return new rows with whether a stored one has their key; ``found_by`` has the stored columns by those of new rows."""
+        sides = {
+            f"{name}_s": (self._same(column, F.col(name)), self._same(column, F.col(f"`{column}`")))
+            for name, column in found_by.items()
+        }
+        known = stored.select(*(old.alias(name) for name, (_, old) in sides.items())).distinct()
+        same = reduce(and_, (value.eqNullSafe(F.col(name)) for name, (value, _) in sides.items()))
+        return new.join(known.withColumn(_STORED, F.lit(True)), same, "left")
+
+    def _same(self, column: str, value: Column) -> Column:
+        return self.spelled[column].same(value) if column in self.spelled else value
 
     @property
     def _plain(self) -> list[str]:
@@ -130,7 +161,8 @@ class Identity:
         """Tell whether a row's new values, by the names given, are of another key or partition than those that are stored."""
 
         def differs(name: str, column: str) -> Column:
-            return ~F.col(name).eqNullSafe(F.col(f"`{target}`.`{column}`"))
+            stored = self._same(column, F.col(f"`{target}`.`{column}`"))
+            return ~self._same(column, F.col(name)).eqNullSafe(stored)
 
         moved = reduce(or_, (differs(names[column], column) for column in self._plain))
         for column in self.dated:
@@ -175,13 +207,16 @@ class Identity:
             F.lit(" is matched by several rows of the source; give one for each"),
         )
         if stored is not None:
-            known = stored.select(
-                *(F.col(f"`{column}`").alias(f"{name}_s") for name, column in found_by.items())
-            )
-            same = reduce(and_, (F.col(name).eqNullSafe(F.col(f"{name}_s")) for name in found_by))
-            new = new.join(known.distinct().withColumn(_STORED, F.lit(True)), same, "left")
+            new = self._with_stored(new, found_by, stored)
+            is_stored = ~matched & F.col(_STORED).isNotNull()
+            blank = self._is_blank({column: name for name, column in found_by.items()})
             problem = problem.when(
-                ~matched & F.col(_STORED).isNotNull(),
+                is_stored & (F.lit(False) if blank is None else blank),
+                F.lit(
+                    f"{BLANK_IS_STORED}; compare {columns} by <=> in ON, or give the source the stored values"
+                ),
+            ).when(
+                is_stored,
                 F.lit(
                     f" is stored and not matched, so that it would be inserted over the stored row; {self._in_on}, and put other "
                     "conditions behind WHEN MATCHED AND"
@@ -196,44 +231,9 @@ class Identity:
         return new, {**checked, first: F.when(problem.isNotNull(), failed).otherwise(checked[first])}
 
 
-def check_keys_stay(plan: plans.JavaPlan, target: Target, record_key: Sequence[str]) -> None:
-    """Raise DbtRuntimeError for an update that gives a row another key; a key set to itself is let through."""
-    keys = {column.lower() for column in record_key}
-    for action in (*plans.items(plan.matchedActions()), *plans.items(plan.notMatchedBySourceActions())):
-        if plans.kind(action) == "UpdateAction":
-            changed = {
-                plans.texts(item.key().nameParts())[-1].lower() for item in plans.items(action.assignments())
-            }
-            on_key = [
-                item
-                for item in plans.items(action.assignments())
-                if plans.texts(item.key().nameParts())[-1].lower() in keys
-            ]
-            if changed & keys and not all(_same_column(item) for item in on_key):
-                raise DbtRuntimeError(
-                    f"MERGE INTO {target.label} changes the record key {', '.join(record_key)}; delete the row and insert it"
-                )
-
-
-def _same_column(assignment: plans.JavaPlan) -> bool:
-    """``key = s.key`` keeps a matched row's key."""
-    value = assignment.value()
-    if plans.kind(value) != "UnresolvedAttribute":
-        return False
-    return plans.texts(value.nameParts())[-1].lower() == plans.texts(assignment.key().nameParts())[-1].lower()
-
-
 def _deleted_once(rows: DataFrame, matched: Column, places: WindowSpec) -> DataFrame:
     """Return rows without further deletes of a stored row that all clauses delete, and whether one of them keeps it."""
     deletes = F.col(ACTION) == DELETE
     rows = rows.withColumn(_KEPT, F.max(matched & ~deletes).over(places))
     rows = rows.withColumn(_NUMBER, F.row_number().over(places.orderBy(~matched)))
     return rows.where(F.col(_KEPT) | ~deletes | (F.col(_NUMBER) == 1))
-
-
-def _conjuncts(condition: plans.JavaPlan) -> Iterator[plans.JavaPlan]:
-    if plans.kind(condition) == "And":
-        yield from _conjuncts(condition.left())
-        yield from _conjuncts(condition.right())
-    else:
-        yield condition

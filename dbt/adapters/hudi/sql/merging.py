@@ -23,7 +23,8 @@ from dbt.adapters.hudi.rows.alignment import check_cast, exact_cast, fit_to_tabl
 from dbt.adapters.hudi.rows.builds import data_columns
 from dbt.adapters.hudi.rows.nested_types import refuse_other_fields
 from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.merge_identity import Identity, check_keys_stay
+from dbt.adapters.hudi.sql.merge_identity import Identity
+from dbt.adapters.hudi.sql.merge_keys import check_keys_stay, compared_columns
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
 _SETTLED = T.StructType(
@@ -67,10 +68,11 @@ def merge_decision(
                 schema.names,
             )
         taken = identity.with_partition(taken, values, table, sides.named)
-        compares_keys = plan.notMatchedActions().size() == 0 or identity.is_compared_by(plan.mergeCondition())
-        checked, known = identity.check(
-            taken, sides.target, F.col(STORED).isNotNull(), values, None if compares_keys else rows
-        )
+        unmatched = None
+        if plan.notMatchedActions().size():
+            compared = compared_columns(plan, [sides.source], sides.named)
+            unmatched = identity.may_be_stored(rows, compared)
+        checked, known = identity.check(taken, sides.target, F.col(STORED).isNotNull(), values, unmatched)
         new = {**values, **known}
         changed = checked.select(
             *(new[name].alias(name) for name in schema.names),

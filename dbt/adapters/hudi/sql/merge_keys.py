@@ -1,0 +1,149 @@
+"""What a MERGE says of keys, and which values are one key or partition: an ON may leave a stored row unmatched whose key comes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.keygen.complex_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
+from hudi_engine.keygen.partition_path import DEFAULT_PARTITION_VALUE
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from dbt.adapters.hudi.sql import plans
+from dbt.adapters.hudi.sql.targets import Target
+
+BLANK_IS_STORED = (
+    " is stored and not matched, so that it would be inserted over the stored row: null equals nothing by =, and null, '' and "
+    f"{DEFAULT_PARTITION_VALUE} make one partition (null and {NULL_PLACEHOLDER}, or '' and {EMPTY_PLACEHOLDER}, one key of several "
+    "columns)"
+)
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """What stands in a key or a partition's path where a column has no value, or a text without letters.
+
+    Args:
+        kind: Type of the column.
+        null: What stands for null.
+        empty: What stands for the text.
+    """
+
+    kind: T.DataType
+    null: str
+    empty: str
+
+    @classmethod
+    def of_key(cls, kind: T.DataType) -> Spelling:
+        """Return that of one of several columns of a key."""
+        return cls(kind, NULL_PLACEHOLDER, EMPTY_PLACEHOLDER)
+
+    @classmethod
+    def of_partition(cls, kind: T.DataType) -> Spelling:
+        """Return that of a partition column, of which both go into one partition."""
+        return cls(kind, DEFAULT_PARTITION_VALUE, DEFAULT_PARTITION_VALUE)
+
+    def same(self, value: Column) -> Column:
+        """Return what is equal, or null, for all values that make one key or partition."""
+        text = self._text(value)
+        if text is None:
+            return value
+        return F.when(text.isNull(), self.null).when(text == "", self.empty).otherwise(text)
+
+    def is_blank(self, value: Column) -> Column:
+        """Tell whether another value may make the same key or partition, or this one is null."""
+        text = self._text(value)
+        return value.isNull() if text is None else text.isNull() | text.isin("", self.null, self.empty)
+
+    def _text(self, value: Column) -> Column | None:
+        """Return the value as the text that it is, None for a type of which no value is without letters."""
+        if isinstance(self.kind, T.BinaryType):
+            return F.hex(value)
+        return value if isinstance(self.kind, T.StringType) else None
+
+
+def compared_columns(plan: plans.JavaPlan, source: Sequence[str], target: Sequence[str]) -> set[str] | None:
+    """Return the columns, in lower case, that an ON says to be equal, of which new rows take the source's; None where it says more.
+
+    Args:
+        plan: The MERGE.
+        source: Parts of the source's name.
+        target: Parts of the table's.
+    """
+    found = set()
+    for each in _conjuncts(plan.mergeCondition()):
+        if plans.kind(each) != "EqualTo":
+            return None
+        sides = [_parts(each.left()), _parts(each.right())]
+        is_pair = any(_is_of(one, source) and _is_of(other, target) for one, other in (sides, sides[::-1]))
+        if not is_pair or sides[0][-1] != sides[1][-1]:
+            return None
+        found.add(sides[0][-1])
+    return (
+        found
+        if all(_takes(action, found, source) for action in plans.items(plan.notMatchedActions()))
+        else None
+    )
+
+
+def check_keys_stay(plan: plans.JavaPlan, target: Target, record_key: Sequence[str]) -> None:
+    """Raise DbtRuntimeError for an update that gives a row another key; a key set to itself is let through."""
+    keys = {column.lower() for column in record_key}
+    for action in (*plans.items(plan.matchedActions()), *plans.items(plan.notMatchedBySourceActions())):
+        if plans.kind(action) == "UpdateAction":
+            changed = {
+                plans.texts(item.key().nameParts())[-1].lower() for item in plans.items(action.assignments())
+            }
+            on_key = [
+                item
+                for item in plans.items(action.assignments())
+                if plans.texts(item.key().nameParts())[-1].lower() in keys
+            ]
+            if changed & keys and not all(_same_column(item) for item in on_key):
+                raise DbtRuntimeError(
+                    f"MERGE INTO {target.label} changes the record key {', '.join(record_key)}; delete the row and insert it"
+                )
+
+
+def _takes(action: plans.JavaPlan, columns: Collection[str], source: Sequence[str]) -> bool:
+    """Tell whether rows that are inserted have the source's values in columns."""
+    if plans.kind(action) == "InsertStarAction":
+        return True
+    taken = set()
+    for item in plans.items(action.assignments()):
+        value, name = _parts(item.value()), plans.texts(item.key().nameParts())[-1].lower()
+        if value[-1:] == [name] and (len(value) == 1 or _is_of(value, source)):
+            taken.add(name)
+    return taken >= {*columns}
+
+
+def _same_column(assignment: plans.JavaPlan) -> bool:
+    """``key = s.key`` keeps a matched row's key."""
+    value = assignment.value()
+    if plans.kind(value) != "UnresolvedAttribute":
+        return False
+    return plans.texts(value.nameParts())[-1].lower() == plans.texts(assignment.key().nameParts())[-1].lower()
+
+
+def _parts(expression: plans.JavaPlan) -> list[str]:
+    """Return the parts of a column's name in lower case, none for another expression."""
+    if plans.kind(expression) != "UnresolvedAttribute":
+        return []
+    return [each.lower() for each in plans.texts(expression.nameParts())]
+
+
+def _is_of(parts: Sequence[str], side: Sequence[str]) -> bool:
+    """Tell whether a name is that of a column of one side, and not of a field in a struct."""
+    qualifier = [*parts[:-1]]
+    return bool(qualifier) and qualifier == [each.lower() for each in side][-len(qualifier) :]
+
+
+def _conjuncts(condition: plans.JavaPlan) -> Iterator[plans.JavaPlan]:
+    if plans.kind(condition) == "And":
+        yield from _conjuncts(condition.left())
+        yield from _conjuncts(condition.right())
+    else:
+        yield condition
