@@ -10,6 +10,7 @@ from hudi_engine.config.declared.service_options import CompactionOptions
 from hudi_engine.config.declared.write_options import FileOptions
 from hudi_engine.config.enums import CleanPolicy, TableType
 from hudi_engine.config.options import Options
+from hudi_engine.errors import CorruptTableError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.inspect.files import PartitionFacts, partition_facts
 from hudi_engine.inspect.snapshot import Snapshot
@@ -17,9 +18,10 @@ from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import RECORD_KEY
 from hudi_engine.services.archive.select import Limits, archive_due
 from hudi_engine.services.clean.policy import Policy
+from hudi_engine.services.clean.scope import partitions_to_clean
 from hudi_engine.services.compaction.triggers import compaction_due, since_last_compaction
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.active import Timeline
+from hudi_engine.txn.consumers import oldest_needed
 from hudi_engine.txn.recovery import next_instant
 
 
@@ -136,7 +138,7 @@ def services_due(state: TableState, options: Options) -> list[ServiceDue]:
         found.append(
             ServiceDue("compaction", compaction_due(state.timeline, options, now), nothing or reason)
         )
-    clean_is_due, reason = _clean_due(state.timeline, options, now)
+    clean_is_due, reason = _clean_due(state, options, now)
     found.append(ServiceDue("clean", clean_is_due, nothing or reason))
     held_back, limits = archive_due(state.timeline, options, now), Limits.of(state.timeline, options, now)
     above = "" if limits is None else f"{total} commits or as many cleans are above {limits.keep_max}"
@@ -144,24 +146,36 @@ def services_due(state: TableState, options: Options) -> list[ServiceDue]:
     return found
 
 
-def _clean_due(timeline: Timeline, options: Options, now: str) -> tuple[bool, str]:
+def _clean_due(state: TableState, options: Options, now: str) -> tuple[bool, str]:
     """Return whether a clean may find something, and the numbers by which its policy goes.
 
     How many versions a file group has is not looked up: it has no more than there are commits.
     """
+    timeline, policy = state.timeline, Policy.from_options(options)
+    try:
+        needed = oldest_needed(state.storage)
+    except CorruptTableError as error:
+        return False, str(error)
     cleans = [each.requested_time for each in timeline.completed if each.action == "clean"]
-    later = sum(each.requested_time > max(cleans, default="") for each in timeline.completed_writes)
-    total, policy = len(timeline.completed_writes), Policy.from_options(options)
+    writes = [each.requested_time for each in timeline.completed_writes]
+    later = sum(each > max(cleans, default="") for each in writes)
     if policy.retains_instants:
-        is_passed = policy.earliest_retained(timeline, now) is not None
+        retained = policy.earliest_retained(timeline, now, needed)
+        passes = retained is not None and any(each < retained.time for each in writes)
+        may_find = passes and partitions_to_clean(state, options, retained) != frozenset()
     else:
-        is_passed = total > policy.amount
+        is_free = needed is None or sum(each < needed for each in writes) > 1
+        may_find = len(writes) > policy.amount and is_free
     kept = {
         CleanPolicy.KEEP_LATEST_COMMITS: f"{policy.amount} are retained",
         CleanPolicy.KEEP_LATEST_BY_HOURS: f"those of the last {policy.amount} hours are retained",
         CleanPolicy.KEEP_LATEST_FILE_VERSIONS: f"{policy.amount} versions of each file group are retained",
     }[policy.name]
-    return later > 0 and is_passed, f"{total} commits on the timeline, {later} since the last clean; {kept}"
+    kept += "" if needed is None else f", and what a registered reader needs after {needed}"
+    return (
+        later > 0 and may_find,
+        f"{len(writes)} commits on the timeline, {later} since the last clean; {kept}",
+    )
 
 
 def _rows(
