@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
@@ -12,6 +13,8 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 
 from dbt.adapters.hudi.connections import HudiConnectionManager
+from dbt.adapters.hudi.model.meta import with_meta
+from dbt.adapters.hudi.model.pinned import as_of_problems
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.model.selected import SELECTED, check_nodes, node_config
 from dbt.adapters.hudi.model.source import places_said
@@ -72,6 +75,17 @@ class Names(metaclass=AdapterMeta):
                 lambda node: self._resolve(node.schema, node.alias, node_config(node)),
                 self.config.project_name,
             )
+
+    @available.parse_none
+    def hudi_check_test(self, model: Mapping[str, Any]) -> None:
+        """Refuse a data test whose ``as_of`` a macro of the project would ignore; dbt names no tests before they run."""
+        node = SimpleNamespace(
+            **{each: model.get(each) for each in ("name", "package_name", "refs", "sources")}
+        )
+        config = with_meta(model.get("config") or {}, str(node.name))
+        problems = as_of_problems([(node, config)], self._macros(), self.config.project_name)
+        if problems:
+            raise DbtRuntimeError("\n".join(problems))
 
     def check_schema_exists(self, database: str | None, schema: str) -> bool:
         return schema.lower() in (name.lower() for name in self.list_schemas(database))

@@ -57,6 +57,12 @@
   {{ return(hudi_as_of(relation, as_of)) }}
 {% endmacro %}
 
+{#- A data test is looked at when its query is made. -#}
+{% macro hudi__get_test_sql(main_sql, fail_calc, warn_if, error_if, limit) -%}
+  {%- do adapter.hudi_check_test(model) -%}
+  {{ default__get_test_sql(main_sql, fail_calc, warn_if, error_if, limit) }}
+{%- endmacro %}
+
 {#- The rows have a name for the time of the run only, which a view or another model's query would outlive. -#}
 {% macro hudi_check_temporary(what) %}
   {%- if config.get('materialized') in ['view', 'ephemeral', 'materialized_view'] -%}
