@@ -10,11 +10,13 @@ import pytest
 from hudi_engine.clone import clone_table
 from hudi_engine.errors import TimelineError
 from hudi_engine.services import archive, clean, drop_savepoint
+from hudi_engine.services.archive.execute import archive_instants
 from hudi_engine.services.clean import execute
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.instant import State
+from hudi_engine.timeline.active import CleanBound, Timeline
+from hudi_engine.timeline.instant import Instant, State
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR
@@ -163,3 +165,55 @@ def test_a_clean_between_the_looks_at_timeline_and_files_makes_the_clone_look_ag
     clone = cloned(storage)
     assert done and mini.content(clone) == mini.content(storage)
     assert len(mini.content(clone)) == 8
+
+
+def done_cleans(storage: Storage) -> list[str]:
+    """The files of a table's completed cleans, oldest first."""
+    return sorted(each.path for each in storage.list(".hoodie") if each.name.endswith(".clean"))
+
+
+def test_a_clean_of_the_original_that_cannot_be_read_refuses_no_clone(tmp_path: Path) -> None:
+    storage, _ = archived(tmp_path / "t")
+    clean(storage, mini.options(), retain_commits=RETAINED)
+    (damaged,) = done_cleans(storage)
+    storage.replace(damaged, storage.read(damaged)[:20])
+    clone = cloned(storage)
+    assert mini.content(clone) == mini.content(storage) and len(mini.content(clone)) == 8
+    assert clone.read(damaged) == storage.read(damaged)
+
+
+def test_a_clean_that_stays_behind_is_known_whatever_damage_one_has_that_comes_along(tmp_path: Path) -> None:
+    storage, _ = archived(tmp_path / "t")
+    clean(storage, mini.options(), retain_commits=RETAINED)
+    newest = [mini.write(storage, {"a": {"k": value}}) for value in (9, 10)]
+    clean(storage, mini.options(), retain_commits=1)
+    damaged, cut_off = done_cleans(storage)
+    storage.replace(damaged, storage.read(damaged)[:20])
+    storage.delete(cut_off)
+    clone = cloned(storage)
+    assert mini.content(clone) == mini.content(storage)
+    timeline = TableState.load(clone).timeline
+    cleans = [each for each in timeline.completed if each.action == "clean"]
+    assert len(cleans) == 2 and timeline.clean_bound(cleans[-1]).oldest == newest[-1]
+
+
+@pytest.mark.parametrize("look", [1, 2])
+def test_a_clean_that_is_archived_while_a_clone_looks_at_it_makes_the_clone_look_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look: int
+) -> None:
+    storage, instants = archived(tmp_path / "t")
+    clean(storage, mini.options(), retain_commits=RETAINED)
+    bound, looks = Timeline.clean_bound, list[str]()
+
+    def late(timeline: Timeline, each: Instant) -> CleanBound:
+        looks.append(each.file_name)
+        if len(looks) == look:
+            archive_instants(TableState.load(storage), [each], mini.options())
+        return bound(timeline, each)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Timeline, "clean_bound", late)
+        clone = cloned(storage, instants[7])
+    assert looks and not done_cleans(storage)
+    assert mini.content(clone) == mini.content(storage, as_of=instants[7])
+    assert readable(clone, instants[6:8]) == instants[6:8]

@@ -11,27 +11,23 @@ from collections.abc import Iterator
 
 from hudi_engine.clone.content import Content
 from hudi_engine.config.enums import CleanPolicy
+from hudi_engine.errors import CorruptTableError
 from hudi_engine.services.clean.plan import CleanPlan
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import CleanBound
 from hudi_engine.timeline.avro_file import encode_avro_file
-from hudi_engine.timeline.instant import State, timeline_file_name
+from hudi_engine.timeline.instant import Instant, State, timeline_file_name
 from hudi_engine.timeline.schemas import CLEAN_METADATA
 
 
-def clean_for_others(content: Content, clone: Storage) -> Iterator[tuple[str, bytes]]:
-    """Yield paths and bodies of the timeline files of the clean that stands for those which stay behind; none without such.
+def clean_for_others(bound: CleanBound, content: Content, clone: Storage) -> Iterator[tuple[str, bytes]]:
+    """Yield paths and bodies of the timeline files of the clean that stands for those which stay behind.
 
     Args:
+        bound: What `bound_of_others` has found.
         content: What is cloned.
         clone: The clone's storage.
-
-    Raises:
-        TimelineError: A clean has left the original's timeline since it was listed.
     """
-    bound = _bound_of_others(content)
-    if bound is None:
-        return
     plan = CleanPlan(CleanPolicy.KEEP_LATEST_FILE_VERSIONS.value, None, bound.oldest, {}).to_bytes(clone)
     record = {
         "startCleanTime": bound.clean,
@@ -49,21 +45,37 @@ def clean_for_others(content: Content, clone: Storage) -> Iterator[tuple[str, by
         yield f"{content.state.config.timeline_path}/{timeline_file_name(bound.clean, 'clean', state)}", body
 
 
-def _bound_of_others(content: Content) -> CleanBound | None:
+def bound_of_others(content: Content) -> CleanBound | None:
     """Return how far back the cleans that stay behind left the clone whole, None where those that come along say as much.
 
     The newest write of the clone is whole whatever a later clean took, as its files are here. A clean that is only planned has
     taken nothing.
+
+    Args:
+        content: What is cloned, just listed: cleans that it lists may be archived any time.
+
+    Raises:
+        CorruptTableError: A clean that stays behind cannot be read.
+        TimelineError: A clean has left the original's timeline since it was listed.
     """
-    mine = {each.requested_time for each in content.instants if each.action == "clean"}
-    known, others = "", CleanBound("", "")
-    for each in content.later.instants:
-        if each.action != "clean" or each.state is State.REQUESTED:
-            continue
-        bound = content.later.clean_bound(each)
-        if each.requested_time in mine:
-            known = max(known, bound.oldest)
-        else:
-            others = max(others, bound)
+    along = {each.requested_time for each in content.instants if each.action == "clean"}
+    begun = [
+        each
+        for each in content.later.instants
+        if each.action == "clean" and each.state is not State.REQUESTED
+    ]
+    behind = [content.later.clean_bound(each) for each in begun if each.requested_time not in along]
+    if not behind:
+        return None
+    others = max(behind)
     oldest = min(others.oldest, content.newest or "")
-    return CleanBound(oldest, others.clean) if oldest > known else None
+    known = (_told(content, each) for each in begun if each.requested_time in along)
+    return None if oldest <= max(known, default="") else CleanBound(oldest, others.clean)
+
+
+def _told(content: Content, clean: Instant) -> str:
+    """Return how far back a clean that comes along leaves the clone whole; one that is damaged does not say it."""
+    try:
+        return content.later.clean_bound(clean).oldest
+    except CorruptTableError:
+        return ""

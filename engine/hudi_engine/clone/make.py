@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
-from hudi_engine.clone.cleans import clean_for_others
+from hudi_engine.clone.cleans import bound_of_others, clean_for_others
 from hudi_engine.clone.content import Content
 from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.properties import TABLE_NAME_KEY
@@ -23,6 +23,7 @@ from hudi_engine.errors import (
     StorageError,
     TableExistsError,
     TableNotFoundError,
+    TimelineError,
     UnsupportedTableError,
 )
 from hudi_engine.inspect.as_of import instant_as_of
@@ -31,6 +32,7 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.sharing import Sharing
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.active import CleanBound
 from hudi_engine.timeline.moments import Moment
 from hudi_engine.txn.displacing import Instead
 from hudi_engine.txn.metadata_table import METADATA_PROPERTIES
@@ -134,7 +136,7 @@ def clone_table(
             with storage_errors(storage, "clone a table"):
                 copy = asked.get("copy", False)
                 return _attempt(storage, target, name, asked.get("at"), copy, ends)
-        except StorageError as error:
+        except (StorageError, TimelineError) as error:
             # A clean, archive or rollback of the original went by meanwhile: look at it anew.
             if not (isinstance(error.__cause__, FileNotFoundError) and tries_left):
                 raise
@@ -148,11 +150,13 @@ def _attempt(
     state = TableState.load(storage)
     state.config.check_writable()
     content = Content.of(state, None if at is None else instant_as_of(state, at, asked="at"))
+    # Before files are shared, which may take long: the cleans may be archived meanwhile.
+    bound = bound_of_others(content)
     side = side_folder(target.base)
     try:
         clone = open_storage(side)
         mark_builder(clone)
-        result = _fill(clone, content, Sharing(storage, clone, copy=copy), target.base)
+        result = _fill(clone, content, bound, Sharing(storage, clone, copy=copy), target.base)
         clone.create(
             PROPERTIES_PATH,
             state.config.with_properties({TABLE_NAME_KEY: name}, METADATA_PROPERTIES).to_bytes(),
@@ -210,7 +214,9 @@ def _can_be_opened(target: Storage) -> bool:
     return True
 
 
-def _fill(clone: Storage, content: Content, sharing: Sharing, path: str) -> CloneResult:
+def _fill(
+    clone: Storage, content: Content, bound: CleanBound | None, sharing: Sharing, path: str
+) -> CloneResult:
     """Fill a folder with all but the properties; raises FileNotFoundError for a file that has gone since it was listed."""
     for folder in FOLDERS if clone.renames_folders else ():
         clone.make_dirs(folder)
@@ -228,6 +234,6 @@ def _fill(clone: Storage, content: Content, sharing: Sharing, path: str) -> Clon
     copied += [size for size in logs if size]
     on_threads(lambda path: put(path, content.archive_bytes(path)), content.archives())
     on_threads(sharing.copy, content.other_files())
-    for file, body in clean_for_others(content, clone):
+    for file, body in () if bound is None else clean_for_others(bound, content, clone):
         clone.create(file, body)
     return CloneResult(path, content.newest, len(shared), sum(shared), len(copied), sum(copied))
