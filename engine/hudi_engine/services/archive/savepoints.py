@@ -15,6 +15,9 @@ from hudi_engine.services.archive.replaced import ReplacedGroups
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.archive_files import entry_key, list_archive_files
+from hudi_engine.timeline.archive_log import read_archive_log
+from hudi_engine.timeline.instant import WRITE_ACTIONS, State
 from hudi_engine.txn.savepoint import delete_savepoint
 
 
@@ -44,8 +47,7 @@ def _archive_left_behind(state: TableState, saved: str, options: Options) -> Non
     writes = [each for each in active if each.requested_time == saved]
     if not writes or writes[-1] is active[-1]:
         return
-    # all of the archive: another savepoint that went before may have left an older commit in its newest file
-    if all(each.requested_time <= saved for each in state.timeline.archived.completed_writes):
+    if not _is_passed(state, saved):
         return
     replaced = ReplacedGroups(state)
     if any(replaced.may_show_again(write) for write in writes):
@@ -54,3 +56,23 @@ def _archive_left_behind(state: TableState, saved: str, options: Options) -> Non
             "commit replaced are still there, and younger commits are archived already. Run a clean first"
         )
     archive_instants(state, writes, options)
+
+
+def _is_passed(state: TableState, saved: str) -> bool:
+    """Tell whether writes younger than a saved one are archived; no more of the archive is read than that takes.
+
+    Archiving goes from the oldest on. So it has not come by where an older one without a savepoint is active, unless it was
+    killed before that went: then what it took is in the newest file with writes. Else any file may tell, as another savepoint
+    that went before may have left an older commit in the newest one.
+    """
+    held = {each.requested_time for each in state.timeline.savepoints}
+    active = [each.requested_time for each in state.timeline.completed_writes]
+    newest_tells = any(time < saved and time not in held for time in active)
+    for file in reversed(list_archive_files(state.storage, state.config.archive_folder)):
+        keys = map(entry_key, read_archive_log(state.storage.read(file.path), file.path))
+        times = [time for time, action, at in keys if action in WRITE_ACTIONS and at == State.COMPLETED.value]
+        if any(time > saved for time in times):
+            return True
+        if times and newest_tells:
+            return False
+    return False
