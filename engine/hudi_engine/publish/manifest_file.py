@@ -32,6 +32,8 @@ CATALOG_FOLDER = ".hoodie/spark_catalog"
 FIRST_NUMBER = 9
 NUMBER_STEP = 10
 FORMAT = 1
+RULES = 1
+"""Number of the rules of `native` by which files are listed as they are; a list by others is made anew, so raise it with them."""
 _LARGE = 1 << 20
 
 _VERSION_LINE = b"v1"
@@ -74,6 +76,7 @@ class Stamp:
         native: Whether every base file listed was seen to have the types of the schema, so that nobody need open one to know
             that Spark can read it.
         derived_at: URI of the folder of sidecars and rewritten base files, ``""`` where that is the table's own.
+        rules: By which rules base files were found to be readable, 0 in a manifest of an earlier release, which did not say.
     """
 
     base: str
@@ -84,6 +87,7 @@ class Stamp:
     pending: tuple[str, ...] | None = ()
     native: bool = False
     derived_at: str = ""
+    rules: int = RULES
 
     @property
     def look(self) -> Look:
@@ -91,9 +95,10 @@ class Stamp:
         return Look(frozenset(self.writes), None if self.pending is None else frozenset(self.pending))
 
     def is_same_table_as(self, other: Stamp) -> bool:
-        """Return whether both show the same table by places, type and schema, at whatever instant."""
+        """Return whether both show the same table by places, type, schema and rules, at whatever instant."""
         mine, theirs = (
-            (each.base, each.derived_at, each.table_type, each.schema_digest) for each in (self, other)
+            (each.base, each.derived_at, each.table_type, each.schema_digest, each.rules)
+            for each in (self, other)
         )
         return mine == theirs
 
@@ -201,6 +206,7 @@ def format_manifest(stamp: Stamp, lines: Iterable[bytes]) -> bytes:
         "schema": stamp.schema_digest,
         "pending": None if stamp.pending is None else list(stamp.pending),
         "native": stamp.native,
+        "rules": stamp.rules,
         **({"derivedAt": stamp.derived_at} if stamp.derived_at else {}),
     }
     return b"\n".join([_VERSION_LINE, json.dumps(head).encode(), *lines])
@@ -408,6 +414,7 @@ def _stamp(raw: dict[str, Any]) -> Stamp | None:
         None if pending is None else tuple(pending),
         raw.get("native") is True,
         raw.get("derivedAt", ""),
+        raw.get("rules", 0),
     )
 
 

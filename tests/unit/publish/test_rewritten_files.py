@@ -141,3 +141,42 @@ def test_a_stored_field_that_the_table_does_not_have_is_no_reason_to_rewrite(tmp
     table.commit({"": {"f-0": stored.empty_table()}})
     (path,) = (each.name for each in table.path.glob("*.parquet"))
     assert natively_readable(table.storage, table.config, [path], wanted, spark=(3, 5))
+
+
+def published_by_an_earlier_release(table, patch):
+    """Publish as a release did that took no look at structs and did not say by what rules it went."""
+    with patch.context() as earlier:
+        earlier.setattr(native, "_FILLS_STRUCTS", (0, 0))
+        publish(table.storage)
+    manifest = newest_manifest(table.storage)
+    assert manifest.stamp.native and not copies(table)
+    (path,) = table.path.glob(f".hoodie/spark_catalog/*/_spark_metadata/{manifest.number}.compact")
+    version, head, *files = path.read_bytes().split(b"\n")
+    said = json.loads(head)
+    said["hudiSnapshot"].pop("rules", None)
+    path.write_bytes(b"\n".join([version, json.dumps(said).encode(), *files]))
+
+
+def copies(table):
+    return [each.uri for each in newest_manifest(table.storage).entries if each.origin is not None]
+
+
+@pytest.mark.parametrize("writes_on", [False, True])
+@pytest.mark.parametrize("merge_on_read", [False, True])
+def test_a_list_from_before_structs_were_looked_at_is_made_anew_once(
+    tmp_path, monkeypatch, merge_on_read, writes_on
+):
+    monkeypatch.setattr(native, "_installed_spark", lambda: (3, 5))
+    stored, wanted = (
+        pa.schema([("id", pa.int64()), ("dt", pa.string()), ("s", kind)]) for kind in (SMALL, LARGE)
+    )
+    table = HandmadeTable(tmp_path / "t", stored, ("dt",), merge_on_read=merge_on_read)
+    table.commit({"dt=x": {"f-0": stored.empty_table()}})
+    table.schema = wanted
+    table.commit({"dt=y": {"g-0": wanted.empty_table()}})
+    published_by_an_earlier_release(table, monkeypatch)
+    if writes_on:
+        table.commit({"dt=y": {"h-0": wanted.empty_table()}})
+    assert publish(table.storage).published
+    assert len(copies(table)) == 1 and not newest_manifest(table.storage).stamp.native
+    assert not publish(table.storage).published
