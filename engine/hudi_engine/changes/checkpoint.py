@@ -145,6 +145,9 @@ def next_window(
         taken.end = instant
     if last is not None and is_before_active(state, last):
         return _archived_window(state, begin, last)
+    if since is not None and _falls_short(taken, begin) and is_before_active(state, begin):
+        # archiving may have left an older saved commit behind, and nobody is to go back to that
+        return NextWindow(newest_until(state, since), 0)
     return NextWindow(None if taken.end is None else taken.end.requested_time, taken.commits)
 
 
@@ -163,6 +166,20 @@ def newest_until(state: TableState, moment: Moment) -> str | None:
     if not found or is_before_active(state, place):
         found += [each for each in state.timeline.archived.completed_writes if order_of(each) <= place]
     return max(found, key=order_of).requested_time if found else None
+
+
+def newest_without_hole(state: TableState) -> str | None:
+    """Return the newest completed write before the first that is under way, also an archived one; None for none.
+
+    Args:
+        state: The table.
+    """
+    hole = _first_hole(state, "")
+    return next_window(state, None).end if hole is None else newest_until(state, hole)
+
+
+def _falls_short(taken: _Taken, begin: str) -> bool:
+    return taken.end is None or order_of(taken.end) < begin
 
 
 def _archived_window(state: TableState, begin: str, last: str) -> NextWindow:

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_engine.changes.checkpoint import LIMIT_NAMES, WindowLimits, newest_until, next_window
+from hudi_engine.changes.checkpoint import (
+    LIMIT_NAMES,
+    WindowLimits,
+    newest_until,
+    newest_without_hole,
+    next_window,
+)
 from hudi_engine.changes.columns import ALL, LATEST, MODES, NET, check_names, task_schema, told_schema
 from hudi_engine.changes.gaps import check_start
 from hudi_engine.changes.group import Comparison, as_newest, meet
@@ -118,7 +124,7 @@ class ChangeSource:
             return ""
         state = self.state()
         if self._start == NEWEST:
-            return next_window(state, None).end or ""
+            return newest_without_hole(state) or ""
         check_start(state, self._start)
         check_order(state, self._start, self._end)
         reached = newest_until(state, self._start)

@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hudi_engine.changes.checkpoint import next_window
 from hudi_engine.changes.source import ChangeSource
 from hudi_engine.errors import ConfigError, UnsupportedTableError
+from hudi_engine.publish.publication import publication_of
 from hudi_engine.services import archive, clean
+from hudi_engine.services.archive.execute import archive_instants
+from hudi_engine.table_state import TableState
+from hudi_engine.txn.savepoint import create_savepoint
 
 from tests.helpers.handmade import HandmadeTable, file_id
 from tests.unit.services.tables import DAY_1, GROUP_1, SCHEMA, batch, options, writes
@@ -79,6 +84,34 @@ def test_a_start_stays_where_it_is_though_an_older_write_is_pending(table: Handm
     table.commit({DAY_1: {file_id(): batch({"e": 1}, DAY_1)}})
     assert told(table, start=third) == [("d", "insert", newest)], "a newer one that is pending ends the read"
     assert ChangeSource({"path": str(table.path), "start": "latest"}).first() == first
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_the_newest_start_is_before_what_is_pending_also_where_all_before_that_is_archived(
+    table: HandmadeTable, saved: bool
+) -> None:
+    before = [table.commit({DAY_1: {file_id(): batch({name: 1}, DAY_1)}}) for name in "abc"]
+    if saved:
+        create_savepoint(table.storage, options(), publication_of(table.storage), before[1])
+    pending = table.next_instant()
+    (table.path / ".hoodie" / f"{pending}.commit.requested").touch()
+    after = [table.commit({DAY_1: {file_id(): batch({name: 1}, DAY_1)}}) for name in "def"]
+    state = TableState.load(table.storage)  # this engine's archiving leaves one of them, others' does not
+    done = [each for each in state.timeline.completed_writes if each.requested_time in before]
+    archive_instants(state, [each for each in done if not (saved and each is done[1])], options())
+    assert writes(table.storage) == [*before[1:2][:saved], *after]
+    assert ChangeSource({"path": str(table.path), "start": "latest"}).first() == before[-1]
+    assert told(table, start="latest") == []
+    assert next_window(TableState.load(table.storage), before[-1]).end == before[-1]
+    (table.path / ".hoodie" / f"{pending}.commit.requested").unlink()
+    found = told(table, start=before[-1])
+    assert found == [(name, "insert", commit) for name, commit in zip("def", after, strict=True)]
+
+
+def test_the_newest_start_is_the_beginning_where_the_first_write_is_pending(table: HandmadeTable) -> None:
+    (table.path / ".hoodie" / f"{table.next_instant()}.commit.requested").touch()
+    table.commit({DAY_1: {file_id(): batch({"a": 1}, DAY_1)}})
+    assert ChangeSource({"path": str(table.path), "start": "latest"}).first() == ""
 
 
 def test_a_start_that_is_archived_stays_where_it_is(table: HandmadeTable) -> None:
