@@ -1,4 +1,4 @@
-"""Tables that move on stores without folders, where that is a copy of every file, one after the other.
+"""Tables that move: by one rename, or on stores without folders by a copy of every file, one after the other.
 
 A writer looks right before it puts a file whether its instant is still under way, and the put may take seconds. One that is under
 way while the table moves would lose that file; or, where another table has the place by then, bring that table rows that nobody
@@ -15,7 +15,7 @@ from itertools import groupby
 from hudi_engine.config.options import Options
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import TableExistsError, WriteConflictError
+from hudi_engine.errors import HudiError, TableExistsError, WriteConflictError
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.timeline.active import Timeline
@@ -76,10 +76,10 @@ def move_table(parent: Storage, source: str, target: str, options: Options) -> N
         WriteConflictError: The table's lock is not free in time, or a writer is at work; the table is where it was.
         StorageError: The storage failed; the table is where it was.
     """
-    if parent.renames_folders:
-        parent.rename(source, target)
-        return
     table = open_storage(f"{parent.base}/{source}")
+    if parent.renames_folders:
+        _rename(parent, source, target, table, options)
+        return
     recover_swap(table.base)
     if not table.exists(PROPERTIES_PATH):
         raise FileNotFoundError(errno.ENOENT, "there is no table", table.base)
@@ -100,6 +100,19 @@ def move_table(parent: Storage, source: str, target: str, options: Options) -> N
                 copy.remove()
                 raise
             logger.warning("%s has moved; what is left there can be deleted: %s", table.base, error)
+
+
+def _rename(parent: Storage, source: str, target: str, table: Storage, options: Options) -> None:
+    """Rename a table's folder while nobody writes to it, who would make the folder again with a file that is no table's."""
+    try:
+        TableConfig.load(table)
+    except HudiError:  # nobody can write to what cannot be opened
+        parent.rename(source, target)
+        return
+    with table_lock(table, options):
+        check_nobody_writes(table, options, "moved")
+        parent.rename(source, target)
+        parent.delete(f"{target}/{LOCK_PATH}")  # it has come along
 
 
 class _Copy:
