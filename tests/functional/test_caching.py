@@ -126,5 +126,5 @@ class TestNamesInCapitalsAndQuotes:
                 assert found[0] == expected, name
             assert project.run_sql("select count(*) from {schema}.Versions", fetch="one")[0] == 1
         found = project.adapter.get_relation(None, project.test_schema, "VERSIONS")
-        assert found.identifier == "versions"
+        assert found.identifier.lower() == "versions"
         assert project.adapter.get_relation(None, project.test_schema, "Version") is None
