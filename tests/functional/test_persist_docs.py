@@ -116,3 +116,36 @@ class TestCommentsOfMarks:
             "id": None,
             "_hoodie_is_deleted": "whether it goes",
         }
+
+
+PLACED = """
+{{ config(materialized='table', partition_by=['place', 'day'], table_type=TYPE, persist_docs={'columns': true}) }}
+select 1 as id, 'x' as place, date '2026-01-01' as day
+"""
+PLACES = """
+models:
+  - name: placed
+    columns: &columns
+      [{name: ID, description: the key}, {name: PLACE, description: where}, {name: day, description: when}]
+  - {name: placed_logs, columns: *columns}
+"""
+
+
+class TestCommentsOfPartitionColumns:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "placed.sql": PLACED.replace("TYPE", "'copy_on_write'"),
+            "placed_logs.sql": PLACED.replace("TYPE", "'merge_on_read'"),
+            "schema.yml": PLACES,
+        }
+
+    def test_the_catalog_of_dbt_has_what_is_said_of_partition_columns(self, project: Any) -> None:
+        run_dbt(["run"])
+        catalog = run_dbt(["docs", "generate"])
+        for name in ("placed", "placed_logs"):
+            described = project.run_sql(f"describe table {{schema}}.{name}", fetch="all")
+            columns = catalog.nodes[f"model.test.{name}"].columns
+            found = {each: column.comment for each, column in columns.items()}
+            assert found == {"id": "the key", "place": "where", "day": "when"}
+            assert found.items() <= {row[0]: row[2] for row in described}.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import HudiError
 from hudi_engine.inspect import table_stats
+from hudi_engine.schema.any_case import AnyCase
 from hudi_engine.schema.meta_fields import DELETES, IS_DELETED
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.clock import parse_instant_time
@@ -169,7 +171,7 @@ def catalog_entry(warehouse: Warehouse, session: SparkSession, relation: BaseRel
 
 
 def _rows(session: SparkSession, entry: CatalogEntry) -> list[dict[str, Any]]:
-    schema = _schema(session, entry.name.sql)
+    schema, comments = _schema(session, entry.name.sql), _comments(entry)
     shared = {
         "table_database": None,
         "table_schema": entry.name.database,
@@ -185,10 +187,16 @@ def _rows(session: SparkSession, entry: CatalogEntry) -> list[dict[str, Any]]:
             "column_name": column.name,
             "column_index": number,
             "column_type": column.dataType.simpleString(),
-            "column_comment": column.metadata.get("comment") or None,
+            "column_comment": comments.get(column.name) or None,
         }
         for number, column in enumerate(_own_columns(schema, STORED_MARKS), start=1)
     ]
+
+
+def _comments(entry: CatalogEntry) -> AnyCase[str]:
+    """Return what the catalog says of columns; where Spark reads a table, those that its folders tell of have lost it."""
+    fields = json.loads(entry.schema_json)["fields"]
+    return AnyCase((field["name"], field["metadata"].get("comment", "")) for field in fields)
 
 
 def _statistics(session: SparkSession, entry: CatalogEntry) -> dict[str, Any]:
