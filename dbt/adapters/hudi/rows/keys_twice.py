@@ -11,6 +11,8 @@ from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.schema.meta_fields import DELETES, IS_DELETED
 from hudi_engine.table_state import TableState
 from hudi_engine.write.result import WriteResult
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.merge import ONE_ROW_A_KEY
@@ -22,17 +24,18 @@ _COUNTED = 100
 
 
 def say_of_keys_twice(plan: ModelPlan, table: HudiTable, rows: int) -> None:
-    """Warn of keys that are there more than once after a build without a precombine field.
+    """Warn of keys that are there more than once after a build without a precombine field, or of a snapshot.
 
     Args:
         plan: The model.
         table: Its table, as just built.
         rows: How many rows it has.
     """
+    versions_of = plan.table.versions_of
     keyed = plan.table.record_key and plan.merge.strategy in ONE_ROW_A_KEY
-    if not keyed or plan.table.precombine_field:
+    if not versions_of and (not keyed or plan.table.precombine_field):
         return
-    key, name = ", ".join(plan.table.record_key), f"{plan.schema}.{plan.name}"
+    key, name = ", ".join(versions_of or plan.table.record_key), f"{plan.schema}.{plan.name}"
     if rows > MOST_ROWS:
         logger.info(
             "{}: the keys of its {:,} rows were not compared; a data test `unique` of {} does it",
@@ -41,25 +44,44 @@ def say_of_keys_twice(plan: ModelPlan, table: HudiTable, rows: int) -> None:
             key,
         )
         return
+    if versions_of:
+        _say_of_versions_twice(plan, table)
+        return
     found = duplicate_keys(TableState.load(table.storage), resolve_options(plan.options), _COUNTED)
     if found:
-        more = f"{_COUNTED} values or more" if len(found) == _COUNTED else f"{len(found)} values"
-        count = "1 value" if len(found) == 1 else more
-        if plan.table.keeps_history:
-            logger.warning(
-                "{}: {} of the snapshot's unique_key in more than one row; all rows are kept, as versions of one moment. "
-                "Select one row a key",
-                name,
-                count,
-            )
-            return
         logger.warning(
             "{}: {} of unique_key {} in more than one row; all rows are kept, as no precombine_field says which counts. "
             "Select one row a key, or set precombine_field",
             name,
-            count,
+            _values(len(found)),
             key,
         )
+
+
+def _say_of_versions_twice(plan: ModelPlan, table: HudiTable) -> None:
+    """Warn of keys of a snapshot with more than one open version after its first build.
+
+    The key of its table is the version, which differs where `updated_at` does, so the rows are asked.
+    """
+    keys = [F.expr(part) for part in plan.table.versions_of]
+    try:
+        twice = table.snapshot().groupBy(*keys).count().where("count > 1").limit(_COUNTED).count()
+    except AnalysisException:
+        # a key in words of dbt's query: the table is built, and its next run says what is wrong with them
+        return
+    if twice:
+        logger.warning(
+            "{}: {} of the snapshot's unique_key in more than one row; all rows are kept, each as an open version. "
+            "Select one row a key",
+            f"{plan.schema}.{plan.name}",
+            _values(twice),
+        )
+
+
+def _values(count: int) -> str:
+    if count == 1:
+        return "1 value"
+    return f"{_COUNTED} values or more" if count == _COUNTED else f"{count} values"
 
 
 def say_of_keys_merged(
