@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
+from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.changes.checkpoint import read_checkpoint
 
 from tests.functional.test_changes import ORDERS, Chain
@@ -105,6 +106,11 @@ class TestWindowsOfTheirOwn:
         results = run_dbt(["run", "--exclude", "orders", "--vars", said], expect_pass=False)
         assert all("taken back by rollback" in result.message for result in results)
         assert all("on_gap='compare'" in result.message for result in results)
+        query = f"select * from {{{{ hudi_changes(ref('orders'), begin='{taken_back}') }}}}"
+        with pytest.raises(DbtRuntimeError, match="Choose on_gap='snapshot'") as told:
+            run_dbt(["show", "--inline", query])
+        assert "on_gap='compare'" not in str(told.value), "no model is under way"
+        assert "--full-refresh" not in str(told.value)
         self.follow("--full-refresh")
         self.check(chain)
 

@@ -39,6 +39,16 @@ from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.spark.earlier import rows_as_of
 
 
+def _way_of_a_model(target: BaseRelation, model: dict[str, Any]) -> str:
+    """Return what else a model can do about a gap; a query of ``dbt show`` has no rows to compare with or to build anew."""
+    if model.get("resource_type") != "model":
+        return ""
+    return (
+        f"\nIn the model: hudi_changes(..., on_gap='compare') compares all rows with {target.render()}, "
+        "on_gap='snapshot' takes all rows as inserts; or run it with --full-refresh."
+    )
+
+
 def _as_it_is(_adapter: Any, relation: BaseRelation, *_: Any, **__: Any) -> BaseRelation:
     """Return what a relation is while dbt parses."""
     return relation
@@ -86,6 +96,8 @@ class ChangeFeeds(metaclass=AdapterMeta):
                     frame = with_later_changes(session, state, frame, taken, noted, wish)
             except HistoryGapError as gap:
                 taken, noted = replace(taken, since=None), None
+                if wish.on_gap == FAIL and not self.connections.only_compiles:
+                    raise DbtRuntimeError(f"{gap}{_way_of_a_model(target, model)}") from gap
                 frame = self._beyond_gap(session, state, taken, wish, target, gap)
             feed.inputs[source] = taken
             feed.tells_steps |= wish.mode == ALL
@@ -110,15 +122,10 @@ class ChangeFeeds(metaclass=AdapterMeta):
         gap: HistoryGapError,
     ) -> DataFrame:
         """All rows, where the model says what to do when the changes cannot be told, or is only compiled."""
-        if wish.on_gap == FAIL and self.connections.only_compiles:
+        if wish.on_gap == FAIL:
             # an error would end the command for every other node too
             logger.warning("{}. A run of {} will fail", str(gap), target.render())
             return told_rows(session, state, taken, wish)
-        if wish.on_gap == FAIL:
-            raise DbtRuntimeError(
-                f"{gap}\nIn the model: hudi_changes(..., on_gap='compare') compares all rows with {target.render()}, "
-                "on_gap='snapshot' takes all rows as inserts; or run it with --full-refresh."
-            ) from gap
         logger.warning("{}. All rows of {} are taken, as on_gap says", gap.lost, state.config.name)
         if wish.on_gap == SNAPSHOT:
             return told_rows(session, state, taken, wish)
