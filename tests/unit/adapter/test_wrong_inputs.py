@@ -182,6 +182,10 @@ def test_a_config_of_another_adapter_is_said_with_our_word_for_it(key: str) -> N
     assert unused_configs({key: None}) == {}
 
 
+def test_columns_to_cluster_by_are_answered_with_the_config_for_them() -> None:
+    assert unused_configs({"cluster_columns": ["x"]}) == {"cluster_columns": "use cluster_by"}
+
+
 def test_every_config_the_adapter_declares_is_known() -> None:
     declared = {field.name for field in dataclasses.fields(HudiConfig)}
     of_dbt = {field.name for field in dataclasses.fields(AdapterConfig)}

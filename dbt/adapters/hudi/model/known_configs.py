@@ -148,6 +148,7 @@ SAID: Mapping[str, str] = {
     "bucketed_by": REFUSED["buckets"],
     "bucket_count": REFUSED["buckets"],
     "liquid_clustered_by": _LAYOUT,
+    "cluster_columns": "use cluster_by",
     "auto_liquid_cluster": _LAYOUT,
     "zorder": "use cluster_by with clustering: {order: z-order}",
     "sort": _LAYOUT,
