@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dbt.tests.util import run_dbt
 from dbt_common.exceptions import DbtBaseException
 
 from tests.functional.conftest import CATALOG
@@ -121,3 +122,13 @@ class TestViews:
                 project.run_sql(statement)
             assert project.run_sql("select id, name from {schema}.logged", fetch="all") == [(1, "a")]
         project.run_sql("drop table {schema}.logged")
+
+
+class TestAViewWithNoNameOfSpark:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"spaced.sql": "{{ config(materialized='view', alias='My View') }} select 1 as id"}
+
+    def test_it_is_refused_as_a_table_of_that_name_is(self, project: Any) -> None:
+        (result,) = run_dbt(["run"], expect_pass=False)
+        assert "the name is 'My View'; Spark's names hold letters, digits and _ only" in result.message

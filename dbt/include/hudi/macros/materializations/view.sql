@@ -5,6 +5,11 @@
   {% if configs.get('audit') or configs.get('pre_commit_tests') %}
     {% do exceptions.warn(this ~ " is a view, which has no commit that tests could stop; they run after it") %}
   {% endif %}
+  {% if not modules.re.fullmatch('[A-Za-z0-9_]+', this.identifier) %}
+    {% do exceptions.raise_compiler_error(
+      "the name is '" ~ this.identifier ~ "'; Spark's names hold letters, digits and _ only, set alias to such a name"
+    ) %}
+  {% endif %}
   {% do apply_grants(target_relation, config.get('grants')) %}
 
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
