@@ -8,6 +8,7 @@ import pytest
 from hudi_engine.errors import TableNotFoundError, WriteConflictError
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
+from hudi_engine.storage.local import LocalStorage
 from hudi_engine.txn.lock import LOCK_PATH, TableLock
 from hudi_engine.txn.moving import move_table
 
@@ -81,6 +82,30 @@ def test_under_its_new_name_it_is_whole_and_free_and_the_old_one_is_gone(
     with pytest.raises(TableNotFoundError):
         mini.begin(open_storage(table.base))
     assert [each.name for each in tmp_path.iterdir()] == ["bills"]
+
+
+def test_of_a_symbolic_link_the_link_is_renamed(table: Storage, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "orders").rename(tmp_path / "elsewhere" / "kept")
+    (tmp_path / "orders").symlink_to(tmp_path / "elsewhere" / "kept")
+    moved = move(table)
+
+    assert (tmp_path / "bills").is_symlink() and not (tmp_path / "orders").exists()
+    assert mini.content(moved) == OLD and not moved.exists(LOCK_PATH)
+
+
+def test_a_lock_that_cannot_be_removed_does_not_undo_the_new_name(
+    table: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delete = LocalStorage.delete
+
+    def refusing(self: LocalStorage, path: str) -> bool:
+        if path == LOCK_PATH and self.base.endswith("bills"):
+            raise PermissionError(path)
+        return delete(self, path)
+
+    monkeypatch.setattr(LocalStorage, "delete", refusing)
+    assert mini.content(move(table)) == OLD
 
 
 def test_a_table_whose_properties_cannot_be_read_gets_another_name_too(

@@ -140,6 +140,29 @@ def test_a_schema_that_another_process_dropped_stays_with_what_is_of_no_file(spa
     spark.sql("drop database elsewhere")
 
 
+def test_a_schema_that_somebody_has_put_in_another_place_keeps_that_with_its_files(
+    spark, warehouse, tmp_path
+):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "precious").write_text("x")
+    spark.sql(f"create database loads location '{elsewhere.as_uri()}'")
+    make(warehouse, "one", 1)
+    warehouse.load(spark)
+    shutil.rmtree(folder(warehouse))
+    warehouse.load(spark)
+    assert list_entries(spark, "loads") == []
+    assert spark.catalog.databaseExists("loads") and (elsewhere / "precious").exists()
+
+
+def test_a_folder_whose_name_is_no_schema_may_go(spark, warehouse):
+    odd = folder(warehouse).parent / "my-folder"
+    odd.mkdir(parents=True)
+    assert len(warehouse.load(spark).warnings) <= 1
+    odd.rmdir()
+    assert warehouse.load(spark).warnings == ()
+
+
 def test_a_view_that_others_have_made_anew_and_that_cannot_be_restored_is_left_out(spark, warehouse):
     keep_view(warehouse, "v", "select 1 as one")
     warehouse.load(spark)

@@ -115,8 +115,7 @@ class DirectoryCatalog:
             wanted = self.schemas() if schemas is None else list(schemas)
             gone = gone_schemas(spark, self.root, wanted) if schemas is None else []
             report = self._load(spark, wanted, gone)
-            forget_schemas(spark, self.root, gone)
-            note_schemas(self.root, wanted if schemas is None else [])
+            forget_schemas(spark, self.root, gone, self.managed_location)
         for warning in report.warnings:
             logger.warning("%s", warning)
         return report
@@ -131,6 +130,7 @@ class DirectoryCatalog:
                     listings[schema] = self._storage.list(checked_name(schema))
                 except OSError as refused:
                     warnings.append(f"the tables and views of {schema} are left out: {refused}")
+        note_schemas(self.root, set(listings) - set(gone))
         functions = read_kept(self._storage, listings, FunctionDefinition, warnings)
         views_read = read_kept(self._storage, listings, ViewDefinition, warnings)
         drop_outdated(spark, self.root, listings, [*functions, *views_read])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from hudi_engine.catalog.entry import FILES_SUFFIX, READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.catalog.kept import drop_shown
 from hudi_engine.catalog.spark_entry import drop_entry, find_entry, listed_names
 from hudi_engine.catalog.spark_table import drop_table
-from hudi_engine.catalog.sql_text import TableName, identifier
+from hudi_engine.catalog.sql_text import TableName
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import HudiError
 from hudi_engine.frames.reason import spark_errors
@@ -47,16 +47,33 @@ def gone_schemas(spark: SparkSession, root: str, there: Iterable[str]) -> list[s
     """
     known = {schema.lower() for schema in there}
     gone = sorted(schema for folder, schema in _FROM_FOLDERS if folder == root and schema not in known)
-    return [schema for schema in gone if spark.catalog.databaseExists(schema)]
+    # of names that are no identifiers, spark.catalog would not tell
+    names = spark._jsparkSession.sessionState().catalog()
+    return [schema for schema in gone if names.databaseExists(schema)]
 
 
-def forget_schemas(spark: SparkSession, root: str, schemas: Iterable[str]) -> None:
-    """Drop schemas that are gone from a session's catalog; one that holds what was made by no file stays."""
+def forget_schemas(
+    spark: SparkSession, root: str, schemas: Iterable[str], place_of: Callable[[str], str]
+) -> None:
+    """Drop schemas that are gone from a session's catalog; one that holds what was made by no file stays.
+
+    So does one that has another place than this catalog gives it: somebody else has made it, and Spark deletes the place of
+    a schema with all that lies there.
+
+    Args:
+        spark: The session.
+        root: The folder of the catalog.
+        schemas: Their names.
+        place_of: Tells where the catalog has Spark put what it makes in a schema.
+    """
+    names = spark._jsparkSession.sessionState().catalog()
     for schema in schemas:
         _FROM_FOLDERS.discard((root, schema))
         try:
-            spark.sql(f"DROP DATABASE IF EXISTS {identifier(schema)} RESTRICT")
-        except spark_errors() as error:
+            place = open_storage(str(names.getDatabaseMetadata(schema).locationUri().toString())).uri()
+            if place.lower() == open_storage(place_of(schema)).uri().lower():
+                names.dropDatabase(schema, True, False)
+        except spark_errors(HudiError, OSError) as error:
             logger.info("the schema %s stays: %s", schema, error)
 
 

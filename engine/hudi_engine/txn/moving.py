@@ -112,7 +112,10 @@ def _rename(parent: Storage, source: str, target: str, table: Storage, options: 
     with table_lock(table, options):
         check_nobody_writes(table, options, "moved")
         parent.rename(source, target)
-        parent.delete(f"{target}/{LOCK_PATH}")  # it has come along
+        try:
+            open_storage(f"{parent.base}/{target}").delete(LOCK_PATH)  # it has come along
+        except (HudiError, OSError) as error:
+            logger.warning("%s has moved with its lock, which the next writer will break: %s", target, error)
 
 
 class _Copy:
