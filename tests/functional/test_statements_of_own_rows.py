@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import DbtBaseException
 from hudi_engine import HudiTable
-from hudi_engine.write import pipeline
+
+from dbt.adapters.hudi.sql import plans
 
 USING = "using hudi tblproperties (primaryKey='id', type='TYPE')"
 STATEMENTS = {
@@ -15,6 +16,7 @@ STATEMENTS = {
     "rebuilt otherwise": "create or replace table NAME using hudi as select id, n + 1 as n, d from NAME",
     "overwritten": "insert overwrite NAME select id, n + 1 as n, d from NAME",
     "overwritten by partition": "insert overwrite NAME partition (d='a') select id, n + 1 as n from NAME where d = 'a'",
+    "replaced": "insert into NAME replace where d = 'a' select id, n + 1 as n, d from NAME",
     "overwritten through a join": (
         "insert overwrite NAME select s.id, t.n + 1 as n, s.d from (select 1 as id, 'a' as d) s join NAME t on t.id = s.id"
     ),
@@ -23,17 +25,18 @@ STATEMENTS = {
 
 @pytest.fixture
 def meanwhile(project: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of tables to which another writer adds a row, when a statement's rows are known and its write has not begun."""
+    """Names of tables to which another writer adds a row, when a statement's query has been analysed."""
     folder = project.project_root / "warehouse" / project.test_schema
-    align, others = pipeline.align, []
+    frame, others = plans.frame, []
 
-    def overtaken(frame: Any, *given: Any, **named: Any) -> Any:
+    def overtaken(session: Any, plan: Any) -> Any:
+        rows = frame(session, plan)
         if others:
-            table = HudiTable.open(frame.sparkSession, str(folder / others.pop()))
-            table.upsert(frame.sparkSession.sql("select 5 as id, 50 as n, 'a' as d"))
-        return align(frame, *given, **named)
+            table = HudiTable.open(session, str(folder / others.pop()))
+            table.upsert(session.sql("select 5 as id, 50 as n, 'a' as d"))
+        return rows
 
-    monkeypatch.setattr(pipeline, "align", overtaken)
+    monkeypatch.setattr(plans, "frame", overtaken)
     return others
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Protocol
 
@@ -59,6 +60,26 @@ def with_state_read(
     if before is None or not reads_table(frame, TableName(written.schema, written.name), bounds=False):
         return frame, None
     return frame, before
+
+
+def statement_with_state_read(
+    warehouse: Warehouse,
+    session: SparkSession,
+    written: Written,
+    text: str,
+    analysed: Callable[[], DataFrame],
+) -> tuple[DataFrame, TableState | None]:
+    """Do what `with_state_read` does for a statement, whose text names the table once as what is written.
+
+    Args:
+        warehouse: The profile's tables.
+        session: The connection's session.
+        written: The table of the statement.
+        text: The statement.
+        analysed: Has Spark analyse its query.
+    """
+    named = re.findall(rf"(?<!\w){re.escape(written.name)}(?!\w)", text, flags=re.IGNORECASE)
+    return with_state_read(warehouse, session, written, text if len(named) > 1 else "", analysed)
 
 
 def _state(warehouse: Warehouse, session: SparkSession, written: Written) -> TableState | None:

@@ -12,6 +12,7 @@ from hudi_engine import HudiTable, build_table, rebuild_table
 from hudi_engine.catalog.entry import CatalogEntry
 from hudi_engine.catalog.sql_text import TableName
 from hudi_engine.errors import TableExistsError, TableNotFoundError
+from hudi_engine.write.result import WriteResult
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.credentials import absolute_location, location_problems
@@ -20,7 +21,7 @@ from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows.alignment import drop_meta_columns
 from dbt.adapters.hudi.rows.builds import refuse_place_of_another
 from dbt.adapters.hudi.rows.named_places import build_under_name
-from dbt.adapters.hudi.rows.own_rows import with_state_read
+from dbt.adapters.hudi.rows.own_rows import statement_with_state_read
 from dbt.adapters.hudi.spark.folders import same_place
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import not_null, plans
@@ -93,11 +94,15 @@ def _from_columns(statement: Statement, plan: ModelPlan, entry: CatalogEntry | N
 
 def _as_select(statement: Statement, plan: ModelPlan, entry: CatalogEntry | None) -> Routed:
     warehouse, session = statement.warehouse, statement.session
-    rows, base = with_state_read(
-        warehouse, session, plan, statement.text, lambda: plans.frame(session, statement.plan.query())
-    )
+    build: Callable[..., WriteResult] = build_table
+    if _replaces(statement):
+        rows, base = statement_with_state_read(
+            warehouse, session, plan, statement.text, lambda: plans.frame(session, statement.plan.query())
+        )
+        build = partial(rebuild_table, base=base)
+    else:
+        rows = plans.frame(session, statement.plan.query())
     frame = drop_meta_columns(rows)
-    build = partial(rebuild_table, base=base) if _replaces(statement) else build_table
     result = build_under_name(warehouse, session, plan, entry, frame, build)
     return _made(statement, plan, write_response(result))
 

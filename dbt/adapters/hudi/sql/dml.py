@@ -22,7 +22,7 @@ from dbt.adapters.hudi.response import write_response
 from dbt.adapters.hudi.rows.alignment import drop_meta_columns, fit_to_table
 from dbt.adapters.hudi.rows.builds import data_columns
 from dbt.adapters.hudi.rows.nested_types import refuse_other_fields
-from dbt.adapters.hudi.rows.own_rows import with_state_read
+from dbt.adapters.hudi.rows.own_rows import statement_with_state_read
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.merging import merge_decision
@@ -44,16 +44,11 @@ def insert(statement: Statement, target: Target) -> Routed:
     names = plans.texts(plan.userSpecifiedCols())
     target.refuse_twice([*names, *static])
     criteria = _criteria(plan, target)
-    read = None
-    if plan.overwrite() and criteria is None:
-        rows, read = with_state_read(
-            statement.warehouse, statement.session, target, statement.text, lambda: _query(statement)
-        )
-    else:
-        rows = _query(statement)
+    replaces = criteria is not None or plan.overwrite()
+    rows, read = _rows_and_state(statement, target) if replaces else (_query(statement), None)
     frame = _named(rows, names, data_columns(table), static, plans.says(plan, "byName"), target)
     if criteria is not None:
-        return _replace_where(statement, target, table, frame, criteria)
+        return _replace_where(statement, target, table.as_read(read), frame, criteria)
     if not plan.overwrite():
         _say_keys_may_double(target, table.config.record_key_fields)
         return _done(statement, target, table, table.insert(frame))
@@ -63,8 +58,9 @@ def insert(statement: Statement, target: Target) -> Routed:
 def overwrite_where(statement: Statement, target: Target) -> Routed:
     """INSERT INTO ... REPLACE WHERE, as PySpark before 4.3 parses it."""
     plan, table = statement.plan, statement.table(target)
-    frame = _named(_query(statement), [], data_columns(table), {}, plan.isByName(), target)
-    return _replace_where(statement, target, table, frame, plan.deleteExpr())
+    rows, read = _rows_and_state(statement, target)
+    frame = _named(rows, [], data_columns(table), {}, plan.isByName(), target)
+    return _replace_where(statement, target, table.as_read(read), frame, plan.deleteExpr())
 
 
 def _replace_where(
@@ -141,6 +137,12 @@ def _overwrite(
 
 def _holds(name: str, value: str | None) -> str:
     return f"{quoted(name)} is null" if value is None else f"{quoted(name)} = {literal(value)}"
+
+
+def _rows_and_state(statement: Statement, target: Target) -> tuple[DataFrame, TableState | None]:
+    """Return the rows of the query, and the table as it was before they were read from it, None where they come from elsewhere."""
+    warehouse, session, text = statement.warehouse, statement.session, statement.text
+    return statement_with_state_read(warehouse, session, target, text, lambda: _query(statement))
 
 
 def _query(statement: Statement) -> DataFrame:
