@@ -10,7 +10,7 @@ from hudi_engine.config.declared.service_options import CompactionOptions
 from hudi_engine.config.declared.write_options import FileOptions
 from hudi_engine.config.enums import CleanPolicy, TableType
 from hudi_engine.config.options import Options
-from hudi_engine.errors import CorruptTableError
+from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.inspect.files import PartitionFacts, partition_facts
 from hudi_engine.inspect.snapshot import Snapshot
@@ -138,7 +138,10 @@ def services_due(state: TableState, options: Options) -> list[ServiceDue]:
         found.append(
             ServiceDue("compaction", compaction_due(state.timeline, options, now), nothing or reason)
         )
-    clean_is_due, reason = _clean_due(state, options, now)
+    try:
+        clean_is_due, reason = _clean_due(state, options, now)
+    except (CorruptTableError, TimelineError, FileNotFoundError) as error:  # what cleans before have left
+        clean_is_due, reason = False, str(error)
     found.append(ServiceDue("clean", clean_is_due, nothing or reason))
     held_back, limits = archive_due(state.timeline, options, now), Limits.of(state.timeline, options, now)
     above = "" if limits is None else f"{total} commits or as many cleans are above {limits.keep_max}"
@@ -152,10 +155,7 @@ def _clean_due(state: TableState, options: Options, now: str) -> tuple[bool, str
     How many versions a file group has is not looked up: it has no more than there are commits.
     """
     timeline, policy = state.timeline, Policy.from_options(options)
-    try:
-        needed = oldest_needed(state.storage)
-    except CorruptTableError as error:
-        return False, str(error)
+    needed = oldest_needed(state.storage)
     cleans = [each.requested_time for each in timeline.completed if each.action == "clean"]
     writes = [each.requested_time for each in timeline.completed_writes]
     later = sum(each > max(cleans, default="") for each in writes)

@@ -43,3 +43,14 @@ def test_a_clean_is_due_when_one_would_do_something_beside_what_readers_need(
     assert due()[0] is False
     storage.replace(f"{CONSUMERS}/damaged.json", b"?")
     assert due()[0] is False and "does not say which changes are kept for whom" in due()[1]
+
+
+def test_a_clean_that_is_damaged_is_the_reason_and_no_error_of_the_look(tmp_path: Path) -> None:
+    storage = copy_on_write(tmp_path / "t", 8).storage
+    given = resolve_options({"hoodie.clean.commits.retained": 2})
+    clean(storage, given)
+    timeline = TableState.load(storage).timeline
+    damaged = next(each.file_name for each in timeline.completed if each.action == "clean")
+    storage.replace(f".hoodie/{damaged}", b"?")
+    found = {each.service: each for each in services_due(TableState.load(storage), given)}
+    assert not found["clean"].due

@@ -187,7 +187,7 @@ def _rows(session: SparkSession, entry: CatalogEntry) -> list[dict[str, Any]]:
             "column_name": column.name,
             "column_index": number,
             "column_type": column.dataType.simpleString(),
-            "column_comment": comments.get(column.name) or None,
+            "column_comment": comments.get(column.name) or column.metadata.get("comment") or None,
         }
         for number, column in enumerate(_own_columns(schema, STORED_MARKS), start=1)
     ]
