@@ -16,15 +16,11 @@ from hudi_engine.clone.content import Content
 from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.properties import TABLE_NAME_KEY
 from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import (
     ConfigError,
-    CorruptTableError,
     StorageError,
     TableExistsError,
-    TableNotFoundError,
     TimelineError,
-    UnsupportedTableError,
 )
 from hudi_engine.inspect.as_of import instant_as_of
 from hudi_engine.parallel import on_threads
@@ -36,8 +32,7 @@ from hudi_engine.timeline.active import CleanBound
 from hudi_engine.timeline.moments import Moment
 from hudi_engine.txn.displacing import Instead
 from hudi_engine.txn.metadata_table import METADATA_PROPERTIES
-from hudi_engine.txn.moving import check_nobody_writes
-from hudi_engine.txn.recovery import table_lock
+from hudi_engine.txn.moving import nobody_at_work
 from hudi_engine.txn.storage_errors import storage_errors
 from hudi_engine.txn.swap import (
     is_switched,
@@ -195,23 +190,11 @@ def _put(target: Storage, options: Options, replaces: bool, base: str, side: str
         check_absent(target)  # another process may have made a table there meanwhile
     if not (replaces or target.exists("")):
         place_new(base, side)
-    elif not _can_be_opened(target):
-        swap(base, side)
     else:
         # On every store: two clones of one table have files of the same names, so what a clean of the old one is about to delete
         # would go from the new one.
-        with table_lock(target, options):
-            check_nobody_writes(target, options, "replaced")
+        with nobody_at_work(target, options, "replaced"):
             swap(base, side)
-
-
-def _can_be_opened(target: Storage) -> bool:
-    """Tell whether somebody may be at work on a table; not where there is none, or its properties cannot be read."""
-    try:
-        TableConfig.load(target)
-    except (TableNotFoundError, CorruptTableError, UnsupportedTableError):
-        return False
-    return True
 
 
 def _fill(

@@ -10,18 +10,27 @@ from __future__ import annotations
 import errno
 import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import groupby
 
 from hudi_engine.config.options import Options
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import HudiError, TableExistsError, WriteConflictError
+from hudi_engine.errors import (
+    CorruptTableError,
+    HudiError,
+    TableExistsError,
+    TableNotFoundError,
+    UnsupportedTableError,
+    WriteConflictError,
+)
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.instant import State
 from hudi_engine.txn.liveness import Liveness
-from hudi_engine.txn.lock import LOCK_PATH
+from hudi_engine.txn.lock import LOCK_PATH, TableLock
 from hudi_engine.txn.recovery import pending_writes, table_lock
 from hudi_engine.txn.storage_errors import storage_errors
 from hudi_engine.txn.swap import recover_swap
@@ -55,6 +64,28 @@ def check_nobody_writes(storage: Storage, options: Options, done: str) -> None:
                 f"the table at {storage.base} cannot be {done} while {each.action} {each.requested_time} of another writer is "
                 "under way, whose files may come, or go, at any time. The table is as it was; try again when that writer has ended"
             )
+
+
+@contextmanager
+def nobody_at_work(storage: Storage, options: Options, done: str) -> Iterator[TableLock | None]:
+    """Hold a table's lock for a block that nobody may write in; of a table that cannot be opened there is nobody, and no lock.
+
+    Args:
+        storage: The table's storage.
+        options: Lock, heartbeat.
+        done: As in `check_nobody_writes`.
+
+    Raises:
+        WriteConflictError: The table's lock is not free in time, or a writer is at work.
+    """
+    try:
+        TableConfig.load(storage)
+    except (TableNotFoundError, CorruptTableError, UnsupportedTableError):
+        yield None
+        return
+    with table_lock(storage, options) as lock:
+        check_nobody_writes(storage, options, done)
+        yield lock
 
 
 def move_table(parent: Storage, source: str, target: str, options: Options) -> None:
@@ -104,14 +135,10 @@ def move_table(parent: Storage, source: str, target: str, options: Options) -> N
 
 def _rename(parent: Storage, source: str, target: str, table: Storage, options: Options) -> None:
     """Rename a table's folder while nobody writes to it, who would make the folder again with a file that is no table's."""
-    try:
-        TableConfig.load(table)
-    except HudiError:  # nobody can write to what cannot be opened
+    with nobody_at_work(table, options, "moved") as lock:
         parent.rename(source, target)
-        return
-    with table_lock(table, options):
-        check_nobody_writes(table, options, "moved")
-        parent.rename(source, target)
+        if lock is None:
+            return
         try:
             open_storage(f"{parent.base}/{target}").delete(LOCK_PATH)  # it has come along
         except (HudiError, OSError) as error:

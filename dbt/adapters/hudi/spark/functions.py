@@ -49,4 +49,4 @@ def drop(session: SparkSession, directory: DirectoryCatalog | None, name: TableN
 
 def names(session: SparkSession, schema: str) -> list[str]:
     """Names of the functions of a schema, lower case and sorted; none when it does not exist."""
-    return sorted(function_names(session, schema)) if session.catalog.databaseExists(schema) else []
+    return sorted(function_names(session, schema))

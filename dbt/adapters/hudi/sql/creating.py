@@ -94,16 +94,14 @@ def _from_columns(statement: Statement, plan: ModelPlan, entry: CatalogEntry | N
 
 def _as_select(statement: Statement, plan: ModelPlan, entry: CatalogEntry | None) -> Routed:
     warehouse, session = statement.warehouse, statement.session
+    analysed = partial(plans.frame, session, statement.plan.query())
     build: Callable[..., WriteResult] = build_table
     if _replaces(statement):
-        rows, base = statement_with_state_read(
-            warehouse, session, plan, statement.text, lambda: plans.frame(session, statement.plan.query())
-        )
+        rows, base = statement_with_state_read(warehouse, session, plan, statement.text, analysed)
         build = partial(rebuild_table, base=base)
     else:
-        rows = plans.frame(session, statement.plan.query())
-    frame = drop_meta_columns(rows)
-    result = build_under_name(warehouse, session, plan, entry, frame, build)
+        rows = analysed()
+    result = build_under_name(warehouse, session, plan, entry, drop_meta_columns(rows), build)
     return _made(statement, plan, write_response(result))
 
 
