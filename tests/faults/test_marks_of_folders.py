@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from hudi_engine.catalog.schema_folder import held_in
@@ -25,11 +24,6 @@ from tests.helpers.s3_server import S3Server
 
 MARKED = ("", ".hoodie/", ".hoodie/archived/", ".hoodie/.temp/", "a/", "none/", "none/inside/")
 """Folders that Hudi makes with a table, a partition with files, and such as have none."""
-
-
-@pytest.fixture
-def model(tmp_path: Any) -> Storage:
-    return mini.create_table(str(tmp_path))
 
 
 @pytest.fixture

@@ -36,11 +36,6 @@ OF_NO_INSTANT = (
 
 
 @pytest.fixture
-def model(tmp_path: Any) -> Storage:
-    return mini.create_table(str(tmp_path))
-
-
-@pytest.fixture
 def base(s3_server: S3Server, model: Storage) -> str:
     """A table with some rows."""
     base = f"{s3_server.new_bucket()}/wh/orders"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -64,7 +64,7 @@ def schema_change(mode: str, table: T.StructType, query: T.StructType) -> Change
     """
     if mode not in (APPEND, SYNC):
         return ChangeOfColumns()
-    mine, theirs = _own(table), _own(query)
+    mine, theirs = users_columns(table), users_columns(query)
     known = {column.name.lower() for column in mine}
     added = [column for column in theirs if column.name.lower() not in known]
     retyped = type_changes(theirs, mine)
@@ -123,14 +123,6 @@ def _is_exact(old: pa.DataType, new: pa.DataType) -> bool:
     return bool(old == new or (old, new) in _EXACT or (pa.types.is_decimal(old) and pa.types.is_decimal(new)))
 
 
-def _own(columns: T.StructType) -> list[T.StructField]:
-    return [
-        column
-        for column in columns.fields
-        if not column.name.lower().startswith(META_PREFIX) and column.name.lower() != DELETES
-    ]
-
-
 def _stored(kind: T.DataType) -> T.DataType:
     return _parse_datatype_string(stored_type(type_text(kind)))
 
@@ -138,3 +130,18 @@ def _stored(kind: T.DataType) -> T.DataType:
 def same_type(left: T.DataType, right: T.DataType) -> bool:
     """Tell whether a Hudi table holds the same for two types."""
     return left == right or same_stored_type(left.simpleString(), right.simpleString())
+
+
+def users_columns(schema: T.StructType, marks: Collection[str] = ()) -> list[T.StructField]:
+    """Return the columns of a table or query that are none of Hudi's.
+
+    Args:
+        schema: All columns.
+        marks: Which marks of deleted rows count, in lower case.
+    """
+    return [
+        column
+        for column in schema.fields
+        if column.name.lower() in marks
+        or not (column.name.lower().startswith(META_PREFIX) or column.name.lower() == DELETES)
+    ]

@@ -27,7 +27,7 @@ from pyspark.sql import types as T
 from dbt.adapters.hudi.column import HudiColumn
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.relation import named
-from dbt.adapters.hudi.rows.alignment import META_PREFIX
+from dbt.adapters.hudi.rows.schema_changes import users_columns
 from dbt.adapters.hudi.spark.errors import short_message
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
@@ -91,16 +91,7 @@ def columns(
             table_type=relation.type,
             column_index=number,
         )
-        for number, column in enumerate(_own_columns(schema, marks), start=1)
-    ]
-
-
-def _own_columns(schema: T.StructType, marks: Collection[str]) -> list[T.StructField]:
-    return [
-        column
-        for column in schema.fields
-        if column.name.lower() in marks
-        or not (column.name.lower().startswith(META_PREFIX) or column.name.lower() == DELETES)
+        for number, column in enumerate(users_columns(schema, marks), start=1)
     ]
 
 
@@ -189,7 +180,7 @@ def _rows(session: SparkSession, entry: CatalogEntry) -> list[dict[str, Any]]:
             "column_type": column.dataType.simpleString(),
             "column_comment": comments.get(column.name) or column.metadata.get("comment") or None,
         }
-        for number, column in enumerate(_own_columns(schema, STORED_MARKS), start=1)
+        for number, column in enumerate(users_columns(schema, STORED_MARKS), start=1)
     ]
 
 
