@@ -160,6 +160,15 @@ def test_the_write_before_a_pending_one_stays(table):
     assert mini.content(table) == {(DAY, "a"): 9, ("part=2", "b"): 1}
 
 
+def test_an_index_build_that_died_holds_nothing(table):
+    upserts(table, 3)
+    for state in ("requested", "inflight"):
+        table.create(f".hoodie/20200101000000000.indexing.{state}", b"")
+    before = len(upserts(table, 7, 3))
+    result = archive(table, options(hoodie__clean__policy="KEEP_LATEST_FILE_VERSIONS"))
+    assert before and result.instants, result.reason
+
+
 def test_a_replacecommit_stays_until_the_files_it_replaced_are_gone(table):
     upserts(table, 1)
     replaced = mini.write(table, {DAY: {"z": 1}}, "INSERT_OVERWRITE")

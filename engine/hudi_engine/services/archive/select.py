@@ -185,9 +185,16 @@ def _last_that_counts(timeline: Timeline) -> str | None:
     return free[-1] if free and saved and min(saved) < free[-1] else None
 
 
+_HOLD_NOTHING = frozenset({"clean", "indexing"})
+
+
 def _pending_bound(timeline: Timeline) -> str | None:
-    """Return the newest write before whatever is under way, so that the pending instant is never the first."""
-    pending = [each.requested_time for each in timeline.pending if each.action != "clean"]
+    """Return the newest write before whatever is under way, so that the pending instant is never the first.
+
+    A clean has its own bound, and an index that another writer builds in the metadata table looks at no write of the archive;
+    a builder that died would otherwise hold the timeline for ever.
+    """
+    pending = [each.requested_time for each in timeline.pending if each.action not in _HOLD_NOTHING]
     if not pending:
         return None
     before = [each.requested_time for each in timeline.completed_writes if each.requested_time < pending[0]]
