@@ -20,13 +20,13 @@ from hudi_engine.config.declared.service_options import (
 )
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
-from hudi_engine.errors import HudiError, ServiceError
+from hudi_engine.errors import HudiError, ServiceError, TimelineError
 from hudi_engine.parallel import RunTasks
 from hudi_engine.services.archive.execute import archive
 from hudi_engine.services.archive.select import clean_lags
 from hudi_engine.services.clean.execute import clean
 from hudi_engine.services.clustering.execute import Workers, run_clustering
-from hudi_engine.services.clustering.pending import pending_clusterings
+from hudi_engine.services.clustering.pending import runnable_clusterings
 from hudi_engine.services.clustering.schedule import schedule_clustering
 from hudi_engine.services.clustering.triggers import clustering_due
 from hudi_engine.services.compaction.execute import run_compaction
@@ -132,13 +132,18 @@ def _clean(
     if not options[CleanOptions.AUTOMATIC]:
         return None
     mark = options[ArchiveOptions.AUTOMATIC] and clean_lags(state, options, next_instant(state.timeline))
-    if not mark and not _clean_due(state.timeline, options):
+    if not mark and not clean_due(state.timeline, options):
         return None
     return clean(storage, options, even_if_empty=mark, publish=publication, state=state)
 
 
-def _clean_due(timeline: Timeline, options: Options) -> bool:
-    """Tell whether enough was committed since the last clean; a clean that was cut short is always due."""
+def clean_due(timeline: Timeline, options: Options) -> bool:
+    """Tell whether enough was committed since the last clean; a clean that was cut short is always due.
+
+    Args:
+        timeline: The table's timeline.
+        options: ``hoodie.clean.trigger.max.commits``.
+    """
     needed = options[CleanOptions.TRIGGER_COMMITS]
     if needed <= 1:
         return True
@@ -168,13 +173,13 @@ def _compact(
     if run:
         for pending in pending_compactions(state.timeline, options):
             if not is_running(state, pending, options):
-                done.append(run_one(instant=pending.requested_time))
+                done += _unless_taken(storage, options, pending.requested_time, run_one)
         state = TableState.load(storage) if done else state
     if not compaction_due(state.timeline, options, next_instant(state.timeline)):
         return done
     scheduled = schedule_compaction(storage, options, publish=publication)
     if run and scheduled.instant is not None:
-        scheduled = run_one(instant=scheduled.instant)
+        return [*done, *_unless_taken(storage, options, scheduled.instant, run_one)]
     return [*done, scheduled]
 
 
@@ -195,15 +200,30 @@ def _cluster(
     run_one = partial(run_clustering, storage, options, workers=workers, publish=publication)
     done = []
     if run:
-        for pending in pending_clusterings(state.timeline):
+        for pending in runnable_clusterings(state):
             if not is_running(state, pending, options):
-                done.append(run_one(instant=pending.requested_time))
+                done += _unless_taken(storage, options, pending.requested_time, run_one)
         state = TableState.load(storage) if done else state
     if not clustering_due(state.timeline, options):
         return done
     if plan_only:
         return [schedule_clustering(storage, options, publish=publication)]
     return [*done, run_one()]
+
+
+def _unless_taken(
+    storage: Storage, options: Options, instant: str, run_one: Callable[..., Result]
+) -> list[Result]:
+    """Run a plan; nothing where another writer was faster, who is at it or has done it: a plan has no owner until it runs."""
+    try:
+        return [run_one(instant=instant)]
+    except (ServiceError, TimelineError):
+        state = TableState.load(storage)
+        left = [each for each in state.timeline.pending if each.requested_time == instant]
+        if left and not is_running(state, left[0], options):
+            raise
+        logger.info("%s was taken by another writer", instant)
+        return []
 
 
 def _isolated(service: str, call: Callable[[], Result], failures: list[str]) -> Result | None:

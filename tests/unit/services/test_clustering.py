@@ -389,3 +389,31 @@ def test_a_slice_is_told_by_all_its_names(tmp_path: Path) -> None:
     plan = ClusteringPlan.from_record(plan_of(storage, planned.instant), "x")
     one = plan.slices[0]
     assert replace(one, names=frozenset()) != one and plan.partitions == {DAY_1, DAY_2}
+
+
+def test_a_plan_by_another_writers_strategy_is_left_to_it_and_bars_no_other(tmp_path: Path) -> None:
+    storage = mor(tmp_path)
+    planned = schedule_clustering(
+        storage,
+        options(
+            **BY_QTY,
+            clustering__plan__partition__filter__mode="SELECTED_PARTITIONS",
+            clustering__plan__strategy__partition__selected=DAY_1,
+        ),
+    )
+    path = f".hoodie/{planned.instant}.replacecommit.requested"
+    theirs = storage.read(path).replace(
+        b"SparkSortAndSizeExecutionStrategy", b"SparkSingleFileSortExecutStrategy"
+    )
+    storage.replace(path, theirs)
+
+    assert run_clustering(storage, options(), plans=False).reason == (
+        f"the clusterings that are planned ({planned.instant}) are run by others"
+    )
+    inline = options(**BY_QTY, clustering__inline="true", engine__services__strict="true")
+    assert run_after_commit(storage, inline).failures == ()
+    ours = run_clustering(storage, options(**BY_QTY))
+    assert (ours.state, ours.partitions) == ("completed", (DAY_2,))
+    assert rows(storage) == MERGED
+    with pytest.raises(UnsupportedTableError, match="SparkSingleFileSort"):
+        run_clustering(storage, options(), instant=planned.instant)

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hudi_engine.errors import ServiceError
-from hudi_engine.services import Workers, clean, run_after_commit, schedule_compaction
+from hudi_engine.services import (
+    Workers,
+    clean,
+    inline,
+    run_after_commit,
+    run_compaction,
+    schedule_compaction,
+)
 
 from tests.helpers.handmade import HandmadeTable
 from tests.unit.services import tables
@@ -103,3 +111,20 @@ def test_with_table_services_off_none_runs_after_a_write_and_one_that_is_called_
     assert (report.compactions, report.clean, report.archive) == ((), None, None)
     assert len(tables.data_files(table.storage)) == 5
     assert clean(table.storage, off).files_deleted == 3
+
+
+def test_a_plan_that_another_writer_runs_first_is_no_failure(
+    table: HandmadeTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedule = inline.schedule_compaction
+
+    def overtaken(*args: Any, **named: Any) -> object:
+        planned = schedule(*args, **named)
+        run_compaction(table.storage, options(), instant=planned.instant)
+        return planned
+
+    monkeypatch.setattr(inline, "schedule_compaction", overtaken)
+    asked = {"compact__inline": "true", "compact__inline__max__delta__commits": 1}
+    report = run_after_commit(table.storage, options(**asked, engine__services__strict="true"))
+    assert (report.failures, report.compactions) == ((), ())
+    assert rows(table.storage, read_optimized=True) == MERGED

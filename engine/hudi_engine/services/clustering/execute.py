@@ -19,7 +19,12 @@ from hudi_engine.parallel import RunTasks, run_in_threads
 from hudi_engine.publish.publication import publication_of
 from hudi_engine.schema.meta_fields import without_meta_columns
 from hudi_engine.services.as_planned import as_planned
-from hudi_engine.services.clustering.pending import group_tasks, pending_clusterings, read_clustering_plan
+from hudi_engine.services.clustering.pending import (
+    group_tasks,
+    pending_clusterings,
+    read_clustering_plan,
+    runnable_clusterings,
+)
 from hudi_engine.services.clustering.plan import ClusteringPlan, PlannedSlice
 from hudi_engine.services.clustering.schedule import (
     in_numbers,
@@ -74,7 +79,7 @@ def run_clustering(
     Args:
         storage: The table's storage.
         options: ``hoodie.clustering.*``, ``hoodie.layout.optimize.*``, base file layout.
-        instant: Run this plan; None for the oldest.
+        instant: Run this plan; None for the oldest whose strategy is known.
         workers: Who rewrites the groups; threads of this process by default.
         publish: Published file lists, renewed after the commit; None for those there are, made anew without Spark.
         plans: Whether a new plan is made when there is none.
@@ -119,10 +124,11 @@ def _claim(
         state = open_locked(storage, options, publication)
         merge_rule(state.config)
         refuse_bucket_index(state, options)
-        chosen = choose_planned("clustering", state, options, pending_clusterings(state.timeline), wanted[0])
+        planned = pending_clusterings(state.timeline) if wanted[0] else runnable_clusterings(state)
+        chosen = choose_planned("clustering", state, options, planned, wanted[0])
         if chosen is None:
             if not wanted[1]:
-                return ClusteringResult(reason="no clustering is planned")
+                return ClusteringResult(reason=_nothing_to_run(state))
             scheduled = schedule_clustering_locked(state, options)
             if scheduled.instant is None:
                 return scheduled
@@ -138,6 +144,13 @@ def _claim(
         opened = take_over("clustering", state, options, chosen, plan.partitions)
         stack.enter_context(opened).start()
     return _Claim(PlanRun("clustering", state, opened, plan.partitions), plan, tasks, layout)
+
+
+def _nothing_to_run(state: TableState) -> str:
+    left = [each.requested_time for each in pending_clusterings(state.timeline)]
+    if not left:
+        return "no clustering is planned"
+    return f"the clusterings that are planned ({', '.join(left)}) are run by others"
 
 
 def _outdated(

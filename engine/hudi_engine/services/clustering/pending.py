@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.services.clustering.plan import ClusteringPlan, PlannedSlice
+from hudi_engine.services.clustering.strategy import is_known_strategy
 from hudi_engine.services.clustering.write_group import GroupTask
 from hudi_engine.services.result import PendingClustering
 from hudi_engine.storage.base import Storage
@@ -12,6 +15,8 @@ from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.instant import Instant
 from hudi_engine.txn.clustered import is_clustering
+
+logger = logging.getLogger(__name__)
 
 _ACTIONS = ("replacecommit", "clustering")
 
@@ -46,6 +51,28 @@ def pending_clusterings(timeline: Timeline) -> list[Instant]:
     return [
         each for each in timeline.pending if each.action == "replacecommit" and is_clustering(timeline, each)
     ]
+
+
+def runnable_clusterings(state: TableState) -> list[Instant]:
+    """Return the pending clusterings whose strategy this engine knows, oldest first; others wait for whoever planned them.
+
+    Args:
+        state: The table.
+    """
+    found = []
+    for instant in pending_clusterings(state.timeline):
+        try:
+            strategy = read_clustering_plan(state, instant).strategy_class
+        except CorruptTableError:
+            found.append(instant)  # its run tells what is damaged
+            continue
+        if is_known_strategy(strategy):
+            found.append(instant)
+        else:
+            logger.info(
+                "clustering %s is left to the writer that planned it by %r", instant.requested_time, strategy
+            )
+    return found
 
 
 def read_clustering_plan(state: TableState, instant: Instant) -> ClusteringPlan:

@@ -8,6 +8,11 @@ from hudi_engine.errors import UnsupportedTableError
 _KNOWN = ("SparkSortAndSizeExecutionStrategy", "JavaSortAndSizeExecutionStrategy")
 
 
+def is_known_strategy(given: str) -> bool:
+    """Tell whether a strategy is the sorting one, by its class name."""
+    return given.rpartition(".")[2] in _KNOWN
+
+
 def check_strategy(given: str) -> None:
     """Refuse a strategy that is not the sorting one.
 
@@ -17,7 +22,7 @@ def check_strategy(given: str) -> None:
     Raises:
         UnsupportedTableError: naming it and what to do.
     """
-    if given.rpartition(".")[2] not in _KNOWN:
+    if not is_known_strategy(given):
         raise UnsupportedTableError(
             f"{ClusteringOptions.EXECUTION_STRATEGY} is {given!r}; this engine carries out {' and '.join(_KNOWN)}. Plan with "
             "one of them, or let Apache Hudi run this plan"

@@ -15,11 +15,11 @@ def clustering_due(timeline: Timeline, options: Options) -> bool:
         timeline: The table's timeline.
         options: ``hoodie.clustering.inline.max.commits``.
     """
-    clusterings = [
+    newest = (
         each.requested_time
-        for each in timeline.instants
+        for each in reversed(timeline.instants)
         if each.action == "replacecommit" and is_clustering(timeline, each)
-    ]
-    last = max(clusterings, default="")
+    )
+    last = next(newest, "")
     since = sum(each.requested_time > last for each in timeline.completed_writes)
     return since >= options[ClusteringOptions.MAX_COMMITS]
