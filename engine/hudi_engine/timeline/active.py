@@ -1,8 +1,8 @@
 """The active timeline: an immutable snapshot of what happened to a table, and what is under way.
 
 Layout 1 (table version 6) keeps its files in ``.hoodie``, layout 2 (versions 8 and 9) in
-``.hoodie/timeline``. In layout 1 no completion time is stored; the requested time stands in for it, which is
-right as long as one goes by the names of log files, as this engine does (Hudi timeline specification).
+``.hoodie/timeline``. In layout 1 no completion time is stored; the requested time stands in for it, which is right
+as long as one goes by the names of log files, as this engine does (Hudi timeline specification).
 """
 
 from __future__ import annotations
@@ -359,7 +359,7 @@ class Timeline:
         return max((bound for bound in bounds if bound.oldest), default=None)
 
     def check_readable(self, as_of: str | None, *, asked: str = "as_of") -> None:
-        """Refuse a point in time whose files a clean may have deleted; a savepoint's are kept.
+        """Refuse a point in time whose files a clean may have deleted; a savepoint's are kept, and those of the newest write.
 
         Args:
             as_of: Newest requested time that would count, None for now.
@@ -368,13 +368,13 @@ class Timeline:
         Raises:
             TimelineError: when it lies before what some clean, of whatever policy, let stand.
         """
-        if as_of is None or any(each.requested_time == as_of for each in self.savepoints):
+        whole = (*self.savepoints, *self.completed_writes[-1:])
+        if as_of is None or any(each.requested_time == as_of for each in whole):
             return
         bound = self.cleaned_up_to
         if self.first_write_time is not None and as_of < self.first_write_time:
-            bound = max(
-                bound or CleanBound("", ""), CleanBound(self.archived.cleaned_up_to, "of the archive")
-            )
+            archived = CleanBound(self.archived.cleaned_up_to, "of the archive")
+            bound = max(bound or archived, archived)
         if bound is not None and as_of < bound.oldest:
             raise TimelineError(
                 f"{asked} is {as_of}, but the table at {self._storage.base!r} has been cleaned up to {bound.oldest}; read "

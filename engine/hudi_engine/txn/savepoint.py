@@ -175,12 +175,12 @@ def check_savepoint(storage: Storage, timeline: Timeline, instant_time: str) -> 
 
 
 def check_not_cleaned(timeline: Timeline, instant_time: str) -> None:
-    """Raise TimelineError when files of the table as of an instant may be cleaned away, or soon will be."""
-    bound = timeline.cleaned_up_to
-    if bound is not None and instant_time < bound.oldest:
+    """Raise TimelineError when files of the table as of an instant are or will be cleaned away; the newest state is whole."""
+    bound, newest = timeline.cleaned_up_to, [write.requested_time for write in timeline.completed_writes[-1:]]
+    if bound is not None and instant_time < bound.oldest and instant_time not in newest:
         raise TimelineError(
-            f"the table as of {instant_time} is not whole any more: clean {bound.clean} keeps only what "
-            f"{bound.oldest} and later commits need. Choose a later commit, or one with a savepoint"
+            f"the table as of {instant_time} is not whole any more: clean {bound.clean} keeps only what {bound.oldest} and later "
+            "commits need. Choose a later commit, or one with a savepoint"
         )
 
 
