@@ -144,3 +144,9 @@ def test_a_clean_whose_plan_was_cut_short_is_dropped(storage: LocalStorage) -> N
 def test_an_unknown_repair_is_refused(storage: LocalStorage) -> None:
     with pytest.raises(ConfigError, match=f"legal values: {', '.join(KINDS)}"):
         services(storage).repair(("everything",))
+
+
+@pytest.mark.parametrize("kinds", [None, ("orphan_files",), ("duplicate_keys", "damaged_plans")])
+def test_partitions_are_for_keys_alone(storage: LocalStorage, kinds: tuple[str, ...] | None) -> None:
+    with pytest.raises(ConfigError, match="looks at the whole table, and partitions are named"):
+        services(storage).repair(kinds, partitions=[DAY])
