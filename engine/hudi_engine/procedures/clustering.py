@@ -66,24 +66,13 @@ def _asked(call: Call) -> TableServices:
                 "run_clustering has a predicate, which needs Spark; give selected_partitions instead"
             )
         partitions = tuple(services.find_partitions(call.given["predicate"]))
-    options = services.options.merged(_pairs(call.text("options")))
     options = clustering_options(
-        options,
+        call.options(),
         columns=call.given.get("order"),
         strategy=call.given.get("order_strategy"),
         partitions=partitions,
     )
     return replace(services, options=options)
-
-
-def _pairs(text: str) -> dict[str, object]:
-    pairs: dict[str, object] = {}
-    for part in split_names(text):
-        key, equals, value = part.partition("=")
-        if not equals:
-            raise ConfigError(f"options has {part!r}; legal are key=value pairs with commas between")
-        pairs[key.strip()] = value.strip()
-    return pairs
 
 
 def _rows(call: Call, found: list[PendingClustering]) -> list[Row]:

@@ -8,8 +8,10 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
 from hudi_engine.inspect import instant_facts
+from hudi_engine.layout.layout import split_names
 from hudi_engine.spelling import did_you_mean
 from hudi_engine.table_services import TableServices
 from hudi_engine.table_state import TableState
@@ -65,6 +67,23 @@ class Call:
         if raw not in _TRUTH:
             raise ConfigError(f"{name} is {raw!r}; legal values: true, false")
         return _TRUTH[raw]
+
+    def options(self, more: Mapping[str, object] | None = None) -> Options:
+        """Return the table's options with the argument ``options`` on them, ``key=value`` pairs with commas between.
+
+        Args:
+            more: Options of other arguments, which the pairs overrule.
+
+        Raises:
+            ConfigError: Something is no pair, or no option.
+        """
+        pairs: dict[str, object] = dict(more or {})
+        for part in split_names(self.text("options")):
+            key, equals, value = part.partition("=")
+            if not equals:
+                raise ConfigError(f"options has {part!r}; legal are key=value pairs with commas between")
+            pairs[key.strip()] = value.strip()
+        return self.services.options.merged(pairs)
 
 
 @dataclass(frozen=True)

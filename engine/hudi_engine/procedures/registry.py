@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from hudi_engine.errors import ConfigError
-from hudi_engine.procedures import clustering, commits, files, history, logs, repair, services, whole_table
+from hudi_engine.procedures import (
+    clustering,
+    commits,
+    files,
+    history,
+    logs,
+    repair,
+    running,
+    services,
+    whole_table,
+)
 from hudi_engine.procedures.procedure import Procedure
 from hudi_engine.spelling import did_you_mean
 
@@ -97,12 +107,12 @@ _LOOKING = (
     ),
 )
 _CHANGING = (
-    Procedure("run_clean", services.CLEANED, services.run_clean, ("table", "retain_commits"), changes=True),
+    Procedure("run_clean", running.CLEANED, running.run_clean, running.CLEAN_ARGUMENTS, changes=True),
     Procedure(
         "run_compaction",
         services.COMPACTIONS,
-        services.schedule_or_run_compaction,
-        ("op", "table", "timestamp"),
+        running.schedule_or_run_compaction,
+        running.COMPACTION_ARGUMENTS,
         changes=True,
     ),
     Procedure(

@@ -18,10 +18,6 @@ TIMELINE = (
     "completed_time string, timeline_type string, rollback_info string"
 )
 PROPERTIES = "key string, value string"
-CLEANED = (
-    "start_clean_time string, time_taken_in_millis long, total_files_deleted int, earliest_commit_to_retain string, "
-    "bootstrap_part_metadata string, version int"
-)
 CLEANS = (
     "clean_time string, state_transition_time string, action string, start_clean_time string, time_taken_in_millis long, "
     "total_files_deleted int, earliest_commit_to_retain string, last_completed_commit_timestamp string, version int"
@@ -64,25 +60,6 @@ def show_timeline(call: Call) -> list[Row]:
 def show_table_properties(call: Call) -> list[Row]:
     """Return the lines of ``hoodie.properties``."""
     return sorted(call.state.config.properties.items())[: call.number("limit", 100)]
-
-
-def run_clean(call: Call) -> list[Row]:
-    """Clean, and tell what the clean says about itself; no row when there was nothing to do."""
-    retain = call.number("retain_commits", 1) if "retain_commits" in call.given else None
-    done = call.services.clean(retain)
-    if done.instant is None:
-        return []
-    record = _record(call, call.state.timeline.find(done.instant, "clean"))
-    return [
-        (
-            record["startCleanTime"],
-            record["timeTakenInMillis"],
-            record["totalFilesDeleted"],
-            record["earliestCommitToRetain"],
-            "{}",
-            record["version"],
-        )
-    ]
 
 
 def show_cleans(call: Call) -> list[Row]:
@@ -191,19 +168,6 @@ def show_compaction(call: Call) -> list[Row]:
     return found[: call.number("limit", 20)]
 
 
-def schedule_or_run_compaction(call: Call) -> list[Row]:
-    """Schedule or run a compaction."""
-    op = call.text("op", "run").lower()
-    if op not in ("run", "schedule", "scheduleandexecute", "execute"):
-        raise ConfigError(f"run_compaction has op => {op!r}; legal values: run, schedule, scheduleAndExecute")
-    if op == "schedule":
-        done = call.services.schedule_compaction()
-    else:
-        done = call.services.compact(call.text("timestamp") or None)
-    state = {"scheduled": "REQUESTED"}.get(done.state, done.state.upper())
-    return [] if done.instant is None else [(done.instant, done.file_groups, state)]
-
-
 def archive_commits(call: Call) -> list[Row]:
     """Archive the oldest instants; the result is 0, as Hudi's."""
     retain = call.number("retain_commits", 10)
@@ -217,12 +181,13 @@ def archive_commits(call: Call) -> list[Row]:
 def _done(call: Call, action: str) -> Iterator[tuple[Row, dict[str, Any]]]:
     """Yield (time, time of completion, action) and record of an action's completed instants that have one, newest first."""
     done = [each for each in call.state.timeline.completed if each.action == action]
-    told = ((each, record) for each in reversed(done) if (record := _record(call, each)))
+    told = ((each, record) for each in reversed(done) if (record := record_of(call, each)))
     for instant, record in islice(told, call.number("limit", 10)):
         yield (instant.requested_time, call.completed_at(instant) or "", action), record
 
 
-def _record(call: Call, instant: Instant) -> dict[str, Any]:
+def record_of(call: Call, instant: Instant) -> dict[str, Any]:
+    """Return what a completed instant says of itself; raises ConfigError for one that has not completed."""
     if instant.state is not State.COMPLETED:
         raise ConfigError(f"{instant.action} {instant.requested_time} has not completed")
     return call.state.timeline.record(instant)
