@@ -129,6 +129,7 @@ class TableServices:
             TimelineError: As restore does.
         """
         state = TableState.load(self.storage)
+        state.config.check_writable()
         target = commit_named(self.storage, instant)
         return list(plan_restore(self.storage, state.config, state.timeline, target).instants)
 
@@ -236,6 +237,7 @@ class TableServices:
             }
             options = options.merged(keep)
         state = TableState.load(self.storage)
+        state.config.check_writable()
         readers = services.Publication(
             publish=lambda: None, live_files=lambda: live_manifest_files(self.storage)
         )

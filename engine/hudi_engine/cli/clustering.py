@@ -40,6 +40,10 @@ def cluster(call: Call) -> Answer:
         raise ConfigError(
             "--schedule plans a new clustering; leave the instant and --execute out, or --schedule"
         )
+    if given.dry_run and (given.instant or given.execute):
+        raise ConfigError(
+            "--dry-run says what a new plan would take; leave the instant and --execute out; `clusterings` shows what is planned"
+        )
     partitions = None if given.partitions is None else split_names(given.partitions)
     options = clustering_options(
         call.options, columns=given.by, strategy=given.strategy, partitions=partitions

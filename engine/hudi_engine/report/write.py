@@ -47,7 +47,12 @@ def write_report(
         ConfigError: The file would lie in the table, is a folder, or its folder is not there.
         CorruptTableError: The table cannot be read.
     """
-    path = Path(output or default_name(state.config.name)).expanduser().resolve()
+    try:
+        path = Path(output or default_name(state.config.name)).expanduser().resolve()
+    except RuntimeError as error:
+        raise ConfigError(
+            f"the report cannot be written to {str(output)!r}: {error} Name another file"
+        ) from error
     base = state.storage.base
     if "://" not in base and path.is_relative_to(Path(base).resolve()):
         raise ConfigError(f"the report would lie in the table, at {str(path)!r}; name a file outside of it")

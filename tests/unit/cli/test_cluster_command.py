@@ -76,3 +76,9 @@ def test_a_group_too_large_for_a_task_is_said_without_spark(
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     assert main([table, "cluster", "-o", "hoodie.engine.clustering.task.bytes=0"]) != 0
     assert "PySpark is not installed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["20200101000000000"], ["--execute"]])
+def test_a_dry_run_is_of_a_new_plan(table: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([table, "cluster", *words, "--dry-run"]) == 2
+    assert "what a new plan would take" in capsys.readouterr().err

@@ -17,6 +17,7 @@ from hudi_engine.storage.local import LocalStorage
 
 from tests.golden.golden import NAMES, description, unpack
 from tests.helpers.hudi_rs import rows_by_hudi_rs
+from tests.unit.services.tables import copy_on_write
 
 MERGE_ON_READ = "v6_mor_simple_deletes_h0150"
 LOOKS = (["timeline"], ["commits"], ["files"], ["partitions"], ["stats"], ["validate"], ["savepoints"])
@@ -73,6 +74,8 @@ def test_the_report_is_a_page_beside_the_table_that_changes_nothing(
     assert listing(table) == before
     code, _, error = run(capsys, table, "report", "--output", f"{table}/page.html")
     assert code == 2 and "would lie in the table" in error
+    code, _, error = run(capsys, table, "report", "--output", "~nobody-of-that-name/page.html")
+    assert code == 2 and "cannot be written to '~nobody-of-that-name" in error
 
 
 def test_the_timeline_is_shown_newest_first(table: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -219,6 +222,43 @@ def test_json_and_options_may_stand_before_the_table_too(
         "hoodie.cleaner.commits.retained=2",
     )
     assert code == 2 and "NO_SUCH" in err
+
+
+def test_the_newest_state_is_saved_and_named_after_a_restore_to_before_a_clean(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = str(copy_on_write(tmp_path / "t", 5).path)
+    timeline = answer(capsys, table, "timeline")
+    assert isinstance(timeline, list)
+    first = timeline[-1]["instant"]
+    answer(capsys, table, "savepoint", first)
+    cleaned = answer(capsys, table, "clean", "--retain", "1")
+    assert isinstance(cleaned, dict) and cleaned["files_deleted"]
+    answer(capsys, table, "restore", first)
+    answer(capsys, table, "savepoint", first, "--delete")
+
+    assert answer(capsys, table, "files", "--as-of", first) == answer(capsys, table, "files")
+    answer(capsys, table, "savepoint", "--comments", "again")
+
+
+@pytest.mark.parametrize("words", [["restore", "{first}"], ["clean"], ["archive"], ["rollback", "{newest}"]])
+def test_a_dry_run_refuses_the_tables_that_the_command_refuses(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = str(unpack("v9_mor_simple_deletes_h120", tmp_path))
+    timeline = answer(capsys, table, "timeline")
+    assert isinstance(timeline, list)
+    asked = [each.format(first=timeline[-1]["instant"], newest=timeline[0]["instant"]) for each in words]
+    few = [
+        "-o",
+        "hoodie.keep.min.commits=2",
+        "-o",
+        "hoodie.keep.max.commits=3",
+        "-o",
+        "hoodie.clean.commits.retained=1",
+    ]
+    (code, _, said), real = run(capsys, table, *asked, "--dry-run", *few), run(capsys, table, *asked, *few)
+    assert code == real[0] == 2 and "version" in said
 
 
 def test_a_restore_takes_back_what_its_dry_run_says(table: str, capsys: pytest.CaptureFixture[str]) -> None:

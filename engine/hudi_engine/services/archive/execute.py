@@ -67,6 +67,7 @@ def archive(
 
     Raises:
         ConfigError: when the options contradict each other.
+        UnsupportedTableError: when this engine only reads tables of that version.
         CorruptTableError: when the file of an instant that is to go cannot be read; it stays where it is.
         StorageError: when the storage failed; the next archiving finishes the work.
     """
@@ -76,6 +77,7 @@ def archive(
     if reason:
         return ArchiveResult(reason=reason)
     if dry_run:
+        state.config.check_writable()
         return _told(select_instants(state, options, now))
     publication = publish if publish is not None else publication_of(storage)
     with storage_errors(storage, "archive"), table_lock(storage, options):
