@@ -39,7 +39,7 @@ def publication_of(
     return Publication(
         publish=bring_up,
         live_files=lambda: live_manifest_files(storage),
-        obsolete_sidecars=lambda partitions, oldest: obsolete_sidecars(storage, partitions, oldest),
+        obsolete_sidecars=lambda listed, oldest: obsolete_sidecars(storage, listed, oldest, listed),
         renew=renew,
         shows=shows,
     )

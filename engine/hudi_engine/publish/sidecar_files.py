@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.base_file import parse_base_file
@@ -18,7 +18,12 @@ def sidecar_files(storage: Storage, partition: str) -> list[Sidecar]:
     return [each for each in found if each is not None]
 
 
-def obsolete_sidecars(storage: Storage, partitions: Iterable[str], keep_from_instant: str) -> list[str]:
+def obsolete_sidecars(
+    storage: Storage,
+    partitions: Iterable[str],
+    keep_from_instant: str,
+    listed: Mapping[str, Sequence[FileStatus]] | None = None,
+) -> list[str]:
     """Return the sidecars that clean may delete, as paths relative to the table's base path.
 
     Readers of the commits from a sidecar's own instant up to the next sidecar or base file of its file group
@@ -30,16 +35,18 @@ def obsolete_sidecars(storage: Storage, partitions: Iterable[str], keep_from_ins
         storage: The table's storage.
         partitions: Partition paths to look at.
         keep_from_instant: Oldest instant whose readers are still served.
+        listed: What lies in the partitions, None to list them.
     """
-    live = live_manifest_files(storage)
+    live: Container[str] = ()
     found = []
     timeline: Timeline | None = None
     for partition in partitions:
-        statuses = _files(storage, partition)
+        statuses = _files(storage, partition) if listed is None else listed[partition]
         sidecars = [side for each in statuses if (side := parse_sidecar(each.name, partition, each))]
         if not sidecars:
             continue
         if timeline is None:
+            live = live_manifest_files(storage)
             timeline = Timeline.load(storage, TableConfig.load(storage))
         under_way = {each.requested_time for each in timeline.pending}
         starts: dict[str, set[str]] = {}

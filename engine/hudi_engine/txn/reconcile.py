@@ -9,7 +9,7 @@ not come.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.base_file import parse_base_file
@@ -49,24 +49,36 @@ def delete_announced_files(storage: Storage, instant: str, wanted: Collection[st
         instant: The instant.
         wanted: Paths that stay.
     """
-    gone = []
-    for path, _ in list_markers(storage, instant):
-        if path not in wanted and _is_only_of(storage, path, instant) and storage.delete(path):
-            logger.info("deleted %s: the attempt that wrote it is not part of %s", path, instant)
-            gone.append(path)
-    return gone
+    return _delete_late(storage, instant, (path for path, _ in list_markers(storage, instant)), wanted)
 
 
-def settle_markers(storage: Storage, instant: str, gone: Collection[str]) -> None:
+def settle_markers(
+    storage: Storage, instant: str, gone: Collection[str], wanted: Collection[str] | None = None
+) -> None:
     """Remove the markers of an instant that has ended, unless a file that they announce may come yet.
 
     Args:
         storage: The table's storage.
         instant: The instant.
         gone: Paths of files that came, and were deleted.
+        wanted: Paths that the instant has committed, which are there; others are deleted first. None deletes nothing.
     """
-    if all(path in gone or storage.exists(path) for path, _ in list_markers(storage, instant)):
+    announced = [path for path, _ in list_markers(storage, instant)]
+    late = [] if wanted is None else _delete_late(storage, instant, announced, wanted)
+    settled = {*gone, *late, *(wanted or ())}
+    if all(path in settled or storage.exists(path) for path in announced):
         delete_markers(storage, instant)
+
+
+def _delete_late(
+    storage: Storage, instant: str, announced: Iterable[str], wanted: Collection[str]
+) -> list[str]:
+    gone = []
+    for path in announced:
+        if path not in wanted and _is_only_of(storage, path, instant) and storage.delete(path):
+            logger.info("deleted %s: the attempt that wrote it is not part of %s", path, instant)
+            gone.append(path)
+    return gone
 
 
 def sweep_markers(storage: Storage, config: TableConfig, timeline: Timeline, living: Liveness) -> None:

@@ -350,8 +350,7 @@ class WriteTransaction:
     def _clean_up(self, metadata: CommitMetadata, gone: list[str]) -> None:
         """Remove late files, markers and owner file; what cannot be removed is left to the next writer."""
         try:
-            gone = gone + delete_unwanted_files(self._storage, self.instant, metadata)
-            settle_markers(self._storage, self.instant, gone)
+            settle_markers(self._storage, self.instant, gone, metadata.file_paths())
         except (OSError, HudiError) as error:
             logger.warning("could not remove leftovers of %s, the next write will: %s", self.instant, error)
         finally:

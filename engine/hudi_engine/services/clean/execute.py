@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -141,7 +141,7 @@ def _begin(
                 OpenInstant(storage, state.config, pending.requested_time, "clean").drop()
                 continue
             logger.info("finishing clean %s", pending.requested_time)
-            _bring_past(stored.paths, publication)
+            _bring_past(stored.paths, publication, publication.live_files())
             opened = OpenInstant.claim(storage, state.config, options, pending)
             return _start(state, stack.enter_context(opened), stored, resumed=True)
         now = next_instant(state.timeline)
@@ -190,12 +190,12 @@ def make_plan(
         ]
         for partition in view.partitions
     }
+    live = publication.live_files()
     if renew:
         drop_temporaries(state, view, Liveness(state.storage, state.config, options).now_ms)
-        _bring_past(
-            (path for found in obsolete.values() for each in found for path in each.paths), publication
-        )
-    files, complete = _names_to_go(obsolete, needed_paths(state, publication))
+        going = (path for found in obsolete.values() for each in found for path in each.paths)
+        live = _bring_past(going, publication, live)
+    files, complete = _names_to_go(obsolete, needed_paths(state, live))
     complete = complete and (policy.retains_instants or consumed is None)
     writes = state.timeline.completed_writes
     keep_from = retained.time if retained is not None else writes[-1].requested_time if writes else ""
@@ -207,7 +207,7 @@ def make_plan(
     if savepoints:
         extra[SAVEPOINTED] = savepoints
     last = state.timeline.completed_writes[-1].requested_time
-    return CleanPlan(policy.name.value, retained, last, files, extra)
+    return CleanPlan(policy.name.value, retained, last, files, extra, view)
 
 
 def _names_to_go(
@@ -284,10 +284,18 @@ class _Run:
 
     def _needed(self, publication: Publication) -> Needed:
         state = TableState.load(self.state.storage)
-        view = state.view(self.plan.files)
+        view = self._view_still(state) or state.view(self.plan.files)
         latest = {path for each in view.latest_slices() for path in each.paths}
-        needed = needed_paths(state, publication)
+        needed = needed_paths(state, publication.live_files())
         return replace(needed, planned=needed.planned | latest | savepointed_paths(state, view))
+
+    def _view_still(self, state: TableState) -> FileSystemView | None:
+        """Return the view that the plan was made from where nothing but this clean has begun or ended since."""
+        known, now = (
+            [each for each in found.timeline.instants if each.requested_time != self.instant]
+            for found in (self.state, state)
+        )
+        return self.plan.view if known == now else None
 
     def _metadata(self, outcomes: dict[str, _Outcome], took_ms: int) -> dict[str, Any]:
         return {
@@ -333,21 +341,22 @@ def _delete_sidecars(
     if publication.obsolete_sidecars is None:
         return
     try:
-        live = publication.live_files()
-        for path in publication.obsolete_sidecars(list(view.partitions), keep_from):
+        going = publication.obsolete_sidecars({each: view.files(each) for each in view.partitions}, keep_from)
+        live = publication.live_files() if going else ()
+        for path in going:
             if path not in live:
                 storage.delete(path)
     except (OSError, HudiError) as error:
         logger.warning("could not delete files made for readers, the next clean will: %s", error)
 
 
-def _bring_past(paths: Iterable[str], publication: Publication) -> None:
-    """Renew the published list when it names files that are to go; otherwise nothing is written for readers."""
-    live = publication.live_files()
+def _bring_past(paths: Iterable[str], publication: Publication, live: Collection[str]) -> Collection[str]:
+    """Renew the published list when it names files that are to go, and return what the list names then."""
     if not any(path in live for path in paths):
-        return
+        return live
     try:
         publication.publish()
+        return publication.live_files()
     except (OSError, HudiError) as error:
         raise ServiceError(
             f"nothing was cleaned, because the file list that readers use could not be renewed: {error}"

@@ -14,6 +14,7 @@ from typing import Any
 from hudi_engine.errors import CorruptTableError, PathEscapeError
 from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.log_file import parse_log_file
+from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import join, relative_path
 from hudi_engine.timeline.avro_file import StoredPlan, encode_avro_file
@@ -43,6 +44,7 @@ class CleanPlan(StoredPlan):
         last_completed: Newest completed write, ``""`` when there is none.
         files: Names of the files to delete, by partition path.
         extra: Texts that travel with the plan into the result.
+        view: The partitions as they were looked at, None for a plan that was read from the table.
     """
 
     policy: str
@@ -50,6 +52,7 @@ class CleanPlan(StoredPlan):
     last_completed: str
     files: Mapping[str, tuple[str, ...]]
     extra: Mapping[str, str] = field(default_factory=dict)
+    view: FileSystemView | None = field(default=None, compare=False, repr=False)
 
     @property
     def paths(self) -> Iterator[str]:

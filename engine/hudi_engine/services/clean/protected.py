@@ -11,7 +11,6 @@ from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.storage.paths import join
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.avro_file import decode_avro_file
-from hudi_engine.txn.publication import Publication
 
 
 def savepointed_paths(state: TableState, view: FileSystemView) -> frozenset[str]:
@@ -41,14 +40,14 @@ class Needed:
         return path in self.planned or path in self.live
 
 
-def needed_paths(state: TableState, publication: Publication) -> Needed:
+def needed_paths(state: TableState, live: Container[str]) -> Needed:
     """Return the paths of files that planned services are going to read, or readers hold on to.
 
     Args:
         state: The table.
-        publication: Published file lists.
+        live: Paths that readers may hold on to.
     """
-    return Needed(frozenset(_planned(state)), publication.live_files())
+    return Needed(frozenset(_planned(state)), live)
 
 
 def keeps(file_slice: FileSlice, protected: Container[str]) -> bool:
