@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hudi_engine.errors import TimelineError, WriteConflictError
+from hudi_engine.clone.commands import RollbackCommands
+from hudi_engine.errors import TimelineError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.partition_metadata import PARTITION_METADATA_NAMES
 from hudi_engine.filegroup.view import FileSystemView
@@ -96,26 +97,21 @@ class Content:
         return sorted({log.path for each in self._slices for log in (*each.log_files, *each.cdc_files)})
 
     def log_bytes(self, path: str) -> bytes:
-        """Return what of a log belongs to the table; nothing for one of a write that does not.
-
-        Raises:
-            WriteConflictError: Blocks of a write under way lie between those of others.
-        """
+        """Return what of a log belongs to the table: the blocks that count; nothing for one of a write that does not."""
         data = self.state.storage.read(path)
         if self._is_still:
             return data
         places = list(scan_blocks(BytesSource(data)))
-        voided = {each.target_instant_time for each in places if each.is_rollback and self._counts(each)}
-        known = [
-            each.kind is BlockType.CORRUPT or self._counts(each) or each.instant_time in voided
+        undone = self._undone_in_slice_of(path, places)
+        kept = [
+            each.kind is BlockType.CORRUPT or (self._counts(each) and each.instant_time not in undone)
             for each in places
         ]
-        end = known.index(False) if False in known else len(known)
-        if any(known[end:]):
-            raise WriteConflictError(
-                f"log {path!r} has blocks of a write that is not done between those of others; clone the table when it is done"
-            )
-        return data if end == len(places) else data[: places[end].offset]
+        if all(kept):
+            return data
+        ends = [*(each.offset for each in places[1:]), len(data)]
+        pieces = zip(places, ends, kept, strict=True)
+        return b"".join(data[each.offset : end] for each, end, is_kept in pieces if is_kept)
 
     def archives(self) -> list[str]:
         """Return the paths of the archive's files."""
@@ -196,6 +192,24 @@ class Content:
         if not block.is_rollback:
             return self.state.timeline.committed(self.as_of)(time)
         return self._is_in_time(time) and (time in self._done or (first is not None and time < first))
+
+    def _undone_in_slice_of(self, path: str, places: Sequence[BlockPlace]) -> frozenset[str]:
+        """Return the instants whose blocks in a log were taken back, however late: a reader knows by the slice's commands.
+
+        A block that is older than the active timeline counts as committed but for those. The command may lie in a later log of
+        the slice, and stay behind because it is later than the moment that is meant; so the block stays behind too.
+        """
+        writes = {each.requested_time for each in self.state.timeline.completed_writes}
+        if all(
+            each.kind is BlockType.CORRUPT or each.is_rollback or each.instant_time in writes
+            for each in places
+        ):
+            return frozenset()
+        return self._commands.targets(path)
+
+    @cached_property
+    def _commands(self) -> RollbackCommands:
+        return RollbackCommands(self.state.storage, self._slices)
 
     def _stays_behind(self, instant: Instant) -> bool:
         return instant.requested_time < self.gap and instant.action in (*WRITE_ACTIONS, "savepoint")
