@@ -108,8 +108,11 @@ def _wanted(timeline: Timeline, instant: str) -> Collection[str] | None:
     for write in timeline.completed_writes:
         if write.requested_time == instant:
             return timeline.commit_metadata(write).file_paths()
-    undone = not timeline.is_committed(instant) or instant in timeline.undone_since()
-    return frozenset() if undone else None
+    if not timeline.is_committed(instant):
+        return frozenset()
+    # A compaction whose run was rolled back may have run again, and been archived since.
+    archived = (each.requested_time for each in timeline.archived.completed_writes)
+    return frozenset() if instant in timeline.undone_since() and instant not in archived else None
 
 
 def _drop_old_markers(storage: Storage, instant: str, now_ms: int) -> None:

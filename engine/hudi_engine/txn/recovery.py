@@ -168,7 +168,8 @@ def to_roll_back(storage: Storage, timeline: Timeline, instant_time: str | None)
     writes = timeline.completed_writes
     if instant_time is not None:
         found = [write for write in writes if write.requested_time == instant_time]
-        if not found and instant_time in timeline.undone_since():
+        gone = all(each.requested_time != instant_time for each in timeline.instants)
+        if gone and instant_time in timeline.undone_since():
             raise TimelineError(
                 f"{instant_time} has been taken back already: nothing is left of it to roll back"
             )

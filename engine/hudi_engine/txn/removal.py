@@ -118,10 +118,15 @@ class Removal:
         config: Its settings.
         time: Instant of the rollback or restore; command blocks carry it.
         plan: What to remove.
+        of_run: Whether the instant is a plan that is to run again: its request stays, and so do logs named after it, which
+            are of others.
     """
 
-    def __init__(self, storage: Storage, config: TableConfig, time: str, plan: RollbackPlan) -> None:
+    def __init__(
+        self, storage: Storage, config: TableConfig, time: str, plan: RollbackPlan, *, of_run: bool = False
+    ) -> None:
         self.plan = plan
+        self._of_run = of_run
         self.outcomes: dict[str, PartitionOutcome] = {}
         self._storage = storage
         self._config = config
@@ -137,11 +142,11 @@ class Removal:
 
     def remove_data(self) -> None:
         """Delete the data files, many at a time, and neutralise the log blocks of the plan."""
-        going = [path for request in self.plan.requests for path in request.delete]
+        going = [path for request in self.plan.requests for path in request.delete if self._goes(path)]
         on_threads(self._storage.delete, going)
         for request in self.plan.requests:
             outcome = self.outcomes.setdefault(request.partition, PartitionOutcome())
-            outcome.deleted += request.delete
+            outcome.deleted += filter(self._goes, request.delete)
             if self._is_all_there_is(request):
                 on_threads(self._storage.delete, list(request.log_files))
                 outcome.deleted += request.log_files
@@ -163,7 +168,8 @@ class Removal:
         self._remove_pending(State.INFLIGHT)
         late = self.unpublish()
         self._delete_strays()
-        self._remove_pending(State.REQUESTED)
+        if not self._of_run:
+            self._remove_pending(State.REQUESTED)
         settle_markers(self._storage, self.plan.instant, frozenset(self.deleted))
         self._storage.delete(heartbeat_path(self.plan.instant))
         return late
@@ -259,12 +265,17 @@ class Removal:
         listed = on_threads(partial(list_partition_files, storage), partitions)
         for partition, statuses in zip(partitions, listed, strict=True):
             for status in statuses:
-                if belongs_to(status.path, partition, instant):
+                if belongs_to(status.path, partition, instant) and self._goes(status.path):
                     storage.delete(status.path)
                     self._note_deleted(partition, status.path)
         neutralised = {path for request in self.plan.requests for path in request.log_files}
         for path in delete_announced_files(storage, instant, neutralised):
             self._note_deleted(path.rpartition("/")[0], path)
+
+    def _goes(self, path: str) -> bool:
+        """Tell whether a file that is named after the instant goes with it."""
+        partition, _, name = path.rpartition("/")
+        return not (self._of_run and parse_log_file(name, partition))
 
     def _note_deleted(self, partition: str, path: str) -> None:
         self.outcomes.setdefault(partition, PartitionOutcome()).deleted.append(path)

@@ -112,7 +112,8 @@ def resume_rollbacks(
     """Finish the rollbacks that somebody began and did not complete.
 
     A plan that was cut short is dropped: nothing was done under it. So is one for a completed instant that is
-    no longer the newest write, since nothing was taken away yet and later commits build on it.
+    no longer the newest write, since nothing was taken away yet and later commits build on it. What is rolled back of a
+    compaction, or of a clustering in flight, is its run: the plan stays, as with Apache Hudi.
 
     Raises:
         CorruptTableError, PathEscapeError: when a stored plan names files that are not the instant's.
@@ -124,22 +125,29 @@ def resume_rollbacks(
             continue
         plan = stored_plan(storage, config, pending, RollbackPlan.from_bytes)
         opened = OpenInstant(storage, config, pending.requested_time, "rollback")
-        if plan is None or _is_built_upon(timeline, plan):
+        if plan is None or _is_built_upon(timeline, plan) or _has_run_since(timeline, pending, plan):
             opened.drop()
             continue
         logger.info("finishing rollback %s of %s", opened.time, plan.instant)
-        done.append(_carry_out(storage, config, opened, plan, publication))
+        of_run = _is_of_run(timeline, plan)
+        done.append(_carry_out(storage, config, opened, plan, publication, of_run=of_run))
     return tuple(done)
 
 
 def _carry_out(
-    storage: Storage, config: TableConfig, opened: OpenInstant, plan: RollbackPlan, publication: Publication
+    storage: Storage,
+    config: TableConfig,
+    opened: OpenInstant,
+    plan: RollbackPlan,
+    publication: Publication,
+    *,
+    of_run: bool = False,
 ) -> RollbackResult:
     """Carry out a stored plan, for the first time or again."""
     (removal,) = undo(
         storage,
         opened,
-        lambda: [Removal(storage, config, opened.time, plan)],
+        lambda: [Removal(storage, config, opened.time, plan, of_run=of_run)],
         publication,
         lambda gone, took_ms: encode_avro_file(ROLLBACK_METADATA, gone[0].metadata(took_ms)),
     )
@@ -263,3 +271,25 @@ def readable_metadata(timeline: Timeline, instant: Instant) -> CommitMetadata | 
 def _is_built_upon(timeline: Timeline, plan: RollbackPlan) -> bool:
     times = [write.requested_time for write in timeline.completed_writes]
     return plan.instant in times and times[-1] != plan.instant
+
+
+def _is_of_run(timeline: Timeline, plan: RollbackPlan) -> bool:
+    """Return whether a stored rollback takes back the run of a plan that is to run again.
+
+    Apache Hudi does so when it finds a compaction or clustering in flight. Logs of later writes are named after a planned
+    compaction, so that its plan must not go without them. A log compaction goes with its plan. So does a clustering that is only
+    planned: such a rollback is of somebody who wants the plan away.
+    """
+    if plan.action == "compaction":
+        return True
+    return any(
+        each.requested_time == plan.instant and each.state is State.INFLIGHT and is_clustering(timeline, each)
+        for each in timeline.pending
+        if each.action == plan.action == "replacecommit"
+    )
+
+
+def _has_run_since(timeline: Timeline, pending: Instant, plan: RollbackPlan) -> bool:
+    """Return whether a compaction completed after all under a rollback of its run that has taken nothing yet."""
+    done = {write.requested_time for write in timeline.completed_writes}
+    return pending.state is State.REQUESTED and plan.action == "compaction" and plan.instant in done

@@ -1,0 +1,152 @@
+"""A rollback that Apache Hudi began of the run of a compaction or clustering, not of its plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hudi_engine.filegroup.markers import write_marker
+from hudi_engine.services import (
+    run_clustering,
+    run_compaction,
+    schedule_clustering,
+    schedule_compaction,
+    show_clusterings,
+    show_compactions,
+)
+from hudi_engine.services.archive.execute import archive_instants
+from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState
+from hudi_engine.timeline.avro_file import encode_avro_file
+from hudi_engine.timeline.instant import State
+from hudi_engine.timeline.schemas import ROLLBACK_PLAN
+from hudi_engine.txn.publication import UNPUBLISHED
+from hudi_engine.txn.recovery import rollback_write
+
+from tests.faults.scenarios import recover_now
+from tests.helpers.handmade import HandmadeTable
+from tests.unit.services import tables
+from tests.unit.services.tables import DAY_1, GROUP_1, MERGED, merge_on_read, options, rows
+
+ROLLBACK = "20991231235959000"
+
+
+def torn_base_file(storage: Storage, instant: str) -> str:
+    """A base file that a run has left; return its name."""
+    name = f"{GROUP_1}_9-9-9_{instant}.parquet"
+    storage.create(f"{DAY_1}/{name}", b"PAR1 torn")
+    return name
+
+
+def begin_rollback(
+    storage: Storage, instant: str, action: str, *deleted: str, inflight: bool = False
+) -> None:
+    """Put a plan in flight and store Hudi's plan to roll that run back."""
+    if not storage.exists(f".hoodie/{instant}.{action}.inflight"):
+        storage.create(f".hoodie/{instant}.{action}.inflight", b"")
+    request = {
+        "partitionPath": DAY_1,
+        "fileId": "",
+        "latestBaseInstant": "",
+        "filesToBeDeleted": [f"{storage.base}/{DAY_1}/{name}" for name in deleted],
+        "logBlocksToBeDeleted": {},
+    }
+    plan = {
+        "instantToRollback": {"commitTime": instant, "action": action},
+        "RollbackRequests": [request],
+        "version": 1,
+    }
+    storage.create(f".hoodie/{ROLLBACK}.rollback.requested", encode_avro_file(ROLLBACK_PLAN, plan))
+    if inflight:
+        storage.create(f".hoodie/{ROLLBACK}.rollback.inflight", b"")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> HandmadeTable:
+    return merge_on_read(tmp_path / "t")
+
+
+@pytest.mark.parametrize("names_log", [False, True])
+def test_its_end_leaves_a_planned_compaction_and_the_rows_that_were_written_behind_it(
+    table: HandmadeTable, names_log: bool
+) -> None:
+    storage = table.storage
+    planned = str(schedule_compaction(storage, options()).instant)
+    tables.update(table, {(DAY_1, GROUP_1): {"a": 11}}, planned, instant=f"{int(planned) + 1}")
+    (log,) = [each.name for each in storage.list(DAY_1) if f"_{planned}.log." in each.name]
+    torn = torn_base_file(storage, planned)
+    begin_rollback(storage, planned, "compaction", torn, *([log] if names_log else []))
+
+    recover_now(storage)
+    assert not storage.exists(f"{DAY_1}/{torn}")
+    assert storage.exists(f".hoodie/{ROLLBACK}.rollback")
+    assert [(each.instant, each.state) for each in show_compactions(storage)] == [(planned, State.REQUESTED)]
+    assert rows(storage) == {**MERGED, "a": 11}
+    assert run_compaction(storage, options(), instant=planned).state == "completed"
+    assert rows(storage) == {**MERGED, "a": 11}
+
+
+def test_its_end_leaves_a_clustering_that_was_in_flight_to_run_again(tmp_path: Path) -> None:
+    table = merge_on_read(tmp_path / "t")
+    storage, before = table.storage, rows(table.storage)
+    planned = str(schedule_clustering(storage, options()).instant)
+    begin_rollback(storage, planned, "replacecommit", torn_base_file(storage, planned))
+    recover_now(storage)
+    assert [(each.instant, each.state) for each in show_clusterings(storage)] == [(planned, State.REQUESTED)]
+    assert run_clustering(storage, options(), instant=planned).state == "completed"
+    assert rows(storage) == before
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["not begun", "begun"])
+def test_a_compaction_that_has_run_since_stays_unless_its_files_may_have_gone(
+    table: HandmadeTable, begun: bool
+) -> None:
+    storage = table.storage
+    planned = str(schedule_compaction(storage, options()).instant)
+    assert run_compaction(storage, options(), instant=planned).state == "completed"
+    files = [each.name for each in storage.list(DAY_1) if each.name.endswith(f"_{planned}.parquet")]
+    begin_rollback(storage, planned, "compaction", *files, inflight=begun)
+    recover_now(storage)
+    states = [(each.instant, each.state) for each in show_compactions(storage)]
+    assert states == [(planned, State.REQUESTED if begun else State.COMPLETED)]
+    assert rows(storage) == MERGED
+
+
+def test_what_ran_again_and_was_archived_keeps_the_files_that_its_markers_announce(
+    table: HandmadeTable,
+) -> None:
+    storage = table.storage
+    planned = str(schedule_compaction(storage, options()).instant)
+    begin_rollback(storage, planned, "compaction")
+    recover_now(storage)
+    assert run_compaction(storage, options(), instant=planned).state == "completed"
+    later = str(int(planned) + 1)
+    tables.update(table, {(DAY_1, GROUP_1): {"a": 11}}, planned, instant=later)
+    tables.update(table, {(DAY_1, GROUP_1): {"a": 12}}, planned, instant=str(int(planned) + 2))
+    timeline = tables.timeline(storage)
+    done = [each for each in timeline.completed_writes if each.requested_time < later]
+    archive_instants(TableState.load(storage), done, options())
+    (name,) = [each.name for each in storage.list(DAY_1) if each.name.endswith(f"_{planned}.parquet")]
+    write_marker(storage, planned, DAY_1, name, "MERGE")
+    recover_now(storage)
+    assert storage.exists(f"{DAY_1}/{name}")
+    assert rows(storage) == {**MERGED, "a": 12}
+
+
+def test_a_clustering_whose_run_was_rolled_back_can_be_rolled_back_as_a_plan(table: HandmadeTable) -> None:
+    storage = table.storage
+    planned = str(schedule_clustering(storage, options()).instant)
+    begin_rollback(storage, planned, "replacecommit")
+    recover_now(storage)
+    assert rollback_write(storage, options(), UNPUBLISHED, planned).instant == planned
+    assert show_clusterings(storage) == []
+    assert rows(storage) == MERGED
+
+
+def test_a_log_compaction_goes_with_its_plan(table: HandmadeTable) -> None:
+    storage, planned = table.storage, "20260101000009000"
+    storage.create(f".hoodie/{planned}.logcompaction.requested", b"")
+    begin_rollback(storage, planned, "logcompaction")
+    recover_now(storage)
+    assert not [each.name for each in storage.list(".hoodie") if each.name.startswith(planned)]
+    assert rows(storage) == MERGED
