@@ -42,7 +42,7 @@ from hudi_engine.txn.owner import OwnerState, heartbeat_path
 from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.reconcile import settle_markers
 from hudi_engine.txn.recovery import table_lock
-from hudi_engine.txn.undoing import check_not_undone
+from hudi_engine.txn.undoing import check_not_undone, undone_by
 
 logger = logging.getLogger(__name__)
 _Planned = TypeVar("_Planned", bound=PlannedResult)
@@ -221,8 +221,10 @@ def is_running(state: TableState, instant: Instant, options: Options) -> bool:
 
     A run without a heartbeat is another program's. It is respected while it is young; then
     ``hoodie.cleaner.policy.failed.writes`` says whether it is taken for dead (``EAGER``), as Apache Hudi does when
-    it runs the service inline.
+    it runs the service inline. A rollback of a run that was not ended when the table was opened is another live program's too.
     """
+    if undone_by(state.storage, state.config, state.timeline, instant.requested_time) is not None:
+        return True
     if instant.state is State.REQUESTED:
         return False
     owner = Liveness(state.storage, state.config, options).of(instant)

@@ -93,13 +93,13 @@ def recover(storage: Storage, config: TableConfig, options: Options, publication
         CorruptTableError, PathEscapeError: when a stored rollback plan cannot be trusted.
     """
     timeline = Timeline.load(storage, config)
+    living = Liveness(storage, config, options)
     rolled_back: list[str] = []
     if any(each.action in _UNDOING for each in timeline.pending):
         finished = resume_restores(storage, config, publication)
         rolled_back += [time for done in finished for time in done.taken_back]
-        rolled_back += [result.instant for result in resume_rollbacks(storage, config, publication)]
+        rolled_back += [result.instant for result in resume_rollbacks(storage, config, publication, living)]
         timeline = Timeline.load(storage, config)
-    living = Liveness(storage, config, options)
     for instant in reversed(failed_writes(timeline, living, options)):
         logger.warning("rolling back %s %s, whose writer is gone", instant.action, instant.requested_time)
         begun = time.monotonic()

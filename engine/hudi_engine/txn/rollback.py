@@ -21,6 +21,7 @@ from hudi_engine.timeline.gaps import check_none_hidden
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.timeline.schemas import ROLLBACK_METADATA
 from hudi_engine.txn.clustered import is_clustering
+from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.older_slices import is_lost, slices_in
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
 from hudi_engine.txn.publication import Publication
@@ -107,13 +108,23 @@ def plan_removal(
 
 
 def resume_rollbacks(
-    storage: Storage, config: TableConfig, publication: Publication
+    storage: Storage, config: TableConfig, publication: Publication, living: Liveness
 ) -> tuple[RollbackResult, ...]:
     """Finish the rollbacks that somebody began and did not complete.
 
     A plan that was cut short is dropped: nothing was done under it. So is one for a completed instant that is
     no longer the newest write, since nothing was taken away yet and later commits build on it. What is rolled back of a
     compaction, or of a clustering in flight, is its run: the plan stays, as with Apache Hudi.
+
+    A rollback of a write is finished whoever is at it, as by Apache Hudi: nobody may write before its end, and each step can be
+    done twice. That of a run is in nobody's way, and Apache Hudi runs the plan anew right after it: its files would go with
+    those of the first run. So it is left alone while its owner may live.
+
+    Args:
+        storage: The table's storage.
+        config: Its settings.
+        publication: Published file lists, brought past a completed instant before its files go.
+        living: Judges who began a rollback.
 
     Raises:
         CorruptTableError, PathEscapeError: when a stored plan names files that are not the instant's.
@@ -128,8 +139,10 @@ def resume_rollbacks(
         if plan is None or _is_built_upon(timeline, plan) or _has_run_since(timeline, pending, plan):
             opened.drop()
             continue
-        logger.info("finishing rollback %s of %s", opened.time, plan.instant)
         of_run = _is_of_run(timeline, plan)
+        if of_run and living.is_at_work(pending):
+            continue
+        logger.info("finishing rollback %s of %s", opened.time, plan.instant)
         done.append(_carry_out(storage, config, opened, plan, publication, of_run=of_run))
     return tuple(done)
 

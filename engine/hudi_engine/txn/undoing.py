@@ -24,12 +24,24 @@ def check_not_undone(storage: Storage, config: TableConfig, current: Timeline, o
     Raises:
         WriteConflictError: naming what takes it back.
     """
-    for pending in current.pending:
-        if _takes_back(storage, config, pending, opened.time):
-            raise WriteConflictError(
-                f"{opened.action} {opened.time} of {storage.base!r} is no longer in flight: it is rolled back by "
-                f"{pending.action} {pending.requested_time}, which was begun meanwhile. Nothing of it is visible"
-            )
+    undoing = undone_by(storage, config, current, opened.time)
+    if undoing is not None:
+        raise WriteConflictError(
+            f"{opened.action} {opened.time} of {storage.base!r} is no longer in flight: it is rolled back by "
+            f"{undoing.action} {undoing.requested_time}, which was begun meanwhile. Nothing of it is visible"
+        )
+
+
+def undone_by(storage: Storage, config: TableConfig, timeline: Timeline, time: str) -> Instant | None:
+    """Return the pending rollback or restore that takes an instant back, None when nobody has begun that.
+
+    Args:
+        storage: The table's storage.
+        config: Its settings.
+        timeline: Its timeline.
+        time: Requested time of the instant.
+    """
+    return next((each for each in timeline.pending if _takes_back(storage, config, each, time)), None)
 
 
 def _takes_back(storage: Storage, config: TableConfig, pending: Instant, time: str) -> bool:

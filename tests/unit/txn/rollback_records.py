@@ -11,6 +11,9 @@ from hudi_engine.storage.local import LocalStorage
 from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.timeline.instant import State
 from hudi_engine.timeline.schemas import ROLLBACK_PLAN
+from hudi_engine.txn.liveness import Liveness
+from hudi_engine.txn.publication import UNPUBLISHED
+from hudi_engine.txn.rollback import resume_rollbacks
 
 import tests.faults.mini_table as mini
 
@@ -74,3 +77,9 @@ def refusal(storage: LocalStorage, instant_time: str | None = None) -> str:
         mini.rollback(storage, instant_time)
     assert files(storage) == before
     return str(error.value)
+
+
+def resume(storage: LocalStorage) -> None:
+    """Finish the rollbacks that were begun."""
+    config = mini.TableConfig.load(storage)
+    resume_rollbacks(storage, config, UNPUBLISHED, Liveness(storage, config, mini.options()))

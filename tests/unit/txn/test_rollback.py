@@ -22,7 +22,6 @@ from hudi_engine.timeline.schemas import CLEAN_METADATA, REQUESTED_REPLACE_METAD
 from hudi_engine.txn.publication import UNPUBLISHED
 from hudi_engine.txn.recovery import rollback_write
 from hudi_engine.txn.restore import restore
-from hudi_engine.txn.rollback import resume_rollbacks
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, die_before_commit, overwrite_partition, recover_now, upsert_first
@@ -32,6 +31,7 @@ from tests.unit.txn.rollback_records import (
     files,
     plan_for,
     refusal,
+    resume,
     rollback_records,
     store_plan,
     timeline,
@@ -236,7 +236,7 @@ def test_a_forged_plan_deletes_nothing(
     store_plan(cow, plan)
     before = files(cow)
     with pytest.raises(error):
-        resume_rollbacks(cow, mini.TableConfig.load(cow), UNPUBLISHED)
+        resume(cow)
     assert files(cow) == before
 
 
@@ -254,7 +254,7 @@ def test_a_forged_plan_writes_no_command_block_into_another_slice(mor: LocalStor
     store_plan(mor, plan)
     before = files(mor)
     with pytest.raises(CorruptTableError, match="no log file of slice"):
-        resume_rollbacks(mor, mini.TableConfig.load(mor), UNPUBLISHED)
+        resume(mor)
     assert files(mor) == before
 
 

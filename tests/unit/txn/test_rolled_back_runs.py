@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hudi_engine.errors import ServiceError
 from hudi_engine.filegroup.markers import write_marker
 from hudi_engine.services import (
     run_clustering,
@@ -16,6 +17,7 @@ from hudi_engine.services import (
 )
 from hudi_engine.services.archive.execute import archive_instants
 from hudi_engine.storage.base import Storage
+from hudi_engine.storage.local import LocalStorage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.avro_file import encode_avro_file
 from hudi_engine.timeline.instant import State
@@ -25,6 +27,7 @@ from hudi_engine.txn.recovery import rollback_write
 
 from tests.faults.scenarios import recover_now
 from tests.helpers.handmade import HandmadeTable
+from tests.helpers.owners import age
 from tests.unit.services import tables
 from tests.unit.services.tables import DAY_1, GROUP_1, MERGED, merge_on_read, options, rows
 
@@ -39,9 +42,14 @@ def torn_base_file(storage: Storage, instant: str) -> str:
 
 
 def begin_rollback(
-    storage: Storage, instant: str, action: str, *deleted: str, inflight: bool = False
+    storage: LocalStorage,
+    instant: str,
+    action: str,
+    *deleted: str,
+    inflight: bool = False,
+    young: bool = False,
 ) -> None:
-    """Put a plan in flight and store Hudi's plan to roll that run back."""
+    """Put a plan in flight and store Hudi's plan to roll that run back, a day ago unless it is to be young."""
     if not storage.exists(f".hoodie/{instant}.{action}.inflight"):
         storage.create(f".hoodie/{instant}.{action}.inflight", b"")
     request = {
@@ -59,6 +67,8 @@ def begin_rollback(
     storage.create(f".hoodie/{ROLLBACK}.rollback.requested", encode_avro_file(ROLLBACK_PLAN, plan))
     if inflight:
         storage.create(f".hoodie/{ROLLBACK}.rollback.inflight", b"")
+    if not young:
+        age(storage)
 
 
 @pytest.fixture
@@ -149,4 +159,24 @@ def test_a_log_compaction_goes_with_its_plan(table: HandmadeTable) -> None:
     begin_rollback(storage, planned, "logcompaction")
     recover_now(storage)
     assert not [each.name for each in storage.list(".hoodie") if each.name.startswith(planned)]
+    assert rows(storage) == MERGED
+
+
+@pytest.mark.parametrize("inflight", [False, True])
+def test_one_that_another_program_may_be_at_is_left_alone_and_in_nobodys_way(
+    table: HandmadeTable, inflight: bool
+) -> None:
+    storage = table.storage
+    planned = str(schedule_compaction(storage, options()).instant)
+    torn = torn_base_file(storage, planned)
+    begin_rollback(storage, planned, "compaction", torn, inflight=inflight, young=True)
+    storage.delete(f".hoodie/{planned}.compaction.inflight")  # as after the last step but one
+    recover_now(storage)
+    assert storage.exists(f"{DAY_1}/{torn}") and storage.exists(f".hoodie/{ROLLBACK}.rollback.requested")
+    with pytest.raises(ServiceError, match="being run by another process"):
+        run_compaction(storage, options(), instant=planned)
+    assert rows(storage) == MERGED
+    age(storage)
+    assert run_compaction(storage, options(), instant=planned).state == "completed"
+    assert not storage.exists(f"{DAY_1}/{torn}") and storage.exists(f".hoodie/{ROLLBACK}.rollback")
     assert rows(storage) == MERGED
