@@ -83,7 +83,7 @@ def check_start(state: TableState, start: Moment) -> None:
     first = state.timeline.first_write_time
     if first is not None and digits < first:
         undone = state.timeline.archived.undone
-        if digits in undone:
+        if digits in undone and not _stands(state, digits):
             raise _gap(state, digits, f"that commit was taken back by {undone[digits]}")
     if isinstance(start, str) and _INSTANT.fullmatch(start.strip()):
         _check_not_foreign(state, digits)
@@ -149,7 +149,8 @@ def _check_not_undone(state: TableState, start: str) -> None:
     for instant in timeline.completed:
         if instant.action in _UNDOING and instant.requested_time > start:
             told = state.timeline.record(instant)
-            if start in {*(told.get("commitsRollback") or ()), *(told.get("instantsToRollback") or ())}:
+            gone = {*(told.get("commitsRollback") or ()), *(told.get("instantsToRollback") or ())}
+            if start in gone and not _stands(state, start):
                 raise _gap(
                     state, start, f"that commit was taken back by {instant.action} {instant.requested_time}"
                 )
@@ -162,6 +163,12 @@ def _check_not_undone(state: TableState, start: str) -> None:
                 start,
                 f"that commit is being taken back by {instant.action} {instant.requested_time}, which has not ended",
             )
+
+
+def _stands(state: TableState, start: str) -> bool:
+    """Return whether an instant that was taken back is a commit all the same: a compaction or clustering that ran again."""
+    writes = (*state.timeline.completed_writes, *state.timeline.archived.completed_writes)
+    return start in {each for instant in writes for each in _names(instant)}
 
 
 def _planned_to_go(plan: Mapping[str, Any]) -> set[str]:

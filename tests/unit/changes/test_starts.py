@@ -13,10 +13,25 @@ from hudi_engine.changes.gaps import check_start
 from hudi_engine.changes.plan import plan_changes, plan_newest, steps_since
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import CorruptTableError, HistoryGapError
+from hudi_engine.services import run_compaction
+from hudi_engine.services.archive.execute import archive_instants
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.avro_file import encode_avro_file
+from hudi_engine.timeline.schemas import ROLLBACK_METADATA
 
 import tests.faults.mini_table as mini
-from tests.unit.services.tables import DAY_2, GROUP_2, GROUP_3, batch, copy_on_write, merge_on_read
+from tests.unit.services.tables import (
+    DAY_1,
+    DAY_2,
+    GROUP_1,
+    GROUP_2,
+    GROUP_3,
+    batch,
+    copy_on_write,
+    merge_on_read,
+    options,
+    update,
+)
 
 OLD = "20251231235959000"
 """Before the first commit of tables made by hand."""
@@ -120,3 +135,30 @@ def test_a_lost_file_of_the_window_is_an_error_and_not_a_delete(tmp_path: Path) 
             with pytest.raises(CorruptTableError, match=f"{lost.name}.* is not there"):
                 ask(state, read, cleaned=cleaned)
         lost.write_bytes(whole)
+
+
+@pytest.mark.parametrize("archived", ["nothing", "the compaction", "its rollback too"])
+def test_a_compaction_that_ran_again_after_its_run_was_rolled_back_is_no_gap(
+    tmp_path: Path, archived: str
+) -> None:
+    table = merge_on_read(tmp_path / "t")
+    storage, compacted = table.storage, str(run_compaction(table.storage, options()).instant)
+    undoing, later = (str(int(compacted) + more) for more in (1, 2))
+    told = {
+        "startRollbackTime": undoing,
+        "timeTakenInMillis": 1,
+        "totalFilesDeleted": 0,
+        "commitsRollback": [compacted],
+        "partitionMetadata": {},
+        "version": 1,
+        "instantsRollback": [{"commitTime": compacted, "action": "compaction"}],
+    }
+    storage.create(f".hoodie/{undoing}.rollback", encode_avro_file(ROLLBACK_METADATA, told))
+    update(table, {(DAY_1, GROUP_1): {"a": 11}}, compacted, instant=later)
+    last = {"nothing": "", "the compaction": compacted, "its rollback too": undoing}[archived]
+    done = [each for each in TableState.load(storage).timeline.completed if each.requested_time <= last]
+    if done:
+        archive_instants(TableState.load(storage), done, options())
+    check_start(TableState.load(storage), compacted)
+    (step,), _ = steps_since(TableState.load(storage), compacted, None)
+    assert step.writes == {later}
