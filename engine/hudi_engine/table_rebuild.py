@@ -31,6 +31,7 @@ from hudi_engine.txn.swap import (
     remove_side,
     side_folder,
     swap,
+    swap_is_conflict,
 )
 from hudi_engine.write import operation as operations
 from hudi_engine.write.define.create_table import create_table
@@ -228,10 +229,11 @@ def _swap_unless_overtaken(looked: TableState, options: Options, base: str, side
     """Put the new table in its place, under the lock of the old one so that nobody begins or commits a write in between."""
     storage = looked.storage
     if not exists(storage):
-        swap(base, side)
+        _put_where_none_is(storage, options, base, side)
         return
     with table_lock(storage, options):
-        now = TableState.load(storage).timeline
+        with swap_is_conflict(storage):
+            now = TableState.load(storage).timeline
         for other, metadata in committed_since(looked.timeline, now):
             if kind_of(metadata) not in (Kind.COMPACTION, Kind.CLUSTERING):
                 raise WriteConflictError(
@@ -241,6 +243,25 @@ def _swap_unless_overtaken(looked: TableState, options: Options, base: str, side
         if not storage.renames_folders:
             # where folders are renamed a file that is under way goes along, or finds no place
             check_nobody_writes(storage, options, "built anew")
+        swap(base, side)
+
+
+def _put_where_none_is(storage: Storage, options: Options, base: str, side: str) -> None:
+    """Put the new table where the old one has been removed meanwhile.
+
+    Raises:
+        WriteConflictError: Another table is there by now; on a store without folders none is while it is being put there.
+    """
+    if storage.renames_folders:
+        swap(base, side)
+        return
+    with table_lock(storage, options):
+        recover_swap(base)
+        if exists(storage):
+            raise WriteConflictError(
+                f"the table at {base} cannot be built anew: another writer has put one there meanwhile. The table is as the other "
+                "writer left it; run this write again"
+            )
         swap(base, side)
 
 

@@ -115,7 +115,7 @@ def test_killed_at_any_call_readers_see_one_of_the_tables_whole_and_the_next_ope
             try:
                 swap(base, side)
             except Killed:
-                switched = "replace .orders.swap" in calls[:-1]
+                switched = "create .orders.swap" in calls[:-1]
             else:
                 break
         steps += 1
@@ -131,7 +131,7 @@ def test_killed_at_any_call_readers_see_one_of_the_tables_whole_and_the_next_ope
     assert steps > 3
 
 
-@pytest.mark.parametrize("after", ["replace .orders.swap", "copy "])
+@pytest.mark.parametrize("after", ["create .orders.swap", "copy "])
 def test_a_table_removed_after_its_swap_was_killed_does_not_come_back(
     after: str, tables: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

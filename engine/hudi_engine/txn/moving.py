@@ -33,7 +33,7 @@ from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.lock import LOCK_PATH, TableLock
 from hudi_engine.txn.recovery import pending_writes, table_lock
 from hudi_engine.txn.storage_errors import storage_errors
-from hudi_engine.txn.swap import recover_swap
+from hudi_engine.txn.swap import recover_swap, swap_is_conflict
 from hudi_engine.txn.table_folder import BUILDER, copy_order, delete_table, files_of_table, in_timeline
 
 logger = logging.getLogger(__name__)
@@ -76,15 +76,19 @@ def nobody_at_work(storage: Storage, options: Options, done: str) -> Iterator[Ta
         done: As in `check_nobody_writes`.
 
     Raises:
-        WriteConflictError: The table's lock is not free in time, or a writer is at work.
+        WriteConflictError: The table's lock is not free in time, a writer is at work, or another process is putting a rebuilt
+            table there.
     """
+    if not storage.renames_folders:
+        recover_swap(storage.base)  # while a table moves there is none at its place
     try:
         TableConfig.load(storage)
     except (TableNotFoundError, CorruptTableError, UnsupportedTableError):
         yield None
         return
     with table_lock(storage, options) as lock:
-        check_nobody_writes(storage, options, done)
+        with swap_is_conflict(storage):
+            check_nobody_writes(storage, options, done)
         yield lock
 
 
@@ -161,8 +165,7 @@ class _Copy:
 
     def make(self) -> None:
         """Copy the table, unless another process makes one there; that refuses a folder with files from the first copy on."""
-        left_out = (LOCK_PATH, PROPERTIES_PATH)
-        paths = [path for path in files_of_table(self._parent, self._source) if path not in left_out]
+        paths = [path for path in files_of_table(self._parent, self._source) if path != PROPERTIES_PATH]
         for _, part in groupby(sorted(paths, key=copy_order), key=in_timeline):
             if self._is_anothers():
                 raise self._taken()

@@ -16,33 +16,36 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import (
-    CorruptTableError,
     StorageError,
     TableExistsError,
+    TableNotFoundError,
     WriteConflictError,
 )
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
-from hudi_engine.storage.read_only import ReadOnlyStorage, is_refusal
-from hudi_engine.txn.owner import Beating, Owner, register, unregister
-from hudi_engine.txn.swap_record import SwapRecord, read_swap_record
-from hudi_engine.txn.table_folder import (
-    BUILDER,
-    copy_order,
-    delete_table,
-    files_of_table,
-    in_timeline,
-    removal_order,
+from hudi_engine.storage.read_only import ReadOnlyStorage
+from hudi_engine.txn.owner import Owner
+from hudi_engine.txn.swap_by_copies import (
+    BUILD,
+    clear_after_swap,
+    is_being_put,
+    move_by_copies,
+    record_path_of,
+    remove_old,
+    standing_swap,
+    swap_under_way,
 )
+from hudi_engine.txn.table_folder import BUILDER, delete_table
 from hudi_engine.txn.table_place import TablePlace, place_of
 
 logger = logging.getLogger(__name__)
 
-_BUILD, _OLD, _RECORD = ".rebuild-", ".replaced-", ".swap"
+_OLD = ".replaced-"
 _TRIES = 20
 _STALE_MS = 24 * 3600 * 1000
 """Age at which what a builder on another machine has left counts as abandoned."""
@@ -60,7 +63,7 @@ def side_folder(base: str) -> str:
             f"a table at {base!r} cannot be rebuilt with another definition, because nothing can be built beside it; move it into "
             "a folder, or drop it and build it again"
         )
-    return place.beside(f".{place.name}{_BUILD}{uuid.uuid4().hex[:12]}")
+    return place.beside(f".{place.name}{BUILD}{uuid.uuid4().hex[:12]}")
 
 
 def mark_builder(side: Storage) -> None:
@@ -86,7 +89,7 @@ def table_storage(path: str) -> Storage:
         return storage
     record = None
     with suppress(PermissionError):  # of whoever may read this folder and not the one above it
-        record = _standing_record(place)
+        record = standing_swap(place)
     if record is None:
         return storage
     return ReadOnlyStorage(
@@ -106,17 +109,30 @@ def recover_swap(base: str) -> None:
         return
     if place.parent.renames_folders:
         _recover_renames(place)
-    elif _standing_record(place) is not None:
-        raise WriteConflictError(
-            f"another process is putting a rebuilt table in the place of {base}; try again when it is done"
-        )
+    elif standing_swap(place) is not None:
+        raise is_being_put(base)
     _tidy(place)
+
+
+@contextmanager
+def swap_is_conflict(storage: Storage) -> Iterator[None]:
+    """Turn the error that there is no table into a conflict where a rebuilt one is being put in its place."""
+    try:
+        yield
+    except TableNotFoundError as error:
+        if not table_storage(storage.base).exists(PROPERTIES_PATH):
+            raise
+        raise WriteConflictError(
+            f"a rebuilt table was being put in the place of the one at {storage.base} when this write was to begin; run this "
+            "write again"
+        ) from error
 
 
 def swap(base: str, side: str) -> None:
     """Put the table built in ``side`` in the place of the one at ``base``, and remove the old one.
 
     Raises:
+        WriteConflictError: On a flat store another process is putting a table there; its is the one that counts.
         StorageError: The storage failed. The old table stands; or on a flat store, once the switch is made, the
             new one does, and the next to open the table finishes its move.
     """
@@ -127,10 +143,10 @@ def swap(base: str, side: str) -> None:
         _swap_by_rename(place, base, new)
         return
     try:
-        _finish(place, new)
+        move_by_copies(place, new)
     except OSError as error:
         raise StorageError(
-            f"the storage failed while the rebuilt table was put in the place of {base}: {error}. If {_record_path(place)!r} "
+            f"the storage failed while the rebuilt table was put in the place of {base}: {error}. If {record_path_of(place)!r} "
             "is beside it the new table counts, and the next to open it finishes the move; else the old one stands"
         ) from error
 
@@ -164,8 +180,8 @@ def is_switched(base: str, side: str) -> bool:
     if place.parent.renames_folders:
         # between the two renames: whoever opens the table next does the second one
         is_there = place.parent.exists(f"{place.name}/{PROPERTIES_PATH}")
-        return not is_there and place.parent.exists(_name(side).replace(_BUILD, _OLD))
-    record = _read_record(place)
+        return not is_there and place.parent.exists(_name(side).replace(BUILD, _OLD))
+    record = swap_under_way(place)
     return record is not None and record.new == _name(side)
 
 
@@ -178,7 +194,7 @@ def remove_side(side: str) -> None:
 
 def _swap_by_rename(place: TablePlace, base: str, new: str) -> None:
     parent, name = place.parent, place.name
-    old = new.replace(_BUILD, _OLD)
+    old = new.replace(BUILD, _OLD)
     try:
         if parent.exists(name):
             parent.rename(name, old)
@@ -193,7 +209,7 @@ def _swap_by_rename(place: TablePlace, base: str, new: str) -> None:
             raise StorageError(
                 f"could not put the rebuilt table of {base} in place: {error}; the old one stands"
             ) from error
-    _clear(place, old)
+    clear_after_swap(place, old)
 
 
 def _give_name(parent: Storage, folder: str, name: str, old: str) -> None:
@@ -214,7 +230,7 @@ def _give_name(parent: Storage, folder: str, name: str, old: str) -> None:
         if parent.exists(f"{aside}/{PROPERTIES_PATH}"):
             parent.rename(aside, name)
         else:
-            _remove_old(parent, aside)
+            remove_old(parent, aside)
     parent.rename(folder, name)
 
 
@@ -228,7 +244,7 @@ def _recover_renames(place: TablePlace) -> None:
     if parent.exists(f"{name}/{PROPERTIES_PATH}"):
         return
     for old in _side_folders(place, _OLD):
-        new = old.replace(_OLD, _BUILD)
+        new = old.replace(_OLD, BUILD)
         if not parent.exists(new):
             logger.info("%s is the table that %s has replaced; it can be deleted", old, name)
             continue
@@ -236,7 +252,7 @@ def _recover_renames(place: TablePlace) -> None:
             if parent.exists(f"{new}/{PROPERTIES_PATH}"):
                 logger.warning("finishing the rebuild of %s that was cut off", name)
                 _give_name(parent, new, name, old)
-                _clear(place, old)
+                clear_after_swap(place, old)
             else:
                 logger.warning("bringing back %s: its rebuild was cut off", name)
                 _give_name(parent, old, name, old)
@@ -246,26 +262,19 @@ def _recover_renames(place: TablePlace) -> None:
         return
 
 
-def _clear(place: TablePlace, old: str) -> None:
-    """Remove the old table, and from the new one the mark of its builder."""
-    with suppress(OSError):
-        place.parent.delete(f"{place.name}/{BUILDER}")
-    _remove_old(place.parent, old)
-
-
 def _tidy(place: TablePlace) -> None:
     """Remove old tables whose successor is in place, and side folders whose builder is gone."""
     parent = place.parent
     if not parent.exists(f"{place.name}/{PROPERTIES_PATH}"):
         return
-    building = set(_side_folders(place, _BUILD))
+    building = set(_side_folders(place, BUILD))
     for old in _side_folders(place, _OLD):
-        if old.replace(_OLD, _BUILD) not in building:
-            _remove_old(parent, old)
+        if old.replace(_OLD, BUILD) not in building:
+            remove_old(parent, old)
     for side in building:
         if _is_abandoned(parent, side):
             logger.warning("removing %s, which a rebuild that is gone has left", side)
-            _remove_old(parent, side)
+            remove_old(parent, side)
 
 
 def _is_abandoned(parent: Storage, side: str) -> bool:
@@ -277,138 +286,6 @@ def _is_abandoned(parent: Storage, side: str) -> bool:
         return not running
     newest = max((each.modified_ms for each in parent.list(side, recursive=True)), default=0)
     return time.time() * 1000 - newest > _STALE_MS
-
-
-def _remove_old(parent: Storage, folder: str) -> None:
-    try:
-        delete_table(parent, folder)
-    except OSError as error:
-        logger.warning("could not remove %s, the next rebuild will: %s", folder, error)
-
-
-def _record_path(place: TablePlace) -> str:
-    return f".{place.name}{_RECORD}"
-
-
-def _read_record(place: TablePlace) -> SwapRecord | None:
-    return read_swap_record(place.parent, _record_path(place), f".{place.name}{_BUILD}")
-
-
-def _standing_record(place: TablePlace) -> SwapRecord | None:
-    """Return the record of a swap that another process is at work on, None when the table is at its place.
-
-    A swap that was cut off is finished first.
-
-    Raises:
-        StorageError: It cannot be finished.
-    """
-    record = _read_record(place)
-    if record is None or record.is_at_work(place.parent):
-        return record
-    try:
-        _resume(place, record)
-    except OSError as error:
-        # Another process may have taken it over, and be done by now; whoever may only read follows the record.
-        record = _read_record(place)
-        taken = (
-            isinstance(error, FileNotFoundError) and record is not None and record.is_at_work(place.parent)
-        )
-        if record is None or taken or is_refusal(error):
-            return record
-        raise StorageError(
-            f"a rebuild of {place.base} that was cut off cannot be finished now: {error}. The next to "
-            "open the table tries again"
-        ) from error
-    # none, unless another process took it over from this one, which stood still
-    return _read_record(place)
-
-
-def _write_record(place: TablePlace, owner: Owner, new: str, before: SwapRecord | None) -> bytes:
-    """Write who puts the new table in place; raises FileNotFoundError where somebody else was faster to take that over."""
-    body = owner.to_json(new=new)
-    if before is None:
-        place.parent.replace(_record_path(place), body)
-    else:
-        place.parent.take_over(_record_path(place), before.body, body)
-    return body
-
-
-def _resume(place: TablePlace, record: SwapRecord) -> None:
-    """Finish a swap that was cut off; a table of which nothing is left was removed since, and its successor goes too."""
-    if all(each.is_dir for each in place.parent.list(place.name, recursive=True)):
-        logger.info("%s was removed after a rebuild that was cut off, so what it left goes too", place.name)
-        place.parent.delete(_record_path(place))
-        _remove_old(place.parent, record.new)
-    elif _is_moved(place, record.new):
-        # The table may have been written to since: only what it came from is left to be removed.
-        place.parent.delete(_record_path(place))
-        _clear(place, record.new)
-    else:
-        _finish(place, record.new, record)
-
-
-def _is_moved(place: TablePlace, new: str) -> bool:
-    """Tell whether a table's last file, its properties, has been copied to its place after all of its timeline."""
-    try:
-        one, other = (place.parent.read(f"{each}/{PROPERTIES_PATH}") for each in (place.name, new))
-    except FileNotFoundError:
-        return False
-    if one != other:
-        return False
-    there, moving = files_of_table(place.parent, place.name), files_of_table(place.parent, new)
-    return all(path in there for path in moving if in_timeline(path))
-
-
-def _finish(place: TablePlace, new: str, before: SwapRecord | None = None) -> None:
-    """Move the new table to its place, file by file, under the record; skip what an earlier try has done.
-
-    Args:
-        place: Where the table belongs.
-        new: Folder of the new table.
-        before: The record of the process that was cut off.
-    """
-    owner = Owner.current()
-    if before is None:
-        place.parent.replace(f"{place.name}/{BUILDER}", owner.to_json())
-    register(owner)
-    try:
-        beating = Beating(place.parent, _record_path(place), owner, _write_record(place, owner, new, before))
-        beating.start()
-        try:
-            _move(place, new, owner)
-        finally:
-            beating.stop()
-    finally:
-        unregister(owner)
-    if _is_mine(place, owner):
-        place.parent.delete(_record_path(place))
-        _clear(place, new)
-
-
-def _move(place: TablePlace, new: str, owner: Owner) -> None:
-    """Take the old table's files away, its properties first, and copy the new one's, its properties last."""
-    moving = files_of_table(place.parent, new)
-    if PROPERTIES_PATH not in moving:
-        raise CorruptTableError(
-            f"the record {_record_path(place)!r} beside {place.name!r} names {new!r}, where there is no whole table; "
-            "delete the record if the table itself is whole"
-        )
-    there = files_of_table(place.parent, place.name)
-    if not _is_mine(place, owner):
-        return
-    for path in sorted(there, key=removal_order):
-        if path not in moving or path == PROPERTIES_PATH:
-            place.parent.delete(f"{place.name}/{path}")
-    for path in sorted(moving, key=copy_order):
-        known = there.get(path)
-        if known is None or in_timeline(path) or known.size != moving[path].size:
-            place.parent.copy(f"{new}/{path}", f"{place.name}/{path}")
-
-
-def _is_mine(place: TablePlace, owner: Owner) -> bool:
-    """Tell whether nobody has taken a swap over from a process that stood still for so long that it counted as dead."""
-    record = _read_record(place)
-    return record is not None and record.owner is not None and record.owner.token == owner.token
 
 
 def _side_folders(place: TablePlace, kind: str) -> list[str]:

@@ -9,6 +9,7 @@ import os
 
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.storage.base import FileStatus, Storage
+from hudi_engine.txn.lock import LOCK_PATH
 
 BUILDER = ".hoodie/.rebuild-owner"
 """File in a folder in which a table is being built, that names the process."""
@@ -31,11 +32,13 @@ def removal_order(path: str) -> tuple[bool, bool, str]:
 
 
 def files_of_table(parent: Storage, folder: str) -> dict[str, FileStatus]:
-    """Return all files of a table by their path in its folder, without the mark of its builder."""
+    """Return all files of a table by their path in its folder, without the mark of its builder and its lock.
+
+    Who moves a table holds its lock, which stays where it is until that is done.
+    """
     start = len(folder) + 1
     found = {each.path[start:]: each for each in parent.list(folder, recursive=True) if not each.is_dir}
-    found.pop(BUILDER, None)
-    return found
+    return {path: each for path, each in found.items() if path not in (BUILDER, LOCK_PATH)}
 
 
 def delete_table(parent: Storage, folder: str) -> None:

@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import TracebackType
 
 from hudi_engine.config.options import Options
-from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import (
     ConfigError,
     HudiError,
-    TableNotFoundError,
     TimelineError,
     WriteConflictError,
 )
@@ -49,7 +45,7 @@ from hudi_engine.txn.reconcile import delete_unwanted_files, settle_markers
 from hudi_engine.txn.recovery import Recovery, pending_writes, recover, table_lock
 from hudi_engine.txn.rollback import rollback_instant
 from hudi_engine.txn.storage_errors import storage_errors
-from hudi_engine.txn.swap import table_storage
+from hudi_engine.txn.swap import swap_is_conflict
 from hudi_engine.txn.undoing import check_not_undone
 
 logger = logging.getLogger(__name__)
@@ -129,7 +125,7 @@ class WriteTransaction:
         try:
             with (
                 storage_errors(storage, "begin a write"),
-                _swap_is_conflict(storage),
+                swap_is_conflict(storage),
                 table_lock(storage, options),
             ):
                 config = TableConfig.load(storage)
@@ -384,17 +380,3 @@ class WriteTransaction:
 
     def _rolled_back_message(self) -> str:
         return rolled_back(self._storage, self.instant, self.action)
-
-
-@contextmanager
-def _swap_is_conflict(storage: Storage) -> Iterator[None]:
-    """Turn the error that there is no table into a conflict where a rebuilt one is being put in its place."""
-    try:
-        yield
-    except TableNotFoundError as error:
-        if not table_storage(storage.base).exists(PROPERTIES_PATH):
-            raise
-        raise WriteConflictError(
-            f"a rebuilt table was being put in the place of the one at {storage.base} when this write was to begin; run this "
-            "write again"
-        ) from error
