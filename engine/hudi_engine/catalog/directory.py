@@ -32,13 +32,14 @@ from hudi_engine.catalog.kept import (
     restore_kept,
 )
 from hudi_engine.catalog.plain_files import PlainFiles, register_files
+from hudi_engine.catalog.pointers import POINTER, read_pointer
 from hudi_engine.catalog.read_only import folder_of_process, is_read_only
 from hudi_engine.catalog.session import apart, sidecar_runner, sql_errors_untold
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.catalog.view_file import ViewDefinition, in_dependency_order
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.errors import ConfigError, CorruptTableError, HudiError
+from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.frames.reason import reason_of, spark_errors
 from hudi_engine.parallel import on_threads
 from hudi_engine.progress import under_way
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_POINTER, _SOURCE = ".table.json", ".source.json"
+_SOURCE = ".source.json"
 _VIEW, _FUNCTION = SUFFIX_OF[ViewDefinition], SUFFIX_OF[FunctionDefinition]
 _SOURCE_CACHE = ".sources"
 _SECOND_FACES = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
@@ -181,7 +182,7 @@ class DirectoryCatalog:
         """
         folder = checked_name(schema)
         for status in self._storage.list(folder):
-            if not status.is_dir and status.name.endswith((_POINTER, _VIEW, _SOURCE, _FUNCTION)):
+            if not status.is_dir and status.name.endswith((POINTER, _VIEW, _SOURCE, _FUNCTION)):
                 self._storage.delete(status.path)
         left = [each.path for each in self._storage.list(folder, recursive=True) if not each.is_dir]
         if left:
@@ -217,11 +218,11 @@ class DirectoryCatalog:
     def save_pointer(self, schema: str, table: str, base: str) -> None:
         """Say that a table lives at ``base``, outside the schema's folder; how to get in there is not kept."""
         body = json.dumps({"format": 1, "base": public_location(base)}, indent=2).encode()
-        self._storage.replace(_file(schema, table, _POINTER), body)
+        self._storage.replace(_file(schema, table, POINTER), body)
 
     def remove_pointer(self, schema: str, table: str) -> None:
         """Remove a pointer; nothing happens when there is none."""
-        self._storage.delete(_file(schema, table, _POINTER))
+        self._storage.delete(_file(schema, table, POINTER))
 
     def save_source(self, schema: str, table: str, source: str | PlainFiles) -> None:
         """Remember the table of another writer, or the files, that a session shows under a name, for the views that read it."""
@@ -317,9 +318,9 @@ class DirectoryCatalog:
         }
         known = {name.name.lower(): name for name in tables}
         for status in statuses:
-            if status.is_dir or not status.name.endswith(_POINTER):
+            if status.is_dir or not status.name.endswith(POINTER):
                 continue
-            name = unquote(status.name.removesuffix(_POINTER))
+            name = unquote(status.name.removesuffix(POINTER))
             try:
                 base = self._pointed_base(schema, name)
                 there = base is not None and open_storage(base).exists(PROPERTIES_PATH)
@@ -351,18 +352,8 @@ class DirectoryCatalog:
                 warnings.append(f"the rebuild of {schema}.{name} was not tidied up: {error}")
         return rebuilt - folders
 
-    def _pointed_base(self, schema: str, table: str, suffix: str = _POINTER) -> str | None:
-        path = _file(schema, table, suffix)
-        try:
-            raw = json.loads(self._storage.read(path))
-            return public_location(str(raw["base"]))
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError) as error:
-            raise CorruptTableError(
-                f"{self.root}/{path} cannot be parsed: {error!r}. It says where {schema}.{table} lives; "
-                "delete it and build the table again"
-            ) from error
+    def _pointed_base(self, schema: str, table: str, suffix: str = POINTER) -> str | None:
+        return read_pointer(self._storage, _file(schema, table, suffix), f"{schema}.{table}")
 
     def _source_files(self, name: TableName) -> PlainFiles | None:
         """Return the files a source stands for, None for a Hudi table and for what cannot be read."""

@@ -7,6 +7,7 @@ from hudi_engine.catalog import CatalogEntry, TableName
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.folders import move_folder, same_place
+from dbt.adapters.hudi.spark.shared_folders import SharedFolders
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 
@@ -54,12 +55,16 @@ def _rename_table(warehouse: Warehouse, session: SparkSession, entry: CatalogEnt
     """Give a table another name; the one it has goes last, so that what fails leaves it as it was."""
     assert entry.base is not None
     base = entry.base
-    old_default = warehouse.places.default_base(entry.name.database, entry.name.name)
-    moves = same_place(base, old_default)
-    if moves:
+    source = _folder_of_name(warehouse, entry)
+    if source is not None:
+        for other in SharedFolders(warehouse.directory).others(entry.name, base):
+            raise DbtRuntimeError(
+                f"{entry.name.label} cannot be renamed: its folder {source} is the table {other.label} too, which would lose it. "
+                f"DROP TABLE {other.label} first, which leaves the files"
+            )
         base = warehouse.places.default_base(new.database, new.name)
         try:
-            move_folder(old_default, base, warehouse.options)
+            move_folder(source, base, warehouse.options)
         except FileExistsError as error:
             raise DbtRuntimeError(
                 f"{entry.name.label} cannot be renamed: something that is no table of this session lies at {base}; remove or "
@@ -70,8 +75,22 @@ def _rename_table(warehouse: Warehouse, session: SparkSession, entry: CatalogEnt
     try:
         warehouse.register(session, new.database, new.name, warehouse.table(session, base))
     except BaseException:
-        if moves:
-            move_folder(base, old_default, warehouse.options)
+        if source is not None:
+            move_folder(base, source, warehouse.options)
         warehouse.forget(session, new.database, new.name)
         raise
     warehouse.forget(session, entry.name.database, entry.name.name)
+
+
+def _folder_of_name(warehouse: Warehouse, entry: CatalogEntry) -> str | None:
+    """Return a table's folder where it lies there by its name, so that the next process would show it under that name again.
+
+    Spark keeps names in lower case, and folders need not have it.
+    """
+    assert entry.base is not None
+    places, shared = warehouse.places, SharedFolders(warehouse.directory)
+    default = places.default_base(entry.name.database, entry.name.name)
+    if same_place(entry.base, default):
+        return default
+    own = shared.own_name(entry.base) if shared.is_own(entry.name, entry.base) else None
+    return None if own is None else f"{places.location_root}/{own.database}/{own.name}"

@@ -50,18 +50,19 @@ from dbt.adapters.hudi.spark.folders import (
     make_root,
     plain_location,
     remove_at_exit_if_empty,
-    remove_folder,
     remove_schema_folder,
     timeline_mark,
 )
 from dbt.adapters.hudi.spark.kept_notes import properties_of
 from dbt.adapters.hudi.spark.long_work import LONG_WORK
+from dbt.adapters.hudi.spark.removed_names import check_schema_is_its_own, drop_name
 from dbt.adapters.hudi.spark.session import (
     connection_session,
     early_session,
     invalidate_cached_tables,
     leave_dead_spark,
 )
+from dbt.adapters.hudi.spark.shared_folders import SharedFolders
 from dbt.adapters.hudi.spark.sources import NOTED, SourcePlace
 
 if TYPE_CHECKING:
@@ -270,13 +271,15 @@ class Warehouse:
             )
 
     def drop_schema(self, session: SparkSession, schema: str) -> None:
-        """Drop a schema with everything in it, files included; raises DbtRuntimeError for the one that Spark keeps."""
+        """Drop a schema with everything in it, files included; raises DbtRuntimeError for one that must stay."""
         if schema.lower() == _KEPT_SCHEMA:
             raise DbtRuntimeError(
                 f"the schema {_KEPT_SCHEMA} cannot be dropped, as Spark has no session without it; drop its tables by their names"
             )
+        shared = SharedFolders(self.directory)
+        check_schema_is_its_own(shared, schema)
         for entry in self.entries(session, schema):
-            self.drop(session, schema, entry.name.name)
+            drop_name(self, session, TableName(schema, entry.name.name), shared)
         session.sql(f"drop database if exists `{schema}` cascade")
         # also what no name leads to, such as the folder of a first build that failed
         remove_schema_folder(self.places.schema_folder(schema))
@@ -384,31 +387,18 @@ class Warehouse:
     def drop(self, session: SparkSession, schema: str, name: str) -> None:
         """Drop a table or view, with its files when they are a Hudi table's; no error when it is not there.
 
-        Of a source at a place of its own only the name goes: its files are another writer's.
+        Of a source at a place of its own only the name goes: its files are another writer's. So it is with files that are a table
+        of another name too.
+
+        Raises:
+            DbtRuntimeError: The table's folder has this name, and another name shows it too.
         """
-        entry = self.entry(session, schema, name)
-        if entry is not None and entry.base is None:
-            kind = "view" if entry.reads_only else "table"
-            session.sql(f"drop {kind} if exists `{schema}`.`{name}`")
-            if entry.reads_only and self.directory is not None:
-                self.directory.remove_view(schema.lower(), name)
-            self._forget_pointer(schema, name)
-        elif entry is not None and entry.is_face:
-            session.sql(f"drop {'view' if entry.is_view else 'table'} if exists `{schema}`.`{name}`")
-        else:
-            base = entry.base if entry is not None else self.base_on_disk(schema, name)
-            foreign = entry is not None and entry.foreign
-            if base is not None:
-                drop_table(session, TableName(schema, name))
-                if not foreign:
-                    remove_folder(base)
-                self._forget_pointer(schema, name)
-        self.changed()
+        drop_name(self, session, TableName(schema, name))
 
     def forget(self, session: SparkSession, schema: str, name: str) -> None:
         """Take a Hudi table's name out of the catalog and leave its files."""
         drop_table(session, TableName(schema, name))
-        self._forget_pointer(schema, name)
+        self.forget_pointer(TableName(schema, name))
         self.changed()
 
     def add_comments(
@@ -441,7 +431,8 @@ class Warehouse:
             return None
         return self.directory.table_base(schema.lower(), name)
 
-    def _forget_pointer(self, schema: str, name: str) -> None:
+    def forget_pointer(self, name: TableName) -> None:
+        """Forget where the table or source of a name lives; nothing happens when that was not kept."""
         if self.directory is not None:
-            self.directory.remove_pointer(schema.lower(), name)
-            self.directory.remove_source(schema.lower(), name)
+            self.directory.remove_pointer(name.database.lower(), name.name)
+            self.directory.remove_source(name.database.lower(), name.name)

@@ -1,0 +1,89 @@
+"""Tables and views that are dropped, with the files that no other name shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.catalog import CatalogEntry, TableName, drop_table
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.spark.folders import plain_location, remove_folder
+from dbt.adapters.hudi.spark.shared_folders import SharedFolders
+
+if TYPE_CHECKING:
+    from dbt.adapters.hudi.spark.warehouse import Warehouse
+
+
+def drop_name(
+    warehouse: Warehouse,
+    session: SparkSession,
+    name: TableName,
+    shared: SharedFolders | None = None,
+) -> None:
+    """Drop a table or view, with its files when they are a Hudi table's that no other name shows.
+
+    Args:
+        warehouse: The profile's tables.
+        session: The connection's session.
+        name: The name; no error when it is not there.
+        shared: The names that show folders, where all of a schema goes: its other names do not keep a folder then.
+
+    Raises:
+        DbtRuntimeError: The table's folder has this name, and another name shows it too.
+    """
+    entry = warehouse.entry(session, name.database, name.name)
+    if entry is not None and entry.base is None:
+        _drop_plain(warehouse, session, name, entry)
+    elif entry is not None and entry.is_face:
+        session.sql(f"drop {'view' if entry.is_view else 'table'} if exists {name.sql}")
+    else:
+        base = entry.base if entry is not None else warehouse.base_on_disk(name.database, name.name)
+        if base is not None:
+            is_kept = entry is not None and entry.foreign or _is_shown(warehouse, name, base, shared)
+            drop_table(session, name)
+            if not is_kept:
+                remove_folder(base)
+            warehouse.forget_pointer(name)
+    warehouse.changed()
+
+
+def check_schema_is_its_own(shared: SharedFolders, schema: str) -> None:
+    """Refuse to drop a schema with a folder that a name of another schema shows."""
+    for name, place in shared.leading_into(schema).items():
+        raise DbtRuntimeError(
+            f"the schema {schema} cannot be dropped: its folder {place} is the table {name.label} too, whose rows would go. DROP "
+            f"TABLE {name.label} first, which leaves the files"
+        )
+
+
+def _drop_plain(warehouse: Warehouse, session: SparkSession, name: TableName, entry: CatalogEntry) -> None:
+    kind = "view" if entry.reads_only else "table"
+    session.sql(f"drop {kind} if exists {name.sql}")
+    if entry.reads_only and warehouse.directory is not None:
+        warehouse.directory.remove_view(name.database.lower(), name.name)
+    warehouse.forget_pointer(name)
+
+
+def _is_shown(warehouse: Warehouse, name: TableName, base: str, shared: SharedFolders | None) -> bool:
+    """Tell whether another name shows a table's folder, which then stays for it."""
+    names = shared or SharedFolders(warehouse.directory)
+    others = names.others(name, base)
+    if shared is not None:
+        others = [each for each in others if each.database.lower() != name.database.lower()]
+    if not others:
+        return False
+    listed = ", ".join(each.label for each in others)
+    if names.is_own(name, base):
+        raise DbtRuntimeError(
+            f"{name.label} cannot be dropped: its folder {plain_location(base)} is the table {listed} too, whose rows would go. "
+            f"DROP TABLE {others[0].label} first, which leaves the files"
+        )
+    logger.warning(
+        "{} is dropped, and the files at {} stay: they are those of {} too",
+        name.label,
+        plain_location(base),
+        listed,
+    )
+    return True

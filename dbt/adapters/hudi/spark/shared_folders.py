@@ -1,0 +1,61 @@
+"""Folders of tables that more than one name of the directory catalog shows: they stay until the last name goes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from hudi_engine.catalog import DirectoryCatalog, TableName
+from hudi_engine.catalog.pointers import all_pointers
+
+from dbt.adapters.hudi.spark.folders import plain_location, same_place
+
+
+class SharedFolders:
+    """Which names show which folders, as the warehouse's files say it now.
+
+    Args:
+        directory: The catalog; None for a metastore, whose names are not looked through.
+    """
+
+    def __init__(self, directory: DirectoryCatalog | None) -> None:
+        self._directory = directory
+
+    def own_name(self, base: str) -> TableName | None:
+        """Return the name that a folder has by its place, in the spelling of the folders; None outside of the warehouse."""
+        parent, _, table = plain_location(base).rpartition("/")
+        root, _, schema = parent.rpartition("/")
+        if self._directory is None or not root or schema.startswith(".") or table.startswith("."):
+            return None
+        if not same_place(root, self._directory.root):
+            return None
+        return TableName(schema, table)
+
+    def is_own(self, name: TableName, base: str) -> bool:
+        """Tell whether a table's folder is that of its name, whatever its case."""
+        own = self.own_name(base)
+        return own is not None and _key(own) == _key(name)
+
+    def others(self, name: TableName, base: str) -> list[TableName]:
+        """Return the names that show a table's folder beside one name."""
+        own = self.own_name(base)
+        found = [] if own is None else [own]
+        found += [each for each, place in self._pointers.items() if same_place(place, base)]
+        return [each for each in found if _key(each) != _key(name)]
+
+    def leading_into(self, schema: str) -> dict[TableName, str]:
+        """Return the names of other schemas that show a folder of a schema, and the folders."""
+        found = {}
+        for name, place in self._pointers.items():
+            own = self.own_name(place)
+            leads = own is not None and own.database.lower() == schema.lower()
+            if leads and name.database.lower() != schema.lower():
+                found[name] = place
+        return found
+
+    @cached_property
+    def _pointers(self) -> dict[TableName, str]:
+        return {} if self._directory is None else all_pointers(self._directory)
+
+
+def _key(name: TableName) -> tuple[str, str]:
+    return name.database.lower(), name.name.lower()

@@ -1,0 +1,63 @@
+"""Pointers of a directory catalog: small files that say of a name in which folder its table lives."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from hudi_engine.catalog.sql_text import TableName
+from hudi_engine.errors import CorruptTableError, HudiError
+from hudi_engine.parallel import on_threads
+from hudi_engine.storage.base import Storage
+from hudi_engine.storage.factory import open_storage
+from hudi_engine.storage.given import public_location
+
+if TYPE_CHECKING:
+    from hudi_engine.catalog.directory import DirectoryCatalog
+
+POINTER = ".table.json"
+
+
+def read_pointer(storage: Storage, path: str, label: str) -> str | None:
+    """Return the folder that a pointer names, None when there is no such file.
+
+    Args:
+        storage: The folder of the catalog.
+        path: The pointer.
+        label: The name that it is for.
+
+    Raises:
+        CorruptTableError: It is damaged.
+    """
+    try:
+        raw = json.loads(storage.read(path))
+        return public_location(str(raw["base"]))
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptTableError(
+            f"{storage.base}/{path} cannot be parsed: {error!r}. It says where {label} lives; "
+            "delete it and build the table again"
+        ) from error
+
+
+def all_pointers(catalog: DirectoryCatalog) -> dict[TableName, str]:
+    """Return the names of all schemas that have pointers and where these lead; damaged ones, which lead nowhere, are left out."""
+    storage = open_storage(catalog.root)
+    listings = on_threads(storage.list, catalog.schemas())
+    paths = [each.path for found in listings for each in found if not each.is_dir]
+    paths = [path for path in paths if path.endswith(POINTER)]
+
+    def place(path: str) -> str | None:
+        try:
+            return read_pointer(storage, path, path)
+        except HudiError:
+            return None
+
+    found = {}
+    for path, base in zip(paths, on_threads(place, paths), strict=True):
+        schema, _, file = path.rpartition("/")
+        if base is not None:
+            found[TableName(schema, unquote(file.removesuffix(POINTER)))] = base
+    return found
