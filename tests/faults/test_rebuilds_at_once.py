@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hudi_engine.catalog import DirectoryCatalog, TableName
+from hudi_engine.catalog.rebuilds import settle_rebuilds
 from hudi_engine.clone.make import _put
 from hudi_engine.errors import HudiError, WriteConflictError
 from hudi_engine.storage.base import Storage
@@ -79,20 +82,20 @@ class Elsewhere:
     def __init__(self, base: str, work: Put) -> None:
         self.error: HudiError | None = None
         self._thread = threading.Thread(target=self._run, args=(base, work))
-        self._waits = threading.Event()
+        self.waits = threading.Event()
 
     def begin(self, patch: pytest.MonkeyPatch) -> None:
         """Go on as soon as it has ended or waits for the lock."""
         real = TableLock._acquire_file
 
         def acquire(taken: TableLock, deadline: float) -> None:
-            self._waits.set()
+            self.waits.set()
             real(taken, deadline)
 
         patch.setattr(TableLock, "_acquire_file", acquire)
         lock._locals.clear()
         self._thread.start()
-        self._waits.wait(60)
+        self.waits.wait(60)
 
     def end(self) -> None:
         self._thread.join(60)
@@ -102,7 +105,7 @@ class Elsewhere:
             work(base)
         except HudiError as error:
             self.error = error
-        self._waits.set()
+        self.waits.set()
 
 
 @pytest.fixture
@@ -218,3 +221,42 @@ def test_a_file_of_the_old_table_with_the_name_and_length_of_a_new_one_does_not_
     else:
         swap(base, side)
     assert {open_storage(base).read(path) for path in SAME_NAME} == {b"of the new one"}
+
+
+@pytest.mark.parametrize("pointed", [False, True])
+def test_a_session_that_starts_while_a_table_moves_waits_for_it_and_shows_it(
+    pointed: bool, base: str, replaced: Put, at_first: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, schema, _ = base.rsplit("/", 2)
+    if pointed:
+        root, schema = f"{root}/warehouse", "sales"
+        DirectoryCatalog(root).save_pointer(schema, "orders", base)
+    catalog = DirectoryCatalog(root, recover=recover_swap)
+    found: list[dict[TableName, str | None]] = []
+    other = Elsewhere(base, lambda _: found.append(catalog.names(schema)))
+
+    def pause(seconds: float) -> None:
+        other.waits.set()
+        sleep(seconds)
+
+    sleep = time.sleep
+    monkeypatch.setattr("hudi_engine.catalog.rebuilds.time.sleep", pause)
+    at_first("copy", ".orders.rebuild-", lambda: other.begin(monkeypatch))
+    replaced(base)
+    other.end()
+    assert found == [{TableName(schema, "orders"): base}]
+
+
+def test_a_session_that_starts_while_a_table_moves_for_long_says_that_it_is_left_out(
+    base: str, model: Storage, at_first: Callable[..., None]
+) -> None:
+    warnings: list[str] = []
+    side = built(base, NEW, model)
+    at_first(
+        "copy",
+        ".orders.rebuild-",
+        lambda: settle_rebuilds(recover_swap, {"wh.orders": base}, warnings, wait_s=0),
+    )
+    swap(base, side)
+    (told,) = warnings
+    assert told.startswith("wh.orders was not registered: another process is putting a rebuilt table")

@@ -34,6 +34,7 @@ from hudi_engine.catalog.kept import (
 from hudi_engine.catalog.plain_files import PlainFiles, register_files
 from hudi_engine.catalog.pointers import POINTER, read_pointer
 from hudi_engine.catalog.read_only import folder_of_process, is_read_only
+from hudi_engine.catalog.rebuilds import settle_rebuilds
 from hudi_engine.catalog.session import apart, sidecar_runner, sql_errors_untold
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.catalog.view_file import ViewDefinition, in_dependency_order
@@ -80,8 +81,8 @@ class DirectoryCatalog:
 
     Args:
         root: The folder, a path or URI; it need not exist yet.
-        recover: Called with the base path of a table whose folder is missing while a rebuild of it lies
-            beside; it finishes or undoes the rebuild.
+        recover: Called with the base path of a table beside which a rebuild of it lies; it finishes or undoes
+            the rebuild, and raises WriteConflictError while another process does.
     """
 
     def __init__(self, root: str, recover: Callable[[str], None] | None = None) -> None:
@@ -323,7 +324,7 @@ class DirectoryCatalog:
             name = unquote(status.name.removesuffix(POINTER))
             try:
                 base = self._pointed_base(schema, name)
-                there = base is not None and open_storage(base).exists(PROPERTIES_PATH)
+                there = base is not None and self._is_at(base, f"{schema}.{name}", warnings)
             except (HudiError, OSError) as error:
                 warnings.append(f"{schema}.{name} was not registered: {error}")
                 continue
@@ -340,17 +341,20 @@ class DirectoryCatalog:
         self, schema: str, statuses: Sequence[FileStatus], folders: set[str], warnings: list[str]
     ) -> set[str]:
         """Finish the rebuilds that were cut off and tidy up after them; return tables that are back."""
-        recover = self._recover
-        if recover is None or self.read_only:
+        if self._recover is None or self.read_only:
             return set()
         matches = (_SIDE_FOLDER.match(each.name) for each in statuses if each.is_dir)
         rebuilt = {match[1] for match in matches if match is not None}
-        for name in rebuilt:
-            try:
-                recover(self.default_base(schema, name))
-            except (HudiError, OSError) as error:
-                warnings.append(f"the rebuild of {schema}.{name} was not tidied up: {error}")
+        places = {f"{schema}.{name}": self.default_base(schema, name) for name in sorted(rebuilt)}
+        settle_rebuilds(self._recover, places, warnings)
         return rebuilt - folders
+
+    def _is_at(self, base: str, label: str, warnings: list[str]) -> bool:
+        """Tell whether a table is where a pointer leads, once a rebuild of it that is under way has ended."""
+        storage = open_storage(base)
+        if not storage.exists(PROPERTIES_PATH) and self._recover is not None and not self.read_only:
+            settle_rebuilds(self._recover, {label: base}, warnings)
+        return storage.exists(PROPERTIES_PATH)
 
     def _pointed_base(self, schema: str, table: str, suffix: str = POINTER) -> str | None:
         return read_pointer(self._storage, _file(schema, table, suffix), f"{schema}.{table}")
