@@ -25,14 +25,14 @@ STATEMENTS = {
 
 @pytest.fixture
 def meanwhile(project: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of tables to which another writer adds a row, when a statement's query has been analysed."""
+    """Name of a table to which another writer adds a row, whenever a statement's query has been analysed."""
     folder = project.project_root / "warehouse" / project.test_schema
     frame, others = plans.frame, []
 
     def overtaken(session: Any, plan: Any) -> Any:
         rows = frame(session, plan)
         if others:
-            table = HudiTable.open(session, str(folder / others.pop()))
+            table = HudiTable.open(session, str(folder / others[-1]))
             table.upsert(session.sql("select 5 as id, 50 as n, 'a' as d"))
         return rows
 
@@ -61,5 +61,27 @@ class TestRowsThatAnotherWriterAddsMeanwhile:
             project.run_sql(sql)
         assert self.rows(project, name) == [(1, 1, "a"), (5, 50, "a")]
 
+        meanwhile.clear()
         project.run_sql(sql)
         assert self.rows(project, name)[0] == (1, 2, "a")
+
+
+class TestRowsOfATableThatIsReadByAnotherName:
+    @pytest.mark.parametrize(("other", "kind"), [("face", "mor"), ("view", "mor"), ("view", "cow")])
+    def test_what_another_writer_adds_meanwhile_is_not_lost(
+        self, project: Any, meanwhile: list[str], other: str, kind: str
+    ) -> None:
+        name, using = f"known_by_a_{other}_{kind}", USING.replace("TYPE", kind)
+        project.run_sql(f"create table {{schema}}.{name} {using} as select 1 as id, 1 as n, 'a' as d")
+        called = f"{{schema}}.{name}_rt" if other == "face" else f"{{schema}}.seen_{kind}"
+        if other == "view":
+            project.run_sql(f"create view {called} as select * from {{schema}}.{name}")
+        meanwhile.append(name)
+        for begin in (
+            f"insert overwrite {{schema}}.{name}",
+            f"create or replace table {{schema}}.{name} {using} as",
+        ):
+            with pytest.raises(DbtBaseException, match=r"another writer|WriteConflict|meanwhile"):
+                project.run_sql(f"{begin} select id, n + 1 as n, d from {called}")
+            found = project.run_sql(f"select id, n from {{schema}}.{name}", fetch="all")
+            assert sorted(tuple(row) for row in found) == [(1, 1), (5, 50)]

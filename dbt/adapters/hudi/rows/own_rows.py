@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Protocol
 
@@ -55,7 +54,7 @@ def with_state_read(
         code: The query.
         analysed: Has Spark analyse it, which fixes the files that are read.
     """
-    before = _state(warehouse, session, written) if written.name.lower() in code.lower() else None
+    before = shown_state(warehouse, session, written) if written.name.lower() in code.lower() else None
     frame = analysed()
     if before is None or not reads_table(frame, TableName(written.schema, written.name), bounds=False):
         return frame, None
@@ -66,23 +65,26 @@ def statement_with_state_read(
     warehouse: Warehouse,
     session: SparkSession,
     written: Written,
-    text: str,
     analysed: Callable[[], DataFrame],
 ) -> tuple[DataFrame, TableState | None]:
-    """Do what `with_state_read` does for a statement, whose text names the table once as what is written.
+    """Do what `with_state_read` does for a statement, and also where the query names the table through views alone.
+
+    Only where it reads the table, the table is looked at, and the query then analysed anew.
 
     Args:
         warehouse: The profile's tables.
         session: The connection's session.
         written: The table of the statement.
-        text: The statement.
         analysed: Has Spark analyse its query.
     """
-    named = re.findall(rf"(?<!\w){re.escape(written.name)}(?!\w)", text, flags=re.IGNORECASE)
-    return with_state_read(warehouse, session, written, text if len(named) > 1 else "", analysed)
+    frame = analysed()
+    if not reads_table(frame, TableName(written.schema, written.name), bounds=False):
+        return frame, None
+    before = shown_state(warehouse, session, written)
+    return (frame if before is None else analysed()), before
 
 
-def _state(warehouse: Warehouse, session: SparkSession, written: Written) -> TableState | None:
+def shown_state(warehouse: Warehouse, session: SparkSession, written: Written) -> TableState | None:
     """Return a table, which Spark then reads so or newer; None where it is not there, or not where it is written to."""
     base = warehouse.hudi_base(session, written.schema, written.name)
     if base is None or not same_place(base, written.base):

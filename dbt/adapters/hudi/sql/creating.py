@@ -97,7 +97,7 @@ def _as_select(statement: Statement, plan: ModelPlan, entry: CatalogEntry | None
     analysed = partial(plans.frame, session, statement.plan.query())
     build: Callable[..., WriteResult] = build_table
     if _replaces(statement):
-        rows, base = statement_with_state_read(warehouse, session, plan, statement.text, analysed)
+        rows, base = statement_with_state_read(warehouse, session, plan, analysed)
         build = partial(rebuild_table, base=base)
     else:
         rows = analysed()

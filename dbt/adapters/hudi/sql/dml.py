@@ -141,8 +141,8 @@ def _holds(name: str, value: str | None) -> str:
 
 def _rows_and_state(statement: Statement, target: Target) -> tuple[DataFrame, TableState | None]:
     """Return the rows of the query, and the table as it was before they were read from it, None where they come from elsewhere."""
-    warehouse, session, text = statement.warehouse, statement.session, statement.text
-    return statement_with_state_read(warehouse, session, target, text, lambda: _query(statement))
+    warehouse, session = statement.warehouse, statement.session
+    return statement_with_state_read(warehouse, session, target, lambda: _query(statement))
 
 
 def _query(statement: Statement) -> DataFrame:
