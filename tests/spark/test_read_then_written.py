@@ -6,6 +6,7 @@ import pytest
 from hudi_engine import HudiTable, WriteConflictError
 from hudi_engine.frames.published import ListMovedError
 from hudi_engine.front import reads
+from hudi_engine.table_state import TableState
 from hudi_engine.write.operation import UPSERT
 from hudi_engine.write.rows.clauses import MergeClauses
 from hudi_engine.write.rows.replacement import Replacement
@@ -44,6 +45,18 @@ def test_an_update_of_a_row_that_changed_since_it_was_read_is_a_conflict(make, o
     assert values(table, "n") == [(15,)]
     table.update_where("id = 1", {"n": "n + 1"})
     assert values(table, "n") == [(16,)]
+
+
+def test_an_update_of_values_that_were_read_in_another_partition_is_a_conflict_when_they_changed(
+    make, overtaken
+):
+    table = make([(1, 1, "a"), (2, 10, "b")], "id int, n int, d string", partition_by=["d"])
+    overtaken(lambda: table.update_where("id = 2", {"n": "1000"}))
+    read = table.as_read(TableState.load(table.storage))
+    with pytest.raises(WriteConflictError, match="it changed rows that this write had read before"):
+        read.update_where("id = 1", {"n": "11"})
+    table.as_read(TableState.load(table.storage)).update_where("id = 1", {"n": "1001"})
+    assert values(table, "n") == [(1000,), (1001,)]
 
 
 def test_a_row_that_no_longer_fulfils_the_condition_is_not_deleted(make, overtaken):

@@ -80,8 +80,10 @@ class TableBase:
     def as_read(self, state: TableState | None) -> Self:
         """Return this table for writes of rows that were made of its own: what others commit after that state is a conflict.
 
+        Conditions and assignments are asked of that state. A subquery in them reads what Spark's catalog shows.
+
         Args:
-            state: The table as it was before the rows were read; None when they come from elsewhere.
+            state: The table as it was before the rows, or a subquery, were read; None when they come from elsewhere.
         """
         table = copy.copy(self)
         table._rows_read = state

@@ -228,7 +228,7 @@ class Writes(Reads, HiveEntries):
             options: ``hoodie.*`` options of this call.
             named: Parts of the table's name in the condition, such as ``["o"]``: a subquery calls a column of the row ``o.id``.
         """
-        base, parts = TableState.load(self.storage), tuple(column_names(named, "named") or ())
+        base, parts = self._before_reading(), tuple(column_names(named, "named") or ())
         rows = self._rows_where(base, condition, parts)
         try:
             return self.write(operations.DELETE, rows, options, prepped=True, base=base)
@@ -265,7 +265,7 @@ class Writes(Reads, HiveEntries):
         """
         from pyspark.sql import functions as F
 
-        base = TableState.load(self.storage)
+        base = self._before_reading()
         check_assignments(base, assignments)
         rows, config = self._rows_where(base, condition, named), as_written(base.config)
         given = AnyCase(assignments.items())
@@ -409,6 +409,7 @@ class Writes(Reads, HiveEntries):
         if request.options[SyncOptions.ENABLED]:
             check_sync(self.spark, self.storage, self.config, request.options)
         known = replace(request, base=request.base or self._rows_read, held=self._held, columns=self._columns)
+        known = replace(known, reads_all=self._rows_read is not None)
         result = write(self.spark, self.storage, known)
         return self._published(result, request.options)
 
@@ -423,6 +424,10 @@ class Writes(Reads, HiveEntries):
         if result.instant is not None and options[SyncOptions.ENABLED]:
             sync_after_commit(self.spark, self.storage, self._resolved(options.raw), result.instant)
         return result
+
+    def _before_reading(self) -> TableState:
+        """Return the table that conditions are asked of: as of `as_read`, or as it is now."""
+        return self._rows_read or TableState.load(self.storage)
 
     def _rows_where(self, base: TableState, condition: str, named: Sequence[str]) -> DataFrame:
         parts = column_names(named, "named") or ()

@@ -136,12 +136,14 @@ def reads_of(
 ) -> ReadsOfWrite | None:
     """Return what of the table the rows were made from: the partitions they are in, or all.
 
-    All where keys are looked up in all, and where the rows do not carry the places that they were read from.
+    All where the request says so, where keys are looked up in all, and where the rows do not carry the places that they were
+    read from.
     """
     if not request.own_rows:
         return None
     partitions, changes = incoming.partitions, request.changes
     everywhere = not request.prepped and (index.is_global or request.base is not None)
+    everywhere = everywhere or request.reads_all
     if partitions is None or everywhere or (changes is not None and changes.reads_all):
         return ReadsOfWrite(state.timeline)
     replaced = None if changes is None else changes.replaced

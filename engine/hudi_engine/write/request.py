@@ -45,6 +45,7 @@ class WriteRequest:
             has, and new ones of the rows.
         columns_of: The table as it was when ``columns`` were made up; None when that is the state the write begins with.
         base: The table as it was before the rows were read from it; None when they come from elsewhere.
+        reads_all: The rows depend on all that ``base`` holds, not on the partitions alone that they lie in.
         held: The table as the caller has read it already, None to read it.
         changes: Makes of the rows, and those of the table, rows that say what becomes of them.
         partitions: Overwrites only: partitions that are replaced even where no row comes; other partitions get no rows.
@@ -61,6 +62,7 @@ class WriteRequest:
     columns: pa.Schema | None = None
     columns_of: TableState | None = None
     base: TableState | None = None
+    reads_all: bool = False
     held: TableState | None = None
     changes: Changes | None = None
     partitions: tuple[str, ...] = ()
