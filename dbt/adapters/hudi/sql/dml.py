@@ -27,6 +27,7 @@ from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.merging import merge_decision
 from dbt.adapters.hudi.sql.statements import clause_after, split_outside
+from dbt.adapters.hudi.sql.target_reads import state_for_subqueries, with_newest_source
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
 _Static = dict[str, str | None]
@@ -48,7 +49,7 @@ def insert(statement: Statement, target: Target) -> Routed:
     rows, read = _rows_and_state(statement, target) if replaces else (_query(statement), None)
     frame = _named(rows, names, data_columns(table), static, plans.says(plan, "byName"), target)
     if criteria is not None:
-        return _replace_where(statement, target, table.as_read(read), frame, criteria)
+        return _replace_where(statement, target, table, frame, criteria, read)
     if not plan.overwrite():
         _say_keys_may_double(target, table.config.record_key_fields)
         return _done(statement, target, table, table.insert(frame))
@@ -60,13 +61,19 @@ def overwrite_where(statement: Statement, target: Target) -> Routed:
     plan, table = statement.plan, statement.table(target)
     rows, read = _rows_and_state(statement, target)
     frame = _named(rows, [], data_columns(table), {}, plan.isByName(), target)
-    return _replace_where(statement, target, table.as_read(read), frame, plan.deleteExpr())
+    return _replace_where(statement, target, table, frame, plan.deleteExpr(), read)
 
 
 def _replace_where(
-    statement: Statement, target: Target, table: HudiTable, frame: DataFrame, condition: plans.JavaPlan
+    statement: Statement,
+    target: Target,
+    table: HudiTable,
+    frame: DataFrame,
+    condition: plans.JavaPlan,
+    read: TableState | None,
 ) -> Routed:
     """Delete the rows that fulfil a condition and insert others, all of which must fulfil it too."""
+    table = table.as_read(read or state_for_subqueries(statement, target, condition))
     where = plans.checked_text(statement.session, plans.text_of(statement.text, condition), condition)
     return _done(statement, target, table, table.replace(frame, where=where, named=target.own_name))
 
@@ -222,15 +229,20 @@ def update(statement: Statement, target: Target) -> Routed:
         (_, key_end), *_ = split_outside(text, start, end, "=")
         value = text[key_end + 1 : end].strip()
         assignments[column] = plans.checked_text(statement.session, value, item.value())
-    condition, table = _where(statement), statement.table(target)
+    condition, table = _where(statement), _as_read(statement, target)
     result = table.update_where(condition, assignments, named=target.own_name)
     return _done(statement, target, table, result)
 
 
 def delete(statement: Statement, target: Target) -> Routed:
     """DELETE FROM ... WHERE."""
-    condition, table = _where(statement), statement.table(target)
+    condition, table = _where(statement), _as_read(statement, target)
     return _done(statement, target, table, table.delete_where(condition, named=target.own_name))
+
+
+def _as_read(statement: Statement, target: Target) -> HudiTable:
+    """Return the table; where a subquery reads it, all that others commit from now on is a conflict."""
+    return statement.table(target).as_read(state_for_subqueries(statement, target))
 
 
 def _where(statement: Statement) -> str:
@@ -254,7 +266,8 @@ def merge(statement: Statement, target: Target) -> Routed:
     """MERGE INTO, all clauses in one commit."""
     table = statement.table(target)
     inserts = statement.plan.notMatchedActions().size() > 0
-    result = table.merge_rows(merge_decision(statement, target, table), inserts=inserts)
+    decide = with_newest_source(statement, target, merge_decision(statement, target, table))
+    result = table.merge_rows(decide, inserts=inserts)
     return _done(statement, target, table, result)
 
 

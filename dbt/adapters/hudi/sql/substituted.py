@@ -41,12 +41,21 @@ def with_tables_replaced(sql: str, plan: JavaPlan, instead: Callable[[list[str],
         instead: Gives the text by the parts of a name and whether an alias follows; None for a table that stays.
     """
     pieces, position = [], 0
-    for start, end, parts, has_alias in sorted(_tables(plan, None, frozenset())):
+    for start, end, parts, has_alias in sorted(mentioned_tables(plan)):
         text = instead(parts, has_alias)
         if text is not None:
             pieces += [sql[position:start], text]
             position = end
     return "".join([*pieces, sql[position:]])
+
+
+def mentioned_tables(plan: JavaPlan) -> Iterator[tuple[int, int, list[str], bool]]:
+    """Return where a statement names tables, by which parts, and whether with an alias; a name of a WITH is none.
+
+    Args:
+        plan: Its plan, as it was parsed.
+    """
+    return _tables(plan, None, frozenset())
 
 
 def _tables(

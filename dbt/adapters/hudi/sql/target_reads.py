@@ -1,0 +1,76 @@
+"""Statements that read the table which they change: in a subquery, or as the source of a MERGE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hudi_engine.catalog import TableName
+from hudi_engine.schema.fit import quoted
+from hudi_engine.table_state import TableState
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+
+from dbt.adapters.hudi.rows.own_rows import shown_state
+from dbt.adapters.hudi.sql import plans
+from dbt.adapters.hudi.sql.plans import JavaPlan
+from dbt.adapters.hudi.sql.substituted import mentioned_tables
+from dbt.adapters.hudi.sql.table_reads import reads_table
+from dbt.adapters.hudi.sql.targets import Statement, Target
+
+_SUBQUERIES = frozenset(("ScalarSubquery", "ListQuery", "Exists"))
+
+
+def state_for_subqueries(
+    statement: Statement, target: Target, condition: JavaPlan | None = None
+) -> TableState | None:
+    """Return the table as it was before subqueries read it, which they then read so or newer; None where none of them does.
+
+    Args:
+        statement: An UPDATE or DELETE, or another statement whose condition is asked about.
+        target: Its table.
+        condition: The condition, None for all that an UPDATE or DELETE says.
+    """
+    if condition is None:
+        names = _read_besides(statement)
+    else:
+        inside = (each.plan() for each in plans.nodes(condition) if plans.kind(each) in _SUBQUERIES)
+        names = [parts for plan in inside for *_, parts, _ in mentioned_tables(plan)]
+    if not any(_is_read(statement, target, parts) for parts in names):
+        return None
+    return shown_state(statement.warehouse, statement.session, target)
+
+
+def with_newest_source(
+    statement: Statement, target: Target, decide: Callable[[DataFrame], DataFrame]
+) -> Callable[[DataFrame], DataFrame]:
+    """Return what a MERGE makes of the table's rows, whose source is read as they are or newer where it reads them too.
+
+    Args:
+        statement: The MERGE.
+        target: Its table.
+        decide: Makes of the table's rows those that change, and has Spark read the source.
+    """
+    if not any(_is_read(statement, target, parts) for parts in _read_besides(statement)):
+        return decide
+
+    def decided(stored: DataFrame) -> DataFrame:
+        """Show Spark what stands now: these rows have been found already, so a newer commit will be a conflict."""
+        shown_state(statement.warehouse, statement.session, target)
+        return decide(stored)
+
+    return decided
+
+
+def _read_besides(statement: Statement) -> list[list[str]]:
+    """Return the names of tables and views behind that of the target, which an UPDATE, DELETE or MERGE says first."""
+    _, *others = sorted(mentioned_tables(statement.plan))
+    return [parts for _, _, parts, _ in others]
+
+
+def _is_read(statement: Statement, target: Target, parts: list[str]) -> bool:
+    """Tell whether a name is the target's, or that of a view which reads it."""
+    try:
+        frame = statement.session.table(".".join(map(quoted, parts)))
+    except AnalysisException:
+        return False  # files, or nothing, of which Spark will speak
+    return reads_table(frame, TableName(target.schema, target.name))
