@@ -7,10 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from dbt.tests.util import run_dbt
 from dbt_common.exceptions import DbtBaseException
 from hudi_engine import HudiTable
 from hudi_engine.txn.transaction import WriteTransaction
 from pyspark.sql import SparkSession
+
+from dbt.adapters.hudi.rows import builds
 
 # What each makes of the row (1, 100, 'a') when Spark is still shown (1, 1, 'a').
 STANDING = {
@@ -28,6 +31,12 @@ DEPENDING = (
     "delete from T o where d = 'a' and exists (select 1 from T x where x.d = 'b' and x.n = 10)",
     "insert into T replace where d = 'a' and 10 = (select max(n) from T) select 3 as id, 3 as n, 'a' as d",
 )
+PREDICATED = """
+{{ config(materialized='incremental', incremental_strategy='replace_where',
+  incremental_predicates=["n < (select max(n) from " ~ this ~ ")"]) }}
+select 1 as id, {{ 50 if is_incremental() else 10 }} as n
+"""
+
 NUMBERS = itertools.count()
 
 
@@ -88,3 +97,38 @@ class TestStatementsThatReadTheirOwnTable:
         with pytest.raises(DbtBaseException, match="WriteConflictError"):
             self.run(project, table, sql)
         assert self.rows(project, table) == [(1, 1), (2, 1000)]
+
+    def test_a_soft_delete_asks_what_stands(
+        self, project: Any, table: str, others: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as killed:
+            killed.setattr(HudiTable, "_published", lambda _table, result, _options: result)
+            others("id = 1", 100)
+        name = f"{project.test_schema}.{table}"
+        project.adapter.hudi_soft_delete(name, f"n = (select max(n) from {name})")
+        assert self.rows(project, table) == [(1, None), (2, 10)]
+
+
+class TestPredicatesOfModels:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"predicated.sql": PREDICATED}
+
+    def test_they_read_what_stands_though_spark_was_not_shown_it_yet(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run_dbt(["run"])
+        current_table = builds.current_table
+
+        def meanwhile(*given: Any) -> HudiTable:
+            monkeypatch.undo()
+            with monkeypatch.context() as killed:
+                killed.setattr(HudiTable, "_published", lambda _table, result, _options: result)
+                found = current_table(*given)
+                found.insert(found.spark.sql("select 2 as id, 100 as n"))
+            return current_table(*given)
+
+        monkeypatch.setattr(builds, "current_table", meanwhile)
+        run_dbt(["run"])
+        found = project.run_sql("select id, n from {schema}.predicated", fetch="all")
+        assert sorted(tuple(row) for row in found) == [(1, 50), (2, 100)]

@@ -37,6 +37,7 @@ from dbt.adapters.hudi.rows.batches import as_first_batch, as_later_batch
 from dbt.adapters.hudi.rows.constraints import Constraint, checked, stays
 from dbt.adapters.hudi.rows.keys_twice import say_of_keys_merged, say_of_keys_twice
 from dbt.adapters.hudi.rows.named_places import build_under_name, with_options
+from dbt.adapters.hudi.rows.own_rows import shown_for_condition
 from dbt.adapters.hudi.rows.schema_changes import schema_change
 from dbt.adapters.hudi.spark.folders import plain_location, same_place
 from dbt.adapters.hudi.spark.kept_notes import forget_columns, properties_of
@@ -163,6 +164,7 @@ def write_model(
     assert operation is not None, "a strategy of the user's own is a macro"
     table = current_table(warehouse, session, plan).as_read(rows.base)
     plan = as_later_batch(plan, table)
+    shown_for_condition(warehouse, session, plan, plan.merge.condition)
     frame = drop_meta_columns(rows.frame)
     schema = data_columns(table)
     # rows to delete name their key only, which says nothing of the table's columns
