@@ -57,6 +57,47 @@ def test_rows_of_all_data_parts_come_in_order(codec: int, versioned: bool) -> No
     assert [(row["id"], row["n"]) for row in rows] == [("a", 1), ("b", 2), ("ü", 3), ("z", 9)]
 
 
+KEYED = json.dumps(
+    {
+        "type": "record",
+        "name": "r",
+        "fields": [{"name": "key", "type": ["null", "string"]}, {"name": "n", "type": "long"}],
+    }
+)
+
+
+def keyed_hfile(rows: list[tuple[str, str | None, int]], row_length: int | None = None) -> bytes:
+    """An HFile of cells: their keys, and the datums of a column ``key`` and a number."""
+    found = b""
+    for name, value, number in rows:
+        text = name.encode()
+        key = struct.pack(">h", len(text) if row_length is None else row_length) + text + bytes(10)
+        said = b"\x00" if value is None else b"\x02" + bytes([2 * len(value)]) + value.encode()
+        datum = said + bytes([2 * number])
+        found += struct.pack(">ii", len(key), len(datum)) + key + datum
+    data = part(b"DATABLK*", found, NONE)
+    fields = b"\x08" + bytes([len(data) & 0x7F | 0x80, len(data) >> 7]) + b"\x60" + bytes([NONE])
+    return (
+        data
+        + part(b"FILEINF2", b"", NONE)
+        + (b'TRABLK"$' + bytes([len(fields)]) + fields).ljust(4096, b"\x00")
+    )
+
+
+def test_a_column_named_key_that_the_writer_emptied_has_the_keys_of_the_cells() -> None:
+    """Hudi's writer empties a text column of that name in every row, and its reader fills what is empty."""
+    content = keyed_hfile([("a", "", 1), ("ü" * 40, "", 2), ("c", "said", 3), ("d", None, 4)])
+
+    rows = decode(memoryview(content), KEYED).to_pylist()
+
+    assert [(row["key"], row["n"]) for row in rows] == [("a", 1), ("ü" * 40, 2), ("said", 3), (None, 4)]
+
+
+def test_a_cell_key_shorter_than_it_says_is_damage() -> None:
+    with pytest.raises(CorruptTableError, match="key of a cell"):
+        decode(memoryview(keyed_hfile([("a", "", 1)], row_length=500)), KEYED)
+
+
 def test_other_compressions_are_refused_by_name() -> None:
     with pytest.raises(UnsupportedTableError, match="SNAPPY; GZ and NONE"):
         decode(memoryview(hfile([("a", 1)], codec=SNAPPY)), SCHEMA)

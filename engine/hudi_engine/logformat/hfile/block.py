@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_engine.errors import CorruptTableError, UnsupportedTableError
 from hudi_engine.logformat.blocks.data_avro import decode_datums
@@ -26,6 +27,10 @@ _SKIPPED_MAGICS = (b"IDXLEAF2", b"BLMFBLK2")
 # without checksums.
 _HEADER = struct.Struct(">8siiqbii")
 _LENGTHS = struct.Struct(">ii")
+_ROW_LENGTH = struct.Struct(">H")
+_KEY_COLUMN = "key"
+"""A text column of this name has no values in the datums: Hudi's writer empties it, the cell's key stands for them."""
+_ANY_TEXT = pc.CastOptions(pa.string(), allow_invalid_utf8=True)
 _CODECS = {0: "LZO", 1: "GZ", 2: "NONE", 3: "SNAPPY", 4: "LZ4", 5: "BZIP2", 6: "ZSTD"}
 _FILE_INFO_FIELD, _CODEC_FIELD = 1, 12
 _WITH_VERSIONS = b"KEY_VALUE_VERSION\x12\x04\x00\x00\x00\x01"
@@ -60,17 +65,42 @@ def decode(content: memoryview, schema: str) -> pa.Table:
     info = _block(content, trailer.get(_FILE_INFO_FIELD, 0), codec).body
     versioned = _WITH_VERSIONS in info
     parts: list[bytes] = []
+    keys: list[int] = []
     starts: list[int] = []
     ends: list[int] = []
     total = 0
     for body in _data_blocks(content, codec):
-        for start, end in _values(body, versioned):
+        for key, start, end in _cells(body, versioned):
+            keys.append(total + key)
             starts.append(total + start)
             ends.append(total + end)
         parts.append(body)
         total += len(body)
-    data = pa.py_buffer(b"".join(parts))
-    return decode_datums(data, np.array(starts, np.int64), np.array(ends, np.int64), schema)
+    data = b"".join(parts)
+    rows = decode_datums(pa.py_buffer(data), np.array(starts, np.int64), np.array(ends, np.int64), schema)
+    return _with_keys(rows, data, keys, starts)
+
+
+def _with_keys(rows: pa.Table, data: bytes, keys: Sequence[int], ends: Sequence[int]) -> pa.Table:
+    """Fill the column that Hudi's writer empties from the keys of the cells, as Hudi's reader does."""
+    place = rows.schema.get_field_index(_KEY_COLUMN)
+    if place < 0 or not pa.types.is_string(rows.schema.field(place).type):
+        return rows
+    emptied = pc.fill_null(pc.equal(rows.column(place), ""), False)
+    if not pc.any(emptied).as_py():
+        return rows
+    texts = [_row_of(data, start, end) for start, end in zip(keys, ends, strict=True)]
+    told = pa.array(texts, pa.binary()).cast(options=_ANY_TEXT)
+    column = pc.if_else(emptied, told, rows.column(place))
+    return rows.set_column(place, rows.schema.field(place), column)
+
+
+def _row_of(data: bytes, start: int, end: int) -> bytes:
+    """Return the row of a cell's key, which is the record key: its length comes first."""
+    first = start + _ROW_LENGTH.size
+    if first > end or first + _ROW_LENGTH.unpack_from(data, start)[0] > end:
+        raise CorruptTableError("the key of a cell of an HFile log block has an impossible length")
+    return data[first : first + _ROW_LENGTH.unpack_from(data, start)[0]]
 
 
 def _trailer(content: memoryview) -> dict[int, int]:
@@ -139,8 +169,8 @@ def _block(content: memoryview, position: int, codec: str) -> _Block:
     return _Block(magic, body, end)
 
 
-def _values(body: bytes, versioned: bool) -> Iterator[tuple[int, int]]:
-    """Start and end of the value of every cell of a data block."""
+def _cells(body: bytes, versioned: bool) -> Iterator[tuple[int, int, int]]:
+    """Start of the key, start and end of the value of every cell of a data block."""
     position, total = 0, len(body)
     while position < total:
         if position + _LENGTHS.size > total:
@@ -150,7 +180,7 @@ def _values(body: bytes, versioned: bool) -> Iterator[tuple[int, int]]:
         position = start + value
         if key < 0 or value < 0 or position > total - versioned:
             raise CorruptTableError("a cell of an HFile log block has an impossible length")
-        yield start, position
+        yield start - key, start, position
         if versioned:
             position += _version_size(body[position])
 
