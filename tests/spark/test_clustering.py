@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 
@@ -133,6 +134,51 @@ def test_a_condition_must_be_about_partitions(table):
     with pytest.raises(ConfigError, match="give one of them"):
         table.cluster(where="day = 'd1'", partitions=["d1"])
     assert "worth rewriting" in table.cluster(where="day = 'none'").reason
+
+
+def partitioned(spark, path, by, schema, data, **options):
+    settings = {**QUIET, **{f"hoodie.{name}": value for name, value in options.items()}}
+    made = HudiTable.create(spark, path, name="t", record_key=["id"], partition_by=by, options=settings)
+    made.insert(spark.createDataFrame(data, schema), options=settings)
+    return made
+
+
+def test_a_condition_on_a_column_whose_value_the_folders_do_not_say_is_refused(spark, tmp_path):
+    """A folder of a formatted time, or of microseconds, is not the column's value: it would choose other partitions."""
+    moment = datetime(2024, 1, 5, tzinfo=timezone.utc)
+    formatted = {
+        "datasource.write.keygenerator.type": "TIMESTAMP",
+        "keygen.timebased.timestamp.type": "SCALAR",
+        "keygen.timebased.timestamp.scalar.time.unit": "SECONDS",
+        "keygen.timebased.output.dateformat": "yyyyMMdd",
+    }
+    by_day = partitioned(
+        spark, str(tmp_path / "day"), ["ts"], "id int, ts bigint", [(1, int(moment.timestamp()))], **formatted
+    )
+    by_time = partitioned(spark, str(tmp_path / "at"), ["at"], "id int, at timestamp", [(1, moment)])
+
+    for made, condition in ((by_day, "ts > 1704067200"), (by_time, "at > '2024-01-01'")):
+        with pytest.raises(
+            ConfigError, match="does not tell the values of (ts|at); name the partitions instead"
+        ):
+            made.cluster(where=condition)
+
+
+def test_a_condition_needs_the_values_of_its_own_columns_only(spark, tmp_path):
+    moments = [datetime(2024, 1, day, tzinfo=timezone.utc) for day in (5, 6)]
+    made = partitioned(
+        spark,
+        str(tmp_path / "t"),
+        ["part", "at"],
+        "id int, part string, at timestamp",
+        [(1, "a", moments[0]), (2, "a", moments[1]), (3, "b", moments[0])],
+    )
+
+    chosen = made.schedule_clustering("id", where="part = 'b'", options=QUIET)
+
+    assert [each.split("/")[0] for each in chosen.partitions] == ["b"]
+    with pytest.raises(ConfigError, match="on the partition columns part: .* does not tell the values of at"):
+        made.cluster(where="at > '2024-01-01'")
 
 
 def test_partitions_that_are_not_there_are_refused_with_the_nearest(table):

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
 from hudi_engine.frames.expression import expression
 from hudi_engine.keygen.partition_path import split_partition_path
+from hudi_engine.publish.layout import columns_told
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.table_state import TableState
 
@@ -38,27 +40,40 @@ def partitions_where(spark: SparkSession, state: TableState, condition: str) -> 
         raise ConfigError(
             f"the condition {condition!r} is about partition columns, and table {config.name!r} has none"
         )
-    rows = []
-    for path in sorted({each.partition for each in state.view().latest_slices()}):
-        values = split_partition_path(path, names, hive_style=config.hive_style, url_encode=config.url_encode)
-        if values is None:
-            raise ConfigError(
-                f"partition path {path!r} does not tell the values of {', '.join(names)}; name the partitions instead"
-            )
-        rows.append((path, *(values[name] for name in names)))
+    paths = sorted({each.partition for each in state.view().latest_slices()})
+    values = {path: _values(config, path) for path in paths}
+    told = columns_told(config, schema, values.values())
+    if paths and not told:
+        raise ConfigError(_untold(paths[0], names))
+    rows = [(path, *(values[path][name] for name in told)) for path in paths]
     if not rows:
         return []
-    texts = pa.schema([(_PATH, pa.string()), *((name, pa.string()) for name in names)])
+    texts = pa.schema([(_PATH, pa.string()), *((name, pa.string()) for name in told)])
     frame = spark.createDataFrame(rows, arrow_to_spark(texts))
     kinds = {field.name: field.dataType for field in arrow_to_spark(schema)}
-    typed = frame.select(
-        _PATH, *[F.col(f"`{name}`").cast(kinds[name]).alias(name) for name in names if name in kinds]
-    )
+    typed = frame.select(_PATH, *[F.col(f"`{name}`").cast(kinds[name]).alias(name) for name in told])
     try:
         found = typed.where(expression(condition)).select(_PATH).collect()
     except PySparkException as error:
         said = str(error).partition("\n")[0]
+        others = [name for name in names if name not in told]
+        hint = f". The {_untold(paths[0], others)}" if others else ""
         raise ConfigError(
-            f"the condition {condition!r} cannot be evaluated on the partition columns {', '.join(names)}: {said}"
+            f"the condition {condition!r} cannot be evaluated on the partition columns {', '.join(told)}: {said}{hint}"
         ) from error
     return sorted(row[0] for row in found)
+
+
+def _values(config: TableConfig, path: str) -> dict[str, str | None]:
+    """Return the text of each partition column in a path; raises ConfigError where the path does not have them."""
+    names = [field.name for field in config.partition_fields]
+    values = split_partition_path(path, names, hive_style=config.hive_style, url_encode=config.url_encode)
+    if values is None:
+        raise ConfigError(_untold(path, names))
+    return values
+
+
+def _untold(path: str, names: list[str]) -> str:
+    return (
+        f"partition path {path!r} does not tell the values of {', '.join(names)}; name the partitions instead"
+    )

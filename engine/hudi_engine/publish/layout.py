@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_engine.config.table_config import TableConfig
+from hudi_engine.config.table_config import PartitionField, TableConfig
 from hudi_engine.keygen.partition_path import DEFAULT_PARTITION_VALUE, unescape_partition_value
 from hudi_engine.publish.manifest_file import Layout
 from hudi_engine.storage.base import Storage
@@ -43,11 +43,34 @@ def folders_hold_values(config: TableConfig, schema: pa.Schema | None) -> bool:
         return False
     if schema is None:
         return True
-    for field in config.partition_fields:
-        position = schema.get_field_index(field.name)
-        if field.kind != "simple" or position < 0 or schema.field(position).type not in _TEXTS:
-            return False
-    return True
+    return all(_may_be_told(field, schema) for field in config.partition_fields)
+
+
+def columns_told(
+    config: TableConfig, schema: pa.Schema, values: Iterable[Mapping[str, str | None]]
+) -> list[str]:
+    """Return the partition columns whose stored value Spark makes of the text in every partition path.
+
+    Args:
+        config: The table's settings.
+        schema: Its data columns.
+        values: Text of each partition column, one mapping a path; None for null.
+    """
+    if not config.folders_say_values:
+        return []
+    told = [field.name for field in config.partition_fields if _may_be_told(field, schema)]
+    for texts in values:
+        told = [
+            name
+            for name in told
+            if texts[name] is None or _TEXTS[schema.field(name).type].fullmatch(texts[name] or "")
+        ]
+    return told
+
+
+def _may_be_told(field: PartitionField, schema: pa.Schema) -> bool:
+    position = schema.get_field_index(field.name)
+    return field.kind == "simple" and position >= 0 and schema.field(position).type in _TEXTS
 
 
 def path_holds_values(config: TableConfig, schema: pa.Schema | None, partition: str) -> bool:
