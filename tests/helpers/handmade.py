@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.log_file import log_file_name
-from hudi_engine.logformat.writer import encode_data_blocks, encode_delete_block
+from hudi_engine.logformat.writer import encode_data_blocks, encode_delete_blocks
 from hudi_engine.schema.avro import arrow_to_avro, with_meta_fields
 from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.storage import Storage, open_storage
@@ -119,7 +119,7 @@ class HandmadeTable:
         """Encode deletes as a log block."""
         avro = with_meta_fields(arrow_to_avro(self.schema, "handmade"))
         folders = pa.array([partition] * len(keys), pa.string())
-        return [encode_delete_block(pa.array(keys, pa.string()), folders, None, instant, avro)]
+        return encode_delete_blocks(pa.array(keys, pa.string()), folders, None, instant, avro)
 
     def complete(
         self,

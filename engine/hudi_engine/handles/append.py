@@ -17,7 +17,7 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import log_file_name
 from hudi_engine.handles.create import stamp_rows
 from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.logformat.writer import encode_data_blocks, encode_delete_block
+from hudi_engine.logformat.writer import encode_data_blocks, encode_delete_blocks
 from hudi_engine.progress import note_file
 from hudi_engine.timeline.commit_metadata import WriteStat
 
@@ -99,10 +99,13 @@ def append_log(
     if deletes is not None and len(deletes.keys):
         deleted = len(deletes.keys)
         partitions = pa.array([slice_.partition] * deleted, pa.string())
-        blocks.append(
-            encode_delete_block(
-                deletes.keys, partitions, deletes.ordering, context.instant, context.avro_schema
-            )
+        blocks += encode_delete_blocks(
+            deletes.keys,
+            partitions,
+            deletes.ordering,
+            context.instant,
+            context.avro_schema,
+            max_block_bytes=context.options[FileOptions.LOG_BLOCK_SIZE],
         )
     updates_written = count - inserts if updated is None else updated
     return _write_files(

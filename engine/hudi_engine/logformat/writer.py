@@ -17,6 +17,8 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.logformat.blocks import command, data_avro, data_parquet, delete
 from hudi_engine.logformat.format import LOG_FORMAT_VERSION, MAGIC, BlockType, HeaderKey
 
+MOST_BLOCK_BYTES = 256 * 1024 * 1024
+
 
 def encode_data_blocks(
     table: pa.Table,
@@ -24,7 +26,7 @@ def encode_data_blocks(
     instant: str,
     *,
     block_format: str = LogBlockFormat.AVRO,
-    max_block_bytes: int = 256 * 1024 * 1024,
+    max_block_bytes: int = MOST_BLOCK_BYTES,
     codec: ParquetCodec = ParquetCodec.ZSTD,
     extra_header: Iterable[tuple[HeaderKey, str]] = (),
 ) -> list[bytes]:
@@ -56,29 +58,32 @@ def encode_data_blocks(
         contents: Iterable[bytes] = data_avro.encode(table, avro_schema_with_meta, max_block_bytes)
         return [encode_block(BlockType.AVRO_DATA, header, content) for content in contents]
     if block_format == LogBlockFormat.PARQUET:
-        rows = max(1, int(table.num_rows * min(1.0, max_block_bytes / max(table.nbytes, 1))))
+        rows = _rows_of(table.num_rows, table.nbytes, max_block_bytes)
         pieces = (table.slice(start, rows) for start in range(0, table.num_rows, rows))
         contents = (data_parquet.encode(piece, codec) for piece in pieces)
         return [encode_block(BlockType.PARQUET_DATA, header, content) for content in contents]
     raise ConfigError(f"block format {block_format!r} is not known; legal are {', '.join(LogBlockFormat)}")
 
 
-def encode_delete_block(
+def encode_delete_blocks(
     record_keys: pa.Array | pa.ChunkedArray,
     partition_paths: pa.Array | pa.ChunkedArray,
     ordering_values: pa.Array | pa.ChunkedArray | Sequence[pa.Array | pa.ChunkedArray] | None,
     instant: str,
     avro_schema: Mapping[str, Any] | None = None,
-) -> bytes:
-    """Return a delete block.
+    *,
+    max_block_bytes: int = MOST_BLOCK_BYTES,
+) -> list[bytes]:
+    """Return delete blocks that hold the keys in their order; no keys give no block.
 
     Args:
         record_keys: Keys to delete.
         partition_paths: Partition of each key.
         ordering_values: Ordering value of each delete; None, or a null, means that the delete wins over
             everything before it. A struct array or a sequence of arrays stands for several ordering fields.
-        instant: Instant that writes the block.
+        instant: Instant that writes the blocks.
         avro_schema: Schema for the header, meta fields included.
+        max_block_bytes: About the most bytes of one block's content; more keys give several blocks.
 
     Raises:
         SchemaError: An ordering field has a type that a delete block cannot hold.
@@ -93,8 +98,18 @@ def encode_delete_block(
     header = [(HeaderKey.INSTANT_TIME, instant)]
     if avro_schema is not None:
         header.append((HeaderKey.SCHEMA, json.dumps(avro_schema, separators=(",", ":"))))
-    content = delete.encode(_one_array(record_keys), _one_array(partition_paths), several)
-    return encode_block(BlockType.DELETE, header, content)
+    columns = [_one_array(record_keys), _one_array(partition_paths), *several]
+    step = _rows_of(len(record_keys), sum(column.nbytes for column in columns), max_block_bytes)
+    blocks = []
+    for start in range(0, len(record_keys), step):
+        keys, partitions, *ordering = (column.slice(start, step) for column in columns)
+        blocks.append(encode_block(BlockType.DELETE, header, delete.encode(keys, partitions, ordering)))
+    return blocks
+
+
+def _rows_of(rows: int, size: int, max_block_bytes: int) -> int:
+    """Return how many rows a block takes when all of them have ``size`` bytes."""
+    return max(1, int(rows * min(1.0, max_block_bytes / max(size, 1))))
 
 
 def encode_rollback_block(instant: str, target_instant: str) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ from hudi_engine.schema.meta_fields import COMMIT_TIME, META_FIELDS, PARTITION_P
 Combine = Callable[[Entries], Entries]
 
 _MOST_PARTITIONS = 256
+_DELETES_AT_ONCE = 65_536
+"""Deletes of a block that are Python objects at once: a block may have millions, each hundreds of bytes as an object."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,9 @@ def _entries(
         block = scanned.load(context)
         if block.kind is BlockType.DELETE:
             if range_allows(block.instant_time, context.instant_range):
-                yield _deletes(context, block, decode_deletes(block.content), wanted)
+                records = decode_deletes(block.content)
+                while run := list(islice(records, _DELETES_AT_ONCE)):
+                    yield _deletes(context, block, run, wanted)
         else:
             part = _records(context, file_slice, block, wanted)
             if len(part):

@@ -175,7 +175,7 @@ def _parse_log(data: bytes) -> None:
             if block.kind in (BlockType.AVRO_DATA, BlockType.PARQUET_DATA, BlockType.HFILE_DATA):
                 _allowed(lambda block=block: decode_data_block(block))
             elif block.kind is BlockType.DELETE:
-                _allowed(lambda block=block: delete.decode(memoryview(block.content)))
+                _allowed(lambda block=block: list(delete.decode(memoryview(block.content))))
 
     def in_pieces() -> None:
         places = list(scan_blocks(FileSource(pa.BufferReader(data))))

@@ -7,11 +7,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import WriteConflictError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles import append
+from hudi_engine.logformat.blocks.delete import decode
 from hudi_engine.logformat.reader import decode_data_block, read_blocks
 from hudi_engine.storage.factory import open_storage
 
@@ -71,6 +73,21 @@ def test_the_rows_of_an_update_are_one_block_unless_its_size_is_limited(tmp_path
     keys = [f"k{number}" for number in range(6)]
     assert logs_of(tmp_path / "a", {}) == [[keys]]
     assert logs_of(tmp_path / "b", {"hoodie.logfile.data.block.max.size": 1}) == [[[key] for key in keys]]
+
+
+def test_the_deletes_of_a_write_are_one_block_unless_its_size_is_limited(tmp_path):
+    keys = pa.array([f"k{number}" for number in range(6)])
+    for limit, expected in ((10**6, [6]), (1, [1] * 6)):
+        task = a_task(tmp_path / str(limit))
+        options = resolve_options({"hoodie.logfile.data.block.max.size": limit})
+        task = replace(task, context=replace(task.context, options=options))
+        target = append.LogTarget(FileSlice("", "f-0", INSTANT, None, ()), INSTANT)
+        (stat,) = append.append_log(task, target, None, append.LogDeletes(keys, pa.array(range(6))))
+        found = [decode(block.content) for block in read_blocks(task.context.storage.read(str(stat.path)))]
+        deleted = [list(records) for records in found]
+        assert [len(records) for records in deleted] == expected and stat.num_deletes == 6
+        told = [(each.record_key, each.ordering_value) for records in deleted for each in records]
+        assert told == list(zip(keys.to_pylist(), range(6)))
 
 
 def test_blocks_that_exceed_the_size_of_a_log_file_go_to_further_files(tmp_path):

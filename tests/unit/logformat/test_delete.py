@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 import re
+import struct
 from decimal import Decimal
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import CorruptTableError, InvalidKeyError, SchemaError, UnsupportedTableError
@@ -31,7 +33,7 @@ def _keys(*keys: str) -> pa.Array:
 def test_hudis_bytes_are_read_and_written(hex_bytes: str, key: tuple[str, str]) -> None:
     content = bytes.fromhex(hex_bytes)
 
-    assert delete.decode(memoryview(content)) == [delete.DeleteRecord(*key, None)]
+    assert list(delete.decode(memoryview(content))) == [delete.DeleteRecord(*key, None)]
     assert delete.encode(_keys(key[0]), _keys(key[1])) == content
 
 
@@ -39,7 +41,7 @@ def test_an_empty_list_is_a_single_zero() -> None:
     content = bytes.fromhex("000000030000000100")
 
     assert delete.encode(_keys(), _keys()) == content
-    assert delete.decode(memoryview(content)) == []
+    assert list(delete.decode(memoryview(content))) == []
 
 
 @pytest.mark.parametrize(
@@ -104,13 +106,13 @@ def test_a_delete_without_an_ordering_value_is_kept_whatever_its_type() -> None:
     nothing = pa.array([None], pa.list_(pa.int32()))
     for ordering in ([nothing], [nothing, nothing]):
         content = delete.encode(_keys("a"), _keys(""), ordering)
-        assert delete.decode(memoryview(content)) == [delete.DeleteRecord("a", "", None)]
+        assert list(delete.decode(memoryview(content))) == [delete.DeleteRecord("a", "", None)]
 
 
 def test_int_zero_is_the_default_and_long_zero_is_not() -> None:
     for kind, read in ((pa.int32(), None), (pa.int64(), 0)):
         content = delete.encode(_keys("a"), _keys(""), [pa.array([0], kind)])
-        assert delete.decode(memoryview(content))[0].ordering_value == read
+        assert next(delete.decode(memoryview(content))).ordering_value == read
 
 
 @settings(max_examples=50, deadline=None)
@@ -128,7 +130,7 @@ def test_round_trip(records: list[tuple[str, str, int | None]]) -> None:
 
     content = delete.encode(columns[0], columns[1], [columns[2]])
 
-    assert delete.decode(memoryview(content)) == [delete.DeleteRecord(*record) for record in records]
+    assert list(delete.decode(memoryview(content))) == [delete.DeleteRecord(*record) for record in records]
 
 
 @settings(max_examples=200, deadline=None)
@@ -138,14 +140,14 @@ def test_damage_is_one_clear_error(data: st.DataObject) -> None:
     content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, len(content)))
     try:
-        delete.decode(memoryview(bytes(content[:cut])))
+        list(delete.decode(memoryview(bytes(content[:cut]))))
     except (CorruptTableError, UnsupportedTableError):
         pass
 
 
 def test_java_serialized_versions_are_refused_by_number() -> None:
     with pytest.raises(UnsupportedTableError, match="content version 2"):
-        delete.decode(memoryview(bytes.fromhex("000000020000000100")))
+        list(delete.decode(memoryview(bytes.fromhex("000000020000000100"))))
 
 
 def test_an_ordering_type_that_does_not_fit_is_refused() -> None:
@@ -154,3 +156,41 @@ def test_an_ordering_type_that_does_not_fit_is_refused() -> None:
             delete.encode(_keys("a"), _keys(""), [pa.array([value], kind)])
     with pytest.raises(SchemaError, match="list"):
         delete.encode(_keys("a"), _keys(""), [pa.array([[1]])])
+
+
+def test_records_are_decoded_as_they_are_asked_for_and_a_damaged_one_is_told_where_it_stands() -> None:
+    content = delete.encode(_keys("a", "b", "c"), _keys("", "", ""))
+    cut = struct.pack(">ii", 3, len(content) - 8 - 6) + content[8:-6]
+    records = delete.decode(memoryview(cut))
+
+    assert [next(records).record_key for _ in range(2)] == ["a", "b"]
+    with pytest.raises(CorruptTableError, match="not a list of keys"):
+        next(records)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"\x01\x0a\x02\x02a\x00\x00\x00", b"\x02\x02\x02a\x00\x00\x02\x02\x02a\x00\x00\x00"],
+    ids=["sized", "two"],
+)
+def test_a_list_may_come_in_several_parts_and_say_their_bytes(body: bytes) -> None:
+    content = struct.pack(">ii", 3, len(body)) + body
+
+    assert {record.record_key for record in delete.decode(memoryview(content))} == {"a"}
+
+
+def test_more_records_than_the_bytes_can_be_are_damage_before_any_is_made() -> None:
+    body = bytes.fromhex("feffffffffffffffff01") + b"\x00" * 40
+    with pytest.raises(CorruptTableError, match="records in 40 bytes"):
+        next(delete.decode(memoryview(struct.pack(">ii", 3, len(body)) + body)))
+
+
+def test_a_lack_of_memory_is_no_damage_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = delete.encode(_keys("a"), _keys(""))
+
+    def full(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(fastavro, "schemaless_reader", full)
+    with pytest.raises(MemoryError):
+        next(delete.decode(memoryview(content)))

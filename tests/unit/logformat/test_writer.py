@@ -7,10 +7,10 @@ import pytest
 from hudi_engine.config.enums import ParquetCodec
 from hudi_engine.errors import ConfigError, CorruptTableError
 from hudi_engine.logformat.blocks import data_parquet
-from hudi_engine.logformat.blocks.delete import decode
+from hudi_engine.logformat.blocks.delete import DeleteRecord, decode
 from hudi_engine.logformat.format import BlockType, HeaderKey
 from hudi_engine.logformat.reader import decode_data_block, read_blocks
-from hudi_engine.logformat.writer import encode_data_blocks, encode_delete_block
+from hudi_engine.logformat.writer import encode_data_blocks, encode_delete_blocks
 from hudi_engine.schema.avro import arrow_to_avro, avro_to_arrow
 
 INSTANT = "20260101000000000"
@@ -48,17 +48,35 @@ def test_deletes_of_chunked_columns_with_a_struct_of_ordering_values() -> None:
     keys = pa.chunked_array([["a"], ["b"]])
     ordering = pa.StructArray.from_arrays([pa.array([1, 2]), pa.array(["x", "y"])], ["n", "s"])
 
-    (block,) = read_blocks(encode_delete_block(keys, keys, ordering, INSTANT, AVRO))
+    (block,) = read_blocks(b"".join(encode_delete_blocks(keys, keys, ordering, INSTANT, AVRO)))
 
     assert block.kind is BlockType.DELETE
     assert [record.ordering_value for record in decode(block.content)] == [(1, "x"), (2, "y")]
 
 
 def test_deletes_without_ordering_values_always_win() -> None:
-    (block,) = read_blocks(encode_delete_block(pa.array(["a"]), pa.array([""]), None, INSTANT))
+    (block,) = read_blocks(b"".join(encode_delete_blocks(pa.array(["a"]), pa.array([""]), None, INSTANT)))
 
     assert [record.ordering_value for record in decode(block.content)] == [None]
     assert HeaderKey.SCHEMA not in block.header
+
+
+def test_many_deletes_are_cut_into_blocks_that_keep_their_order() -> None:
+    keys = pa.array([f"key {n}" for n in range(100)])
+    folders, ordering = (
+        pa.array([f"day={n % 3}" for n in range(100)]),
+        pa.array([n or None for n in range(100)]),
+    )
+
+    blocks = encode_delete_blocks(keys, folders, ordering, INSTANT, AVRO, max_block_bytes=500)
+
+    found = list(read_blocks(b"".join(blocks)))
+    assert {block.kind for block in found} == {BlockType.DELETE} and len(found) == len(blocks) > 3
+    assert all(len(block.content) <= 600 and block.instant_time == INSTANT for block in found)
+    assert [record for block in found for record in decode(block.content)] == [
+        DeleteRecord(*record) for record in zip(keys.to_pylist(), folders.to_pylist(), ordering.to_pylist())
+    ]
+    assert encode_delete_blocks(keys[:0], folders[:0], None, INSTANT) == []
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hudi_engine.config.trusted_rules import trust_rules
 from hudi_engine.filegroup.base_file import BaseFile, base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import LogFile
-from hudi_engine.logformat.writer import encode_data_blocks, encode_delete_block
+from hudi_engine.logformat.writer import encode_data_blocks, encode_delete_blocks
 from hudi_engine.merge.slice_reader import ReadContext
 from hudi_engine.schema.avro import arrow_to_avro
 from hudi_engine.schema.meta_fields import with_meta_columns
@@ -143,7 +143,8 @@ def upserts(rows: Sequence[dict[str, Any]], number: int, schema: pa.Schema = DAT
 
 def deletes(keys: Sequence[str], number: int, ordering: pa.Array | None = None) -> bytes:
     """Delete block of commit ``number``; without ordering values it always wins."""
-    return encode_delete_block(pa.array(list(keys)), pa.array([""] * len(keys)), ordering, instant(number))
+    blocks = encode_delete_blocks(pa.array(list(keys)), pa.array([""] * len(keys)), ordering, instant(number))
+    return b"".join(blocks)
 
 
 def data_rows(table: pa.Table) -> list[dict[str, Any]]:

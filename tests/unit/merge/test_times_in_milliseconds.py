@@ -19,7 +19,7 @@ from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.base_file_writer import write_base_file
 from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.logformat.format import BlockType, HeaderKey
-from hudi_engine.logformat.writer import encode_block, encode_data_blocks, encode_delete_block
+from hudi_engine.logformat.writer import encode_block, encode_data_blocks, encode_delete_blocks
 from hudi_engine.merge.base_reader import opened_base_file
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.publish.native import natively_readable
@@ -94,7 +94,7 @@ def test_a_delete_is_written_with_the_columns_own_number() -> None:
     ordering = pa.array([MILLIS], pa.int64()).view(column)
     keys = pa.array(["k"])
 
-    block = encode_delete_block(keys, pa.array([""]), ordering, instant(2))
+    (block,) = encode_delete_blocks(keys, pa.array([""]), ordering, instant(2))
 
     assert zigzag(3) + zigzag(MILLIS) in block
 

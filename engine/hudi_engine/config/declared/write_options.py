@@ -223,7 +223,7 @@ class FileOptions:
         "hoodie.logfile.data.block.max.size",
         256 * 1024 * 1024,
         STORAGE,
-        "Bytes of a log data block.",
+        "Bytes of a log data block, and about those of a delete block.",
         minimum=1,
     )
     LOG_BLOCK_FORMAT = choice_option(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,8 @@ _HEAD = struct.Struct(">ii")
 _SPACE = "org.apache.hudi.avro.model"
 _DECIMAL = pa.decimal128(30, 15)
 _INT, _LONG = 2, 3
+_LEAST_RECORD = 3
+"""Bytes of a record that says nothing: three branches of unions."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,8 @@ def _check_text(values: pa.Array) -> None:
             values.to_pylist()
 
 
-def decode(content: memoryview) -> list[DeleteRecord]:
-    """Return keys of a delete block, in their order.
+def decode(content: memoryview) -> Iterator[DeleteRecord]:
+    """Yield keys of a delete block, in their order; they are decoded one by one, since a block may have millions.
 
     Args:
         content: The block's content.
@@ -134,15 +136,26 @@ def decode(content: memoryview) -> list[DeleteRecord]:
         raise CorruptTableError(f"a delete block says {length} bytes, {len(content) - _HEAD.size} are there")
     data = io.BytesIO(content[_HEAD.size : _HEAD.size + length])
     try:
-        decoded: Any = fastavro.schemaless_reader(data, _LIST_SCHEMA, None, return_record_name=True)
-    except (EOFError, ValueError, IndexError, KeyError, OverflowError, MemoryError) as error:
+        while count := _count(data, length):
+            for _ in range(count):
+                row: Any = fastavro.schemaless_reader(data, _ITEM_SCHEMA, None, return_record_name=True)
+                value = _ordering_value(row["orderingVal"])
+                yield DeleteRecord(row["recordKey"] or "", row["partitionPath"] or "", value)
+    except (EOFError, ValueError, IndexError, KeyError, OverflowError) as error:
         raise CorruptTableError(
             f"a delete block of {length} bytes is not a list of keys: {error!r}"
         ) from error
-    return [
-        DeleteRecord(row["recordKey"] or "", row["partitionPath"] or "", _ordering_value(row["orderingVal"]))
-        for row in decoded["deleteRecordList"]
-    ]
+
+
+def _count(data: io.BytesIO, length: int) -> int:
+    """Return how many records come next in the list, 0 at its end; raises ValueError for more than the bytes can be."""
+    count: Any = fastavro.schemaless_reader(data, "long", None)
+    if count < 0:
+        # The bytes that the records take come first: who skips them needs to know.
+        fastavro.schemaless_reader(data, "long", None)
+    if abs(count) * _LEAST_RECORD > length - data.tell():
+        raise ValueError(f"{abs(count)} records in {length - data.tell()} bytes")
+    return abs(int(count))
 
 
 def _ordering_value(value: Any) -> Any:
@@ -263,7 +276,7 @@ _KEY_SCHEMA: dict[str, Any] = {
 }
 
 
-def _list_schema() -> Any:
+def _item_schema() -> Any:
     records: list[Any] = [
         {"type": "record", "name": w.name, "namespace": _SPACE, "fields": [{"name": "value", "type": w.avro}]}
         for w in _WRAPPERS
@@ -285,9 +298,7 @@ def _list_schema() -> Any:
             {"name": "orderingVal", "type": ["null", *records, several], "default": None},
         ],
     }
-    fields = [{"name": "deleteRecordList", "type": {"type": "array", "items": item}}]
-    record = {"type": "record", "name": "HoodieDeleteRecordList", "namespace": _SPACE, "fields": fields}
-    return fastavro.parse_schema(record)
+    return fastavro.parse_schema(item)
 
 
-_LIST_SCHEMA = _list_schema()
+_ITEM_SCHEMA = _item_schema()
