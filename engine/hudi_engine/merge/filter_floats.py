@@ -41,6 +41,9 @@ def _is_beyond(value: object, kind: pa.DataType) -> bool:
 
 def nearest_float(value: object, kind: pa.DataType) -> object:
     """Return a number as the column has it: the nearest of 32 bits, say, which its files' bounds and its rows are told in."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or _is_beyond(value, kind):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
+    if _is_beyond(value, kind):
+        # Arrow takes no whole number of more than 64 bits
+        return value if abs(value) > _MOST[64] else float(value)
     return pa.scalar(float(value), pa.float64()).cast(kind, safe=False).as_py()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -159,10 +159,10 @@ def _of_whole_numbers(name: str, operator: str, value: Any, kind: pa.DataType) -
     """Return a filter of a column of whole numbers that names none with a fraction, for which Arrow makes floats of the column."""
     if operator in ("in", "not in"):
         members = [_whole(each) for each in value]
-        members = [each for each in members if not isinstance(each, float)]
+        members = [each for each in members if not isinstance(each, (float, Decimal))]
         return name, operator, members or pa.array([], kind)
     number = _whole(value)
-    if not isinstance(number, float):
+    if not isinstance(number, (float, Decimal)):
         return name, operator, number
     nothing, everything = (name, "in", pa.array([], kind)), (name, ">=", _LEAST)
     if operator == "!=":
@@ -170,15 +170,18 @@ def _of_whole_numbers(name: str, operator: str, value: Any, kind: pa.DataType) -
     if operator in ("=", "==") or math.isnan(number):
         return nothing
     is_upper = operator in ("<", "<=")
-    if abs(number) >= _BEYOND:
+    if not -_BEYOND < number < _BEYOND:
         return everything if (number > 0) is is_upper else nothing
     return (name, "<=", math.floor(number)) if is_upper else (name, ">=", math.ceil(number))
 
 
 def _whole(value: object) -> object:
-    """Return a number that a column of 64 bits may hold as a whole one; whatever else as it is."""
-    is_whole = isinstance(value, float) and value.is_integer() and -_BEYOND <= value < _BEYOND
-    return int(value) if is_whole else value  # type: ignore[call-overload]
+    """Return a number that a column of 64 bits may hold as a whole one; one that none holds as a float or decimal."""
+    if isinstance(value, int):
+        return value if _LEAST <= value < -_LEAST else Decimal(value)
+    if not isinstance(value, (float, Decimal)) or math.isnan(value):
+        return value
+    return int(value) if _LEAST <= value < -_LEAST and value % 1 == 0 else value
 
 
 def _may_be_stored(value: object, kind: pa.DataType) -> bool:
@@ -205,6 +208,8 @@ def _read(given: object, value: object, kind: pa.DataType) -> object:
         return Decimal(value)  # Arrow would make 19 digits of it, too many beside those of the column
     if not isinstance(value, str):
         return value
+    if pa.types.is_decimal(kind):
+        return _decimal(given, value, kind)
     if pa.types.is_timestamp(kind):
         kind = pa.timestamp("us", kind.tz)  # a time may be given more finely than the column has it
     try:
@@ -216,6 +221,17 @@ def _read(given: object, value: object, kind: pa.DataType) -> object:
         except pa.ArrowException:
             pass
         raise SchemaError(f"the filter {given!r} compares a {kind} with {value!r}, which is none") from error
+
+
+def _decimal(given: object, text: str, kind: pa.DataType) -> Decimal:
+    """Return the number of a text; it may have more digits than the column, which casting it would refuse."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite() or "_" in text:
+        raise SchemaError(f"the filter {given!r} compares a {kind} with {text!r}, which is none")
+    return number
 
 
 def _how(given: object) -> str:
