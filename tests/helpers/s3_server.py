@@ -56,12 +56,14 @@ class Wire:
 
     Attributes:
         requests: Method and path, with its query, of every request.
+        ranges: The part of the object that every request asks for, "" for all of it.
         troubles: What goes wrong.
         unconditional: Buckets whose requests lose their conditions, as with servers that do not know them.
     """
 
     app: _App
     requests: list[str] = field(default_factory=list)
+    ranges: list[str] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     unconditional: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -70,6 +72,7 @@ class Wire:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         with self.lock:
             self.requests.append(f"{method} {path}?{environ.get('QUERY_STRING', '')}")
+            self.ranges.append(environ.get("HTTP_RANGE", ""))
             trouble = self._trouble(method, path)
             if path.split("/")[1] in self.unconditional:
                 environ.pop("HTTP_IF_NONE_MATCH", None)
@@ -135,6 +138,7 @@ class S3Server:
     def counted(self) -> Iterator[list[str]]:
         """Count the requests of a block."""
         self.wire.requests.clear()
+        self.wire.ranges.clear()
         yield self.wire.requests
 
 

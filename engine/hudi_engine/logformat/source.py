@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
 _WINDOW = 4 * 1024 * 1024
+_LEAST_READ = 64 * 1024
+"""Bytes of a read at least: in an object store each is a request, and the head of a block takes several of a few bytes."""
 
 
 class LogSource(Protocol):
@@ -47,6 +51,18 @@ class BytesSource:
         return self._data.find(pattern, start)
 
 
+@dataclass(frozen=True)
+class _Window:
+    """A part of a file that is in memory."""
+
+    start: int
+    data: bytes
+
+    def has(self, start: int, count: int) -> bool:
+        """Whether ``count`` bytes from ``start`` on lie in it."""
+        return 0 <= start - self.start and start + count <= self.start + len(self.data)
+
+
 class FileSource:
     """A log file too large to be held in memory as a whole.
 
@@ -57,8 +73,9 @@ class FileSource:
     def __init__(self, file: pa.NativeFile) -> None:
         self._file = file
         self._size = int(file.size())
-        self._window_start = 0
-        self._window = b""
+        self._searched = _Window(0, b"")
+        # Two, since the end of a block is looked at before its head; with the end comes the next block's head.
+        self._read: deque[_Window] = deque(maxlen=2)
 
     @property
     def size(self) -> int:
@@ -67,9 +84,16 @@ class FileSource:
 
     def read(self, start: int, count: int) -> bytes:
         """Up to ``count`` bytes from ``start`` on; fewer at the end."""
-        offset = start - self._window_start
-        if 0 <= offset and offset + count <= len(self._window):
-            return self._window[offset : offset + count]
+        count = max(0, min(count, self._size - start))
+        for window in (self._searched, *self._read):
+            if window.has(start, count):
+                return window.data[start - window.start : start - window.start + count]
+        data = self._fetched(start, max(count, _LEAST_READ))
+        if count < _LEAST_READ:
+            self._read.append(_Window(start, data))
+        return data[:count]
+
+    def _fetched(self, start: int, count: int) -> bytes:
         self._file.seek(min(start, self._size))
         return bytes(self._file.read(max(0, min(count, self._size - start))))
 
@@ -78,15 +102,16 @@ class FileSource:
         position = start
         while position < self._size:
             # What was read for the last search serves the next one, so that a file full of the pattern is read once.
-            if not 0 <= position - self._window_start < len(self._window):
-                self._window, self._window_start = self.read(position, _WINDOW), position
-            found = self._window.find(pattern, position - self._window_start)
+            if not self._searched.has(position, 1):
+                self._searched = _Window(position, self._fetched(position, _WINDOW))
+            window = self._searched
+            found = window.data.find(pattern, position - window.start)
             if found >= 0:
-                return self._window_start + found
-            end = self._window_start + len(self._window)
+                return window.start + found
+            end = window.start + len(window.data)
             if end >= self._size:
                 return -1
             # The pattern may lie across the border of two windows.
             position = max(end - len(pattern) + 1, position + 1)
-            self._window = b""
+            self._searched = _Window(0, b"")
         return -1

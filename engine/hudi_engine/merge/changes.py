@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.merge.base_reader import read_base_file
 from hudi_engine.merge.log_records import block_rows
-from hudi_engine.merge.log_scanner import scan_slice
+from hudi_engine.merge.log_scanner import load_blocks, scan_slice
 from hudi_engine.merge.read_context import ReadContext, rows_in_range
 from hudi_engine.schema.meta_fields import COMMIT_TIME
 
@@ -57,7 +57,6 @@ def read_changes(
 
 
 def _blocks(context: ReadContext, file_slice: FileSlice) -> Iterator[pa.Table]:
-    for scanned in scan_slice(context, file_slice).blocks:
-        if scanned.place.is_data:
-            block = scanned.load(context)
-            yield rows_in_range(context, block_rows(context, file_slice, block, context.schema))
+    with_rows = [each for each in scan_slice(context, file_slice).blocks if each.place.is_data]
+    for block in load_blocks(context, with_rows):
+        yield rows_in_range(context, block_rows(context, file_slice, block, context.schema))

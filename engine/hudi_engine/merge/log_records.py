@@ -20,7 +20,7 @@ from hudi_engine.logformat.reader import decode_data_block
 from hudi_engine.merge.base_reader import select_schema
 from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.merge.entries import Entries, concat_entries, plain_entries
-from hudi_engine.merge.log_scanner import LogScan, scan_slice
+from hudi_engine.merge.log_scanner import LogScan, load_blocks, scan_slice
 from hudi_engine.merge.ordering import is_default
 from hudi_engine.merge.read_context import ReadContext, in_instant_range, range_allows
 from hudi_engine.merge.record_keys import key_column_names, record_keys
@@ -121,8 +121,7 @@ def _spilled(
 def _entries(
     context: ReadContext, file_slice: FileSlice, scan: LogScan, wanted: pa.Schema
 ) -> Iterator[Entries]:
-    for scanned in scan.blocks:
-        block = scanned.load(context)
+    for block in load_blocks(context, scan.blocks):
         if block.kind is BlockType.DELETE:
             if range_allows(block.instant_time, context.instant_range):
                 records = decode_deletes(block.content)

@@ -7,7 +7,8 @@ format, snapshot read and log compaction.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from hudi_engine.errors import TimelineError
@@ -33,17 +34,6 @@ class ScannedBlock:
     log_file: LogFile
     place: BlockPlace
     data: bytes | None
-
-    def load(self, context: ReadContext) -> LogBlock:
-        """Return the block with its content."""
-        place = self.place
-        end = place.content_start + place.content_length
-        if self.data is not None:
-            content = memoryview(self.data)[place.content_start : end]
-        else:
-            with context.storage.open_input(self.log_file.path) as file:
-                content = memoryview(FileSource(file).read(place.content_start, place.content_length))
-        return LogBlock(place.kind, place.header, place.offset, content)
 
 
 @dataclass(frozen=True)
@@ -96,6 +86,29 @@ def scan_slice(context: ReadContext, file_slice: FileSlice) -> LogScan:
     ]
     ordered = apply_log_compactions(visible)
     return LogScan(tuple(ordered), len(found) - corrupt, corrupt, len(rollbacks))
+
+
+def load_blocks(context: ReadContext, blocks: Iterable[ScannedBlock]) -> Iterator[LogBlock]:
+    """Yield blocks with their contents; a file is opened once for the blocks of it that follow each other.
+
+    Args:
+        context: The read.
+        blocks: The blocks.
+    """
+    path: str | None = None
+    with ExitStack() as opened:
+        for scanned in blocks:
+            log, place, data = scanned.log_file, scanned.place, scanned.data
+            if data is not None:
+                end = place.content_start + place.content_length
+                content = memoryview(data)[place.content_start : end]
+            else:
+                if path != log.path:
+                    opened.close()
+                    source = FileSource(opened.enter_context(context.storage.open_input(log.path)))
+                    path = log.path
+                content = memoryview(source.read(place.content_start, place.content_length))
+            yield LogBlock(place.kind, place.header, place.offset, content)
 
 
 def apply_log_compactions(blocks: Sequence[ScannedBlock]) -> list[ScannedBlock]:

@@ -24,11 +24,22 @@ def open_object(client: ObjectClient, path: str) -> pa.NativeFile:
         FileNotFoundError: when it is missing.
     """
     with client.errors(path):
-        found = obstore.get(client.store, path)
+        found = _begun(client, path)
         size = found.meta["size"]
         if size <= _WHOLE_BYTES:
             return pa.BufferReader(pa.py_buffer(found.bytes().to_bytes()))
     return pa.PythonFile(_Ranges(client, path, size), mode="r")
+
+
+def _begun(client: ObjectClient, path: str) -> obstore.GetResult:
+    """Ask for as much as is read whole; the answer tells the size too, and a large object is not sent for nothing."""
+    try:
+        return obstore.get(client.store, path, options={"range": (0, _WHOLE_BYTES)})
+    except obstore.exceptions.GenericError as error:
+        # an empty object has no range, and some services send none
+        if "range" not in str(error).lower():
+            raise
+        return obstore.get(client.store, path)
 
 
 class _Ranges(io.RawIOBase):

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
+
 import pytest
 from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.logformat.format import BlockType, HeaderKey
 from hudi_engine.logformat.writer import encode_block, encode_rollback_block
 from hudi_engine.merge.log_scanner import scan_slice
 from hudi_engine.merge.slice_reader import read_slice, scan_logs
+from hudi_engine.storage import open_storage
 from slices import LATEST, Committed, SliceBuilder, config, data_rows, deletes, instant, row, upserts
+
+from tests.helpers.s3_server import S3Server
 
 SETTINGS = config(LATEST)
 
@@ -129,6 +135,24 @@ def test_large_logs_are_read_block_by_block(two_updates: SliceBuilder) -> None:
     two_updates.add_log(deletes(["a"], 4) + upserts([row("b", a=5)], 4))
 
     assert _values(two_updates, memory_limit_bytes=1) == _values(two_updates) == {"b": 5}
+
+
+def test_a_large_log_in_an_object_store_takes_few_requests(
+    builder: SliceBuilder, s3_server: S3Server
+) -> None:
+    """One opens it, one reads each border of blocks with what lies around it, and one each block's content."""
+    texts = [random.Random(number).randbytes(1_500_000).hex() for number in (1, 2)]
+    blocks = [upserts([row(text[:9], b=text)], 2 + number) for number, text in enumerate(texts)]
+    builder.add_log(*blocks, deletes(["gone"], 4))
+    storage = open_storage(f"{s3_server.new_bucket()}/t")
+    storage.create(builder.logs[0].path, (builder.folder / builder.logs[0].path).read_bytes())
+    context = replace(builder.context(SETTINGS, memory_limit_bytes=1), storage=storage)
+
+    with s3_server.counted() as requests:
+        found = read_slice(context, builder.build())
+
+    assert sorted(found["b"].to_pylist()) == sorted(texts)
+    assert len(requests) <= 9, requests
 
 
 def test_a_log_that_has_gone_says_so(two_updates: SliceBuilder) -> None:

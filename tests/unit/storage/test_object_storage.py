@@ -159,6 +159,19 @@ def test_a_large_file_is_uploaded_in_parts_and_read_by_ranges(
     assert file.read().equals(table)
 
 
+@pytest.mark.parametrize(("size", "count"), [(0, 2), (100, 1), (5 * 1024 * 1024, 1)])
+def test_a_file_is_opened_by_one_request_that_asks_for_a_part_of_a_large_one(
+    size: int, count: int, storage: ObjectStorage, s3_server: S3Server
+) -> None:
+    data = os.urandom(size)
+    storage.replace("f", data)
+    with s3_server.counted() as requests, storage.open_input("f") as file:
+        assert file.size() == size
+    assert len(requests) == count and s3_server.wire.ranges[0] == f"bytes=0-{4 * 1024 * 1024 - 1}"
+    with storage.open_input("f") as file:
+        assert file.read() == data
+
+
 def test_an_upload_that_is_cancelled_leaves_no_parts(
     storage: ObjectStorage, s3_server: S3Server, base: str
 ) -> None:

@@ -12,10 +12,9 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.index.filters.footer import KeyFooter, key_footer, read_key_footer
 from hudi_engine.keygen.generator import field_type, field_values, resolve_field
 from hudi_engine.keygen.text import key_text
-from hudi_engine.logformat.format import BlockType
 from hudi_engine.merge.base_reader import opened_base_file, select_schema
 from hudi_engine.merge.log_records import block_rows
-from hudi_engine.merge.log_scanner import scan_slice
+from hudi_engine.merge.log_scanner import load_blocks, scan_slice
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.schema.meta_fields import RECORD_KEY
 
@@ -100,10 +99,10 @@ def _ends(footer: KeyFooter) -> list[str]:
 def _first_rows(read: ReadContext, file_slice: FileSlice, columns: Sequence[str]) -> pa.Table:
     """Return the rows of the first log block that has some with a key."""
     wanted = select_schema(read.schema, columns)
-    for scanned in scan_slice(read, file_slice).blocks:
-        if scanned.place.kind is not BlockType.DELETE:
-            rows = block_rows(read, file_slice, scanned.load(read), wanted)
-            rows = rows.filter(rows.column(RECORD_KEY).is_valid())
-            if rows.num_rows:
-                return rows
+    with_rows = [each for each in scan_slice(read, file_slice).blocks if each.place.is_data]
+    for block in load_blocks(read, with_rows):
+        rows = block_rows(read, file_slice, block, wanted)
+        rows = rows.filter(rows.column(RECORD_KEY).is_valid())
+        if rows.num_rows:
+            return rows
     return wanted.empty_table()
