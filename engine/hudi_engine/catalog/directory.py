@@ -184,7 +184,7 @@ class DirectoryCatalog:
         folder = checked_name(schema)
         for status in self._storage.list(folder):
             if not status.is_dir and status.name.endswith((POINTER, _VIEW, _SOURCE, _FUNCTION)):
-                self._storage.delete(status.path)
+                self._storage.remove(status.path)
         left = [each.path for each in self._storage.list(folder, recursive=True) if not each.is_dir]
         if left:
             raise ConfigError(
@@ -223,7 +223,7 @@ class DirectoryCatalog:
 
     def remove_pointer(self, schema: str, table: str) -> None:
         """Remove a pointer; nothing happens when there is none."""
-        self._storage.delete(_file(schema, table, POINTER))
+        self._storage.remove(_file(schema, table, POINTER))
 
     def save_source(self, schema: str, table: str, source: str | PlainFiles) -> None:
         """Remember the table of another writer, or the files, that a session shows under a name, for the views that read it."""
@@ -238,7 +238,7 @@ class DirectoryCatalog:
 
     def remove_source(self, schema: str, table: str) -> None:
         """Forget a table of another writer; nothing happens when it was not remembered."""
-        self._storage.delete(_file(schema, table, _SOURCE))
+        self._storage.remove(_file(schema, table, _SOURCE))
 
     def save_view(self, spark: SparkSession, schema: str, view: str) -> None:
         """Keep the definition a view has in a session's catalog.
@@ -263,7 +263,7 @@ class DirectoryCatalog:
 
     def remove_function(self, schema: str, function: str) -> None:
         """Forget a function; nothing happens when it is not kept."""
-        self._storage.delete(_file(schema, function, _FUNCTION))
+        self._storage.remove(_file(schema, function, _FUNCTION))
         note_removed(FunctionDefinition, TableName(schema, function))
 
     def restore(

@@ -71,7 +71,7 @@ def begin_partition(storage: Storage, config: TableConfig, partition: str, insta
     try:
         _refuse_nested(storage, config, partition)  # of two tasks at once each sees the other's
     except DataError:
-        storage.delete(path)
+        storage.remove(path)
         storage.delete_empty(partition)  # hudi-rs takes no folder with one inside for a partition
         raise
 

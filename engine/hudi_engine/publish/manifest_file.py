@@ -369,7 +369,7 @@ class ManifestFolder:
         """
         for number in self.numbers():
             if number < newest and number != newest - NUMBER_STEP:
-                self._storage.delete(self._path(number))
+                self._storage.remove(self._path(number))
 
     def _path(self, number: int) -> str:
         return f"{self._folder}/{number}.compact"

@@ -175,7 +175,7 @@ def _orphan_files(state: TableState, findings: Sequence[Finding], dry_run: bool)
     for each in findings:
         if each.problem == "orphan_file":
             if not dry_run:
-                state.storage.delete(each.path)
+                state.storage.remove(each.path)
             found.append(Repair("orphan_files", each.path, f"deleted: {each.message}"))
     return found
 

@@ -263,7 +263,7 @@ def take_back(state: TableState, opened: OpenInstant, partitions: Collection[str
     opened.back_to_plan()
     removed = sweep(storage, opened.time, partitions, frozenset())
     delete_markers(storage, opened.time)
-    storage.delete(heartbeat_path(opened.time))
+    storage.remove(heartbeat_path(opened.time))
     logger.info(
         "%s %s was taken back, %d files removed; its plan stands", opened.action, opened.time, removed
     )

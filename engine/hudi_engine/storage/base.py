@@ -149,6 +149,10 @@ class Storage(ABC):
     def delete(self, path: str) -> bool:
         """Delete a file, and its ``.<name>.crc`` where there are such; return False when it was missing."""
 
+    def remove(self, path: str) -> None:
+        """Delete a file as `delete` does, without the question whether it is there, which is a request in an object store."""
+        self.delete(path)
+
     @abstractmethod
     def delete_tree(self, path: str) -> None:
         """Delete a folder and all below it; nothing happens when it is missing. The base itself is refused."""

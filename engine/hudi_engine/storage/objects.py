@@ -127,6 +127,11 @@ class ObjectStorage(SpooledStorage):
             return False
         return True
 
+    def remove(self, path: str) -> None:
+        full = self._full(path)
+        with suppress(FileNotFoundError), self._client.errors(full):
+            obstore.delete(self._client.store, full)
+
     def delete_tree(self, path: str) -> None:
         if path == "":
             raise PathEscapeError(path, self.base)
@@ -144,7 +149,7 @@ class ObjectStorage(SpooledStorage):
         self._refuse_existing(target)
         if not status.is_dir:
             self.copy(source, target)
-            self.delete(source)
+            self.remove(source)
             return
         # There are no folders to rename: copy all of it first, so that an interruption loses nothing.
         full = self._full(source)

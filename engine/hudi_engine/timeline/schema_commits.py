@@ -55,7 +55,7 @@ def pass_history_on(storage: Storage, timeline: Timeline, instant: str) -> None:
     for file in files:
         time = _instant_of(file)
         if time is not None and time < min(oldest, _time(newest)):
-            storage.delete(file.path)
+            storage.remove(file.path)
 
 
 def _newest(files: list[FileStatus], timeline: Timeline) -> str | None:

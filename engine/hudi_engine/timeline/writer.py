@@ -81,7 +81,7 @@ class TimelineWriter:
             states: States whose files go; none means all.
         """
         for state in sorted(states or State, key=lambda each: -each.rank):
-            self._storage.delete(self.path(time, action, state))
+            self._storage.remove(self.path(time, action, state))
 
     def _create(self, time: str, action: str, state: State, body: bytes) -> str:
         path = self.path(time, action, state)

@@ -199,7 +199,7 @@ class TableLock:
         try:
             owner = Owner.parse(self._storage.read(LOCK_PATH))
             if owner is not None and owner.token == self._owner.token:
-                self._storage.delete(LOCK_PATH)
+                self._storage.remove(LOCK_PATH)
         except FileNotFoundError:
             return
         except (OSError, StorageError) as error:
@@ -243,7 +243,7 @@ class TableLock:
         )
         try:
             if self._storage.read(LOCK_PATH) == content:
-                self._storage.delete(LOCK_PATH)
+                self._storage.remove(LOCK_PATH)
         except FileNotFoundError:
             pass
         self._sweep_breaks()
@@ -279,7 +279,7 @@ class TableLock:
         newest_ms = max((status.modified_ms for status in found), default=0)
         for status in found:
             if newest_ms - status.modified_ms > _BREAK_KEPT_MS:
-                self._storage.delete(status.path)
+                self._storage.remove(status.path)
 
 
 def _read_owner(storage: Storage) -> Owner | None:

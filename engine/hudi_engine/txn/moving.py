@@ -144,7 +144,7 @@ def _rename(parent: Storage, source: str, target: str, table: Storage, options: 
         if lock is None:
             return
         try:
-            open_storage(f"{parent.base}/{target}").delete(LOCK_PATH)  # it has come along
+            open_storage(f"{parent.base}/{target}").remove(LOCK_PATH)  # it has come along
         except (HudiError, OSError) as error:
             logger.warning("%s has moved with its lock, which the next writer will break: %s", target, error)
 
@@ -177,7 +177,7 @@ class _Copy:
         """Remove what it has put there, its properties first, after a failure, which is the one to be told."""
         try:
             for path in reversed(self._copied):
-                self._parent.delete(f"{self._target}/{path}")
+                self._parent.remove(f"{self._target}/{path}")
         except OSError as error:
             logger.warning(
                 "could not remove the copy of %s at %s/%s, delete it: %s",

@@ -184,7 +184,7 @@ class OpenInstant:
         path = self.path(State.COMPLETED)
         try:
             if self.stands():
-                self._storage.delete(path)
+                self._storage.remove(path)
         except (OSError, StorageError) as error:
             raise StorageError(
                 f"{self.action} {self.time} of {self._storage.base!r} was completed though the work of another process stands "
@@ -205,7 +205,7 @@ class OpenInstant:
         that the instant is its own.
         """
         if self._storage.exists(self.path(State.COMPLETED)) and not self.stands():
-            self._storage.delete(self.path(State.COMPLETED))
+            self._storage.remove(self.path(State.COMPLETED))
             logger.warning(
                 "took back the commit of a dead run of %s %s, which came late", self.action, self.time
             )

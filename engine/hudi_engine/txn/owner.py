@@ -262,4 +262,4 @@ def storage_now_ms(storage: Storage) -> int:
         status = storage.stat(path)
         return status.modified_ms if status is not None else int(time.time() * 1000)
     finally:
-        storage.delete(path)
+        storage.remove(path)

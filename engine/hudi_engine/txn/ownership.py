@@ -64,7 +64,7 @@ class Ownership:
         """Remove the file: the work is done, or undone."""
         self._beating.stop()
         if self.is_mine():
-            self._storage.delete(self._path)
+            self._storage.remove(self._path)
 
     def give_up(self) -> None:
         """Say in the file that nobody works on the instant any more, though this process lives on.

@@ -228,7 +228,7 @@ def _sweep(storage: Storage, config: TableConfig, timeline: Timeline, living: Li
             else:
                 gone = living.of_time(status.name) is OwnerState.DEAD
             if gone:
-                storage.delete(status.path)
+                storage.remove(status.path)
     except (OSError, HudiError) as error:
         logger.warning(
             "could not remove leftovers below %s/.hoodie, the next write will: %s", storage.base, error

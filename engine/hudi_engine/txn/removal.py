@@ -171,7 +171,7 @@ class Removal:
         if not self._of_run:
             self._remove_pending(State.REQUESTED)
         settle_markers(self._storage, self.plan.instant, frozenset(self.deleted))
-        self._storage.delete(heartbeat_path(self.plan.instant))
+        self._storage.remove(heartbeat_path(self.plan.instant))
         return late
 
     @property
@@ -266,7 +266,7 @@ class Removal:
         for partition, statuses in zip(partitions, listed, strict=True):
             for status in statuses:
                 if belongs_to(status.path, partition, instant) and self._goes(status.path):
-                    storage.delete(status.path)
+                    storage.remove(status.path)
                     self._note_deleted(partition, status.path)
         neutralised = {path for request in self.plan.requests for path in request.log_files}
         for path in delete_announced_files(storage, instant, neutralised):

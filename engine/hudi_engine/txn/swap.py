@@ -169,7 +169,7 @@ def place_new(base: str, side: str) -> None:
             f"something has come to be at {base} meanwhile; choose another path"
         ) from error
     with suppress(OSError):
-        place.parent.delete(f"{place.name}/{BUILDER}")
+        place.parent.remove(f"{place.name}/{BUILDER}")
 
 
 def is_switched(base: str, side: str) -> bool:

@@ -104,11 +104,11 @@ def _resume(place: TablePlace, record: SwapRecord) -> None:
     """Finish a swap that was cut off; a table of which nothing is left was removed since, and its successor goes too."""
     if all(each.is_dir for each in place.parent.list(place.name, recursive=True)):
         logger.info("%s was removed after a rebuild that was cut off, so what it left goes too", place.name)
-        place.parent.delete(record_path_of(place))
+        place.parent.remove(record_path_of(place))
         remove_old(place.parent, record.new)
     elif _is_moved(place, record.new):
         # The table may have been written to since: only what it came from is left to be removed.
-        place.parent.delete(record_path_of(place))
+        place.parent.remove(record_path_of(place))
         clear_after_swap(place, record.new)
     else:
         move_by_copies(place, record.new, record)
@@ -154,7 +154,7 @@ def move_by_copies(place: TablePlace, new: str, before: SwapRecord | None = None
     finally:
         unregister(owner)
     if _is_mine(place, new, owner):
-        place.parent.delete(record_path_of(place))
+        place.parent.remove(record_path_of(place))
         clear_after_swap(place, new)
 
 
@@ -171,7 +171,7 @@ def _move(place: TablePlace, new: str, owner: Owner) -> None:
         return
     for path in sorted(there, key=removal_order):
         if path not in moving or path == PROPERTIES_PATH:
-            place.parent.delete(f"{place.name}/{path}")
+            place.parent.remove(f"{place.name}/{path}")
     left = [path for path, file in moving.items() if not _is_there(path, there.get(path), file)]
     for _, part in groupby(sorted(left, key=copy_order), key=lambda path: copy_order(path)[:2]):
         if not _is_mine(place, new, owner):
@@ -210,7 +210,7 @@ def _is_mine(place: TablePlace, new: str, owner: Owner) -> bool:
 def clear_after_swap(place: TablePlace, old: str) -> None:
     """Remove the old table, and from the new one the mark of its builder."""
     with suppress(OSError):
-        place.parent.delete(f"{place.name}/{BUILDER}")
+        place.parent.remove(f"{place.name}/{BUILDER}")
     remove_old(place.parent, old)
 
 

@@ -55,7 +55,7 @@ def delete_table(parent: Storage, folder: str) -> None:
         OSError: The storage failed.
     """
     if not os.path.islink(f"{parent.base}/{folder}"):
-        parent.delete(f"{folder}/{PROPERTIES_PATH}")
+        parent.remove(f"{folder}/{PROPERTIES_PATH}")
         for inside in (f"{folder}/{_TIMELINE}", folder):
             for entry in parent.list(inside):
                 if entry.path in (f"{folder}/{BUILDER}", f"{folder}/{_TIMELINE}"):
@@ -63,5 +63,5 @@ def delete_table(parent: Storage, folder: str) -> None:
                 if entry.is_dir:
                     parent.delete_tree(entry.path)
                 else:
-                    parent.delete(entry.path)
+                    parent.remove(entry.path)
     parent.delete_tree(folder)

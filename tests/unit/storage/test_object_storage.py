@@ -203,6 +203,17 @@ def test_a_listing_asks_once_a_page_and_shows_folders(storage: ObjectStorage, s3
     assert len(requests) == 1
 
 
+def test_a_file_goes_by_one_request_where_nobody_asks_whether_it_was_there(
+    storage: ObjectStorage, s3_server: S3Server
+) -> None:
+    storage.create("f", b"1")
+    with s3_server.counted() as requests:
+        storage.remove("f")
+        storage.remove("f")
+    assert len(requests) == 2
+    assert not storage.exists("f")
+
+
 def test_an_empty_folder_stays_without_a_file_that_anybody_sees(storage: ObjectStorage) -> None:
     storage.make_dirs("shop")
 

@@ -139,6 +139,16 @@ def test_delete_tells_whether_there_was_a_file_and_drops_its_checksum(storage: S
     assert [path for path in paths_below(storage) if path != "x"] == []
 
 
+def test_remove_drops_a_file_and_its_checksum_and_says_nothing_of_a_missing_one(storage: Storage) -> None:
+    storage.create("x/p", b"1")
+    if not isinstance(storage, ObjectStorage):
+        storage.create("x/.p.crc", b"2")
+
+    storage.remove("x/p")
+    storage.remove("x/p")
+    assert [path for path in paths_below(storage) if path != "x"] == []
+
+
 def test_a_missing_file_has_no_status_and_cannot_be_read(storage: Storage) -> None:
     assert storage.stat("nope/x") is None
     with pytest.raises(FileNotFoundError):
@@ -245,6 +255,7 @@ def test_no_call_leaves_the_table(storage: Storage, path: str) -> None:
         lambda: storage.create(path, b""),
         lambda: storage.replace(path, b""),
         lambda: storage.delete(path),
+        lambda: storage.remove(path),
         lambda: storage.delete_tree(path),
         lambda: storage.rename(path, "b"),
         lambda: storage.make_dirs(path),

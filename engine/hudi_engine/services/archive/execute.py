@@ -154,7 +154,7 @@ def archive_instants(
     _remove(storage, [file for file in files if not file.instant.is_completed])
     for file in files:
         if file.instant.is_completed:
-            storage.delete(file.path)
+            storage.remove(file.path)
     return path
 
 
@@ -166,7 +166,7 @@ def _remove_strays(state: TableState, left: Sequence[Instant]) -> None:
 
 
 def _remove(storage: Storage, files: Sequence[TimelineFile]) -> None:
-    on_threads(lambda file: storage.delete(file.path), files)
+    on_threads(lambda file: storage.remove(file.path), files)
 
 
 def _remove_traces(storage: Storage, instants: Sequence[Instant]) -> None:
@@ -174,7 +174,7 @@ def _remove_traces(storage: Storage, instants: Sequence[Instant]) -> None:
     times = {each.requested_time for each in instants}
     for status in storage.list(HEARTBEAT_FOLDER):
         if status.name in times:
-            storage.delete(status.path)
+            storage.remove(status.path)
 
 
 def _told(chosen: Selection) -> ArchiveResult:

@@ -51,8 +51,8 @@ def merge_small_files(storage: Storage, folder: str, options: Options) -> int:
     storage.replace(join(folder, _PLAN_NAME), encode_avro_file(MERGE_ARCHIVE_PLAN, plan))
     storage.create(merged, b"".join(storage.read(file.path) for file in small))
     for file in small:
-        storage.delete(file.path)
-    storage.delete(join(folder, _PLAN_NAME))
+        storage.remove(file.path)
+    storage.remove(join(folder, _PLAN_NAME))
     return len(small)
 
 
@@ -72,7 +72,7 @@ def finish_merge(storage: Storage, folder: str) -> None:
         return
     except CorruptTableError:
         logger.warning("dropping %s/%s, which was cut short", storage.base, path)
-        storage.delete(path)
+        storage.remove(path)
         return
     names = {str(each).rpartition("/")[2] for each in plan.get("candidate") or ()}
     files = {file.path.rpartition("/")[2]: file for file in list_archive_files(storage, folder)}
@@ -81,8 +81,8 @@ def finish_merge(storage: Storage, folder: str) -> None:
         whole = not names <= set(files)
         going = [files[name] for name in sorted(names & set(files))] if whole else [merged]
         for file in going:
-            storage.delete(file.path)
-    storage.delete(path)
+            storage.remove(file.path)
+    storage.remove(path)
 
 
 def _small(files: Sequence[ArchiveFile], limit: int) -> list[ArchiveFile]:

@@ -57,7 +57,7 @@ def remove_strays(state: TableState, first: str, later: str) -> list[str]:
             for status in list_partition_files(state.storage, partition):
                 if _belongs(state.storage, status, partition, taken):
                     logger.warning("removing %s of %s, which was rolled back", status.path, taken.instant)
-                    state.storage.delete(status.path)
+                    state.storage.remove(status.path)
                     gone.append(status.path)
     return gone
 

@@ -326,7 +326,7 @@ def _delete_all(storage: Storage, paths: Iterable[str]) -> set[str]:
 
     def delete(path: str) -> str | None:
         try:
-            storage.delete(path)
+            storage.remove(path)
         except OSError as error:
             logger.warning("could not delete %s: %s", path, error)
             return path
@@ -345,7 +345,7 @@ def _delete_sidecars(
         live = publication.live_files() if going else ()
         for path in going:
             if path not in live:
-                storage.delete(path)
+                storage.remove(path)
     except (OSError, HudiError) as error:
         logger.warning("could not delete files made for readers, the next clean will: %s", error)
 
