@@ -22,15 +22,22 @@ from hudi_engine.table_state import TableState
 from hudi_engine.write.define.table_options import with_table_options
 from hudi_engine.write.operation import UPSERT
 from hudi_engine.write.rows.key_columns import with_key_columns
-from hudi_engine.write.rows.settled import ACTION, DELETE, OLD_PARTITION
-from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from hudi_engine.write.rows.settled import OLD_PARTITION
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
-from dbt.adapters.hudi.rows.builds import data_columns
-from dbt.adapters.hudi.sql.merge_keys import BLANK_IS_STORED, Spelling
+from dbt.adapters.hudi.sql.merge_deletes import KEPT, deleted_once
+from dbt.adapters.hudi.sql.merge_spellings import (
+    BLANK_IS_STORED,
+    Spelling,
+    advice_for_on,
+    cut_times,
+    spellings_of_keys,
+    unlike_columns,
+)
 
 _TIMES, _STORED = "__dbt_hudi_times", "__dbt_hudi_stored"
-_KEPT, _NUMBER = "__dbt_hudi_kept", "__dbt_hudi_number"
 _HELD, _PATH = "__dbt_hudi_held", "__dbt_hudi_path"
 _TIMES_OF = "timestamp"
 
@@ -44,7 +51,8 @@ class Identity:
         key: Record key columns.
         columns: These, and partition columns unless a key is unique in the whole table.
         dated: Those of them that are no part of the key and of whose values many make one partition, such as times of a day.
-        spelled: What stands in paths and keys where a column has no value, for those that may have none.
+        spelled: What stands in paths and keys where a column has no value, or one that is not its own, for those that may have it.
+        unlike: Those that the source of the rows has in a type whose values may become others, with the types they get.
         options: Those of writes.
     """
 
@@ -53,11 +61,21 @@ class Identity:
     columns: tuple[str, ...]
     dated: tuple[str, ...]
     spelled: Mapping[str, Spelling]
+    unlike: Mapping[str, str]
     options: Options
 
     @classmethod
-    def of(cls, table: HudiTable, label: str, options: Options) -> Identity:
+    def of(
+        cls, table: HudiTable, label: str, options: Options, columns: T.StructType, source: T.StructType
+    ) -> Identity:
         """Return that of a table, for writes with some options over those that the table keeps, its index among them.
+
+        Args:
+            table: The table.
+            label: Its name, for messages.
+            options: Those of writes.
+            columns: The table's data columns, as the write finds them.
+            source: The columns of the rows that are merged.
 
         Raises:
             ConfigError: The options contradict the table.
@@ -65,7 +83,6 @@ class Identity:
         """
         options = with_table_options(table.config, options, UPSERT.name.value)
         fields = () if index_kind(options).is_global else table.config.partition_fields
-        columns = data_columns(table)
         exact = spellings(columns.names)
         names = [*table.config.record_key_fields, *(each.name for each in fields)]
         inside = [name for name in names if name not in exact]
@@ -77,14 +94,9 @@ class Identity:
         found = tuple(dict.fromkeys(exact[name] for name in names))
         key = found[: len(table.config.record_key_fields)]
         dated = {exact[each.name] for each in fields if each.kind == _TIMES_OF} - {*key}
-        spelled = {
-            each: Spelling.of_partition(columns[each].dataType)
-            for each in found
-            if each not in {*key, *dated}
-        }
-        if len(key) > 1:
-            spelled |= {each: Spelling.of_key(columns[each].dataType) for each in key}
-        return cls(label, key, found, tuple(sorted(dated)), spelled, options)
+        own = [columns[each] for each in found]
+        spelled = spellings_of_keys(own, key, dated, cut_times(table, own, options))
+        return cls(label, key, found, tuple(sorted(dated)), spelled, unlike_columns(own, source), options)
 
     def with_partition(
         self, rows: DataFrame, values: Mapping[str, Column], table: HudiTable, named: Sequence[str]
@@ -113,12 +125,13 @@ class Identity:
         """Return the stored rows of which new ones that match none may have the key; None where there are none.
 
         Where the key is compared, and perhaps the partition, those are rows in which = finds no value: null, and others like it.
+        Columns whose values become others on their way to a key, by their type or by their text, may not be equal and be one key.
 
         Args:
             rows: The table's rows.
             compared: Columns, in lower case, of which an ON says that they are equal, and nothing else; None for another ON.
         """
-        plain = {each.lower() for each in self._plain}
+        plain = {each.lower() for each in self._plain if each not in self._cut and each not in self.unlike}
         if compared is None or not {each.lower() for each in self.key} <= compared <= plain:
             return rows
         blank = self._is_blank({column: column for column in self._plain if column.lower() in compared})
@@ -152,10 +165,14 @@ class Identity:
         return [each for each in self.columns if each not in self.dated]
 
     @property
+    def _cut(self) -> list[str]:
+        """Those of them of whose times all in a millisecond are one key or partition."""
+        return [each for each, spelled in self.spelled.items() if spelled.cut is not None]
+
+    @property
     def _in_on(self) -> str:
         """What to compare in an ON."""
-        more = f", and of {', '.join(self.dated)} what its partition says, such as the day"
-        return f"compare {', '.join(self._plain)} in ON{more if self.dated else ''}"
+        return advice_for_on(self._plain, self.dated, self._cut, self.unlike)
 
     def _moved(self, names: Mapping[str, str], target: str) -> Column:
         """Tell whether a row's new values, by the names given, are of another key or partition than those that are stored."""
@@ -193,8 +210,8 @@ class Identity:
         found_by = {names[column]: column for column in self._plain}
         if self.dated:
             found_by[_PATH] = OLD_PARTITION
-        places = Window.partitionBy(*found_by)
-        new = _deleted_once(new.withColumn(_TIMES, F.count(F.when(matched, 1)).over(places)), matched, places)
+        places = Window.partitionBy(*(self._same(column, F.col(name)) for name, column in found_by.items()))
+        new = deleted_once(new.withColumn(_TIMES, F.count(F.when(matched, 1)).over(places)), matched, places)
         moved = self._moved(names, target)
         columns = ", ".join(self.columns)
         problem = F.when(
@@ -203,7 +220,7 @@ class Identity:
                 f" changes {columns}, by which a stored row is found; delete the row and insert it, or {self._in_on}"
             ),
         ).when(
-            matched & (F.col(_TIMES) > 1) & F.col(_KEPT),
+            matched & (F.col(_TIMES) > 1) & F.col(KEPT),
             F.lit(" is matched by several rows of the source; give one for each"),
         )
         if stored is not None:
@@ -229,11 +246,3 @@ class Identity:
         first = next(iter(names))
         checked = {column: F.col(name) for column, name in names.items()}
         return new, {**checked, first: F.when(problem.isNotNull(), failed).otherwise(checked[first])}
-
-
-def _deleted_once(rows: DataFrame, matched: Column, places: WindowSpec) -> DataFrame:
-    """Return rows without further deletes of a stored row that all clauses delete, and whether one of them keeps it."""
-    deletes = F.col(ACTION) == DELETE
-    rows = rows.withColumn(_KEPT, F.max(matched & ~deletes).over(places))
-    rows = rows.withColumn(_NUMBER, F.row_number().over(places.orderBy(~matched)))
-    return rows.where(F.col(_KEPT) | ~deletes | (F.col(_NUMBER) == 1))

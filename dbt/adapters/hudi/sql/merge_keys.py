@@ -1,68 +1,13 @@
-"""What a MERGE says of keys, and which values are one key or partition: an ON may leave a stored row unmatched whose key comes."""
+"""What a MERGE says of keys: which columns its ON compares, and whether an update sets one."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.keygen.complex_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
-from hudi_engine.keygen.partition_path import DEFAULT_PARTITION_VALUE
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.targets import Target
-
-BLANK_IS_STORED = (
-    " is stored and not matched, so that it would be inserted over the stored row: null equals nothing by =, and null, '' and "
-    f"{DEFAULT_PARTITION_VALUE} make one partition (null and {NULL_PLACEHOLDER}, or '' and {EMPTY_PLACEHOLDER}, one key of several "
-    "columns)"
-)
-
-
-@dataclass(frozen=True)
-class Spelling:
-    """What stands in a key or a partition's path where a column has no value, or a text without letters.
-
-    Args:
-        kind: Type of the column.
-        null: What stands for null.
-        empty: What stands for the text.
-    """
-
-    kind: T.DataType
-    null: str
-    empty: str
-
-    @classmethod
-    def of_key(cls, kind: T.DataType) -> Spelling:
-        """Return that of one of several columns of a key."""
-        return cls(kind, NULL_PLACEHOLDER, EMPTY_PLACEHOLDER)
-
-    @classmethod
-    def of_partition(cls, kind: T.DataType) -> Spelling:
-        """Return that of a partition column, of which both go into one partition."""
-        return cls(kind, DEFAULT_PARTITION_VALUE, DEFAULT_PARTITION_VALUE)
-
-    def same(self, value: Column) -> Column:
-        """Return what is equal, or null, for all values that make one key or partition."""
-        text = self._text(value)
-        if text is None:
-            return value
-        return F.when(text.isNull(), self.null).when(text == "", self.empty).otherwise(text)
-
-    def is_blank(self, value: Column) -> Column:
-        """Tell whether another value may make the same key or partition, or this one is null."""
-        text = self._text(value)
-        return value.isNull() if text is None else text.isNull() | text.isin("", self.null, self.empty)
-
-    def _text(self, value: Column) -> Column | None:
-        """Return the value as the text that it is, None for a type of which no value is without letters."""
-        if isinstance(self.kind, T.BinaryType):
-            return F.hex(value)
-        return value if isinstance(self.kind, T.StringType) else None
 
 
 def compared_columns(plan: plans.JavaPlan, source: Sequence[str], target: Sequence[str]) -> set[str] | None:

@@ -48,12 +48,13 @@ def merge_decision(
         )
     _check_form(plan, target)
     check_keys_stay(plan, target, table.config.record_key_fields)
-    identity = Identity.of(table, target.label, resolve_options(statement.warehouse.options))
+    options = resolve_options(statement.warehouse.options)
     schema = data_columns(table)
 
     def decide(stored: DataFrame) -> DataFrame:
         """Join the table's rows with the source, read anew, and let the first clause that holds take each row."""
         source, source_name = _source(statement)
+        identity = Identity.of(table, target.label, options, schema, source.schema)
         sides = Sides(source_name, target.own_name[-1], target.own_name)
         rows = stored.withColumnsRenamed({RECORD_KEY: settled.OLD_KEY, PARTITION_PATH: settled.OLD_PARTITION})
         rows = rows.select(*map(quoted, schema.names), settled.OLD_KEY, settled.OLD_PARTITION)
