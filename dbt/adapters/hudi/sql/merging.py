@@ -11,7 +11,7 @@ from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.frames.named import under_name
 from hudi_engine.schema.fit import quoted
-from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY, meta_fields
 from hudi_engine.write.rows import settled
 from hudi_engine.write.rows.nulls_that_say_nothing import never_cleared
 from hudi_engine.write.rows.sides import STORED, Clause, ClauseRows, Said, Sides, holds
@@ -20,7 +20,6 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.rows.alignment import check_cast, exact_cast, fit_to_table
-from dbt.adapters.hudi.rows.builds import data_columns
 from dbt.adapters.hudi.rows.nested_types import refuse_other_fields
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.merge_identity import Identity
@@ -49,11 +48,11 @@ def merge_decision(
     _check_form(plan, target)
     check_keys_stay(plan, target, table.config.record_key_fields)
     options = resolve_options(statement.warehouse.options)
-    schema = data_columns(table)
 
     def decide(stored: DataFrame) -> DataFrame:
         """Join the table's rows with the source, read anew, and let the first clause that holds take each row."""
         source, source_name = _source(statement)
+        schema = _own_columns(stored, table.config)
         identity = Identity.of(table, target.label, options, schema, source.schema)
         sides = Sides(source_name, target.own_name[-1], target.own_name)
         rows = stored.withColumnsRenamed({RECORD_KEY: settled.OLD_KEY, PARTITION_PATH: settled.OLD_PARTITION})
@@ -83,6 +82,12 @@ def merge_decision(
         return fit_to_table(changed, T.StructType([*schema.fields, *_SETTLED.fields]))
 
     return decide
+
+
+def _own_columns(stored: DataFrame, config: TableConfig) -> T.StructType:
+    """Return a table's columns as its rows have them, for another writer may have added some meanwhile."""
+    hidden = meta_fields(operation=config.keeps_operations)
+    return T.StructType([field for field in stored.schema.fields if field.name not in hidden])
 
 
 def _older(new: dict[str, Column], sides: Sides, ordering: Sequence[str]) -> Column:
