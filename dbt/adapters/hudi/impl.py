@@ -269,7 +269,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
             code: Compiled SQL or Python.
             language: ``sql`` or ``python``.
             empty: Keep the columns and no rows.
-            begins: The run knows of no such table; rows that another has put there meanwhile are not replaced.
+            begins: Nothing asks to replace rows: those of a table that the run does not know of stay.
         """
         with self._work(code) as session:
 

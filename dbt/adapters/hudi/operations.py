@@ -23,13 +23,14 @@ from hudi_engine.report import default_name, write_report
 from hudi_engine.table_state import TableState
 from hudi_engine.write.metadata_only import partitions_there
 
+from dbt.adapters.hudi.adopting import AdoptMethods
 from dbt.adapters.hudi.cloning import CloneMethods
 from dbt.adapters.hudi.rows.own_rows import shown_for_condition
 from dbt.adapters.hudi.sql.targets import Target
 from dbt.adapters.hudi.table_services import listed
 
 
-class Operations(CloneMethods):
+class Operations(CloneMethods, AdoptMethods):
     """What one can see of a table and do to it, beside its services."""
 
     @available.parse(lambda *_, **__: {"lines": [], "ok": True})

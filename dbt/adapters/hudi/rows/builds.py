@@ -8,7 +8,6 @@ from functools import partial
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, build_table, rebuild_table
-from hudi_engine.catalog import CatalogEntry
 from hudi_engine.config.declared.engine_options import WriterOptions
 from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import TableType
@@ -23,6 +22,7 @@ from hudi_engine.write.rows.replacement import EventWindow, outside_rows
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.engine_options import changed_options
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
@@ -38,6 +38,7 @@ from dbt.adapters.hudi.rows.constraints import Constraint, checked, stays
 from dbt.adapters.hudi.rows.keys_twice import say_of_keys_merged, say_of_keys_twice
 from dbt.adapters.hudi.rows.named_places import build_under_name, with_options
 from dbt.adapters.hudi.rows.own_rows import shown_for_condition
+from dbt.adapters.hudi.rows.room import newcomer, replaces_unnamed
 from dbt.adapters.hudi.rows.schema_changes import schema_change
 from dbt.adapters.hudi.spark.folders import plain_location, same_place
 from dbt.adapters.hudi.spark.kept_notes import forget_columns, properties_of
@@ -47,6 +48,10 @@ OPERATIONS: Mapping[str, operations.Operation] = {**operations.BY_NAME, "insert_
 # Batches whose rows share a partition overtake each other; each time one of them has committed.
 MICROBATCH_RETRIES = "20"
 _UNFILTERED = "a ref or source without the config event_time, of which dbt gives every batch all rows"
+_UNNAMED = (
+    "{}.{} has replaced a Hudi table at {} that this warehouse had no name for. If that was another environment's, give one of "
+    "the two another location_root or alias"
+)
 TABLE_WORDS: Mapping[TableType, str] = {TableType.COPY_ON_WRITE: "cow", TableType.MERGE_ON_READ: "mor"}
 
 
@@ -57,7 +62,7 @@ class ModelRows:
     Args:
         frame: The rows, columns as the schema change mode leaves them.
         constraints: Conditions tested before the commit.
-        begins: Whether the run took the model's table for missing when it looked.
+        begins: Nothing asks the run to replace rows: a table that it did not know of when it looked stays.
         base: The model's table as it was before the query read rows of it; None when it reads none.
     """
 
@@ -77,9 +82,8 @@ def rebuild_model(
     to_be = table_properties(schema=None, **with_options(plan, warehouse.options))
     frame = checked(frame, rows.constraints, only=stays(frame, frame.columns, to_be))
     entry = warehouse.entry(session, plan.schema, plan.name)
-    refuse_place_of_another(warehouse, session, plan, entry)
-    begins = rows.begins and _has_room(warehouse, session, plan, entry)
-    build = build_table if begins else partial(rebuild_table, base=rows.base)
+    unnamed = replaces_unnamed(warehouse, session, plan, entry, begins=rows.begins)
+    build = build_table if rows.begins else partial(rebuild_table, base=rows.base)
     # what a clause asks of the table itself is not known where another one is in its place
     if entry is None and (said := plan.merge.said_of_rows) is not None:
         said.refuse_unknown(frame)
@@ -91,62 +95,13 @@ def rebuild_model(
         except TableExistsError as error:
             if not rows.begins:
                 raise
-            raise _newcomer(plan) from error
+            raise newcomer(plan) from error
+    if unnamed:
+        logger.warning(_UNNAMED, plan.schema, plan.name, plan.base)
     table = warehouse.table(session, plan.base)
     say_of_keys_twice(plan, table, result.rows_inserted)
     warehouse.register_plan(session, plan, table, properties=properties_of(plan, table, rebuilt=True))
     return write_response(result, _asked(plan))
-
-
-def _has_room(
-    warehouse: Warehouse, session: SparkSession, plan: ModelPlan, entry: CatalogEntry | None
-) -> bool:
-    """Tell whether no table is where a model's first run builds one.
-
-    Raises:
-        DbtRuntimeError: The model's name has a table by now, which it had not when the run looked.
-    """
-    named = warehouse.base_on_disk(plan.schema, plan.name)  # which another process may have made
-    if named is None and entry is not None and entry.is_hudi_table:
-        named = entry.base
-    if named is not None and _is_written(warehouse, session, named):
-        raise _newcomer(plan)
-    return not _is_written(warehouse, session, plan.base)
-
-
-def refuse_place_of_another(
-    warehouse: Warehouse, session: SparkSession, plan: ModelPlan, entry: CatalogEntry | None
-) -> None:
-    """Refuse to build a table in a folder of its own that is another name's table.
-
-    Raises:
-        DbtRuntimeError: It is.
-    """
-    is_there = entry is not None and entry.base is not None and same_place(entry.base, plan.base)
-    if not plan.own_location or is_there or not _is_written(warehouse, session, plan.base):
-        return
-    for schema in warehouse.schemas(session):
-        for each in warehouse.entries(session, schema):
-            if each.is_hudi_table and each.base is not None and same_place(each.base, plan.base):
-                raise DbtRuntimeError(
-                    f"{plan.schema}.{plan.name} would be built at {plan.base}, which is the table {each.name.label}: its rows "
-                    "would be replaced. Set another location_root (such as one with the schema in it), in SQL another "
-                    "LOCATION, or another alias"
-                )
-
-
-def _is_written(warehouse: Warehouse, session: SparkSession, base: str) -> bool:
-    try:
-        return bool(warehouse.table(session, base).commits(limit=1))
-    except TableNotFoundError:
-        return False
-
-
-def _newcomer(plan: ModelPlan) -> DbtRuntimeError:
-    return DbtRuntimeError(
-        f"{plan.schema}.{plan.name} was not there when this run looked, and has been built since, by another run of dbt: to build "
-        "it would replace those rows. Run it again, and it adds to them; --full-refresh replaces them"
-    )
 
 
 def write_model(

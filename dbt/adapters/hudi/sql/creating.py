@@ -19,9 +19,9 @@ from dbt.adapters.hudi.credentials import absolute_location, location_problems
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows.alignment import drop_meta_columns
-from dbt.adapters.hudi.rows.builds import refuse_place_of_another
 from dbt.adapters.hudi.rows.named_places import build_under_name
 from dbt.adapters.hudi.rows.own_rows import statement_with_state_read
+from dbt.adapters.hudi.rows.room import refuse_place_of_another
 from dbt.adapters.hudi.spark.folders import same_place
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import not_null, plans

@@ -87,6 +87,11 @@
   {% endif %}
 {% endmacro %}
 
+{% macro hudi_adopt(table, location=none) %}
+  {%- do hudi__check_arguments('hudi_adopt', kwargs, {'table': table}, 'table, location') -%}
+  {% do hudi__do(table, 'hudi_adopt', {'location': location}) %}
+{% endmacro %}
+
 {#- Print what a look at a table answers, and return whether the answer is yes. -#}
 {% macro hudi__say(table, what, given) %}
   {% if execute %}

@@ -4,7 +4,8 @@
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set target_relation = this.incorporate(type='table', is_hudi=true) -%}
   {%- set other_format = existing_relation is not none and not adapter.is_hudi_table(existing_relation) -%}
-  {%- set rebuild = existing_relation is none or (should_full_refresh() and not plan.resumes) or other_format -%}
+  {%- set replaces = should_full_refresh() and not plan.resumes -%}
+  {%- set rebuild = existing_relation is none or replaces or other_format -%}
   {% if plan.merge.window and other_format and existing_relation.is_table and not should_full_refresh() %}
     {#- dbt goes by the relation's type where it chooses the batches of a run -#}
     {%- set way = "run it with --full-refresh" -%}
@@ -23,7 +24,7 @@
   {%- set code = hudi_check_contract(compiled_code, language, plan) -%}
   {% if rebuild %}
     {%- set response = adapter.hudi_rebuild(
-      plan, model, code, language, plan.merge.operation == 'delete', existing_relation is none
+      plan, model, code, language, plan.merge.operation == 'delete', not replaces
     ) -%}
     {% do hudi_record_main(code, response) %}
   {% else %}

@@ -1,0 +1,112 @@
+"""Hudi tables that lie where a model's table would be, and that its warehouse has no name for: another environment's, or adopted ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+
+from tests.functional.conftest import CATALOG
+
+KEPT = """
+{{ config(materialized='incremental', unique_key='id', location_root=var('lake')) }}
+select cast(id as int) as id, '{{ target.name }}' as v, {{ is_incremental() }} as adds
+from range({{ var('first', 0) }}, {{ var('first', 0) }} + 2)
+"""
+WHOLE = "{{ config(materialized='table', location_root=var('lake')) }} select '{{ target.name }}' as v"
+SNAPSHOT = """
+{% snapshot history %}
+{{ config(target_schema=target.schema, unique_key='id', strategy='check', check_cols=['v'], location_root=var('lake')) }}
+select 1 as id, '{{ target.name }}' as v
+{% endsnapshot %}
+"""
+
+
+@pytest.mark.core
+@pytest.mark.skipif(CATALOG != "directory", reason="a metastore is one for all folders")
+class TestTablesOfAnotherEnvironment:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"kept.sql": KEPT, "whole.sql": WHOLE}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {"history.sql": SNAPSHOT}
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_data(self, unique_schema: str, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
+        target = {**dbt_profile_target, "schema": unique_schema}
+        others = {name: {**target, "location_root": name} for name in ("prod", "dev")}
+        return {"test": {"outputs": {"default": target, **others}, "target": "default"}}
+
+    @pytest.fixture(scope="class")
+    def lake(self, tmp_path_factory: Any) -> Path:
+        return Path(tmp_path_factory.mktemp("lake"))
+
+    def told(self, lake: Path, target: str, *words: str, passes: bool = True, first: int = 0) -> str:
+        given = ["--target", target, "--vars", f"{{lake: '{lake}', first: {first}}}"]
+        return str(run_dbt_and_capture([*words, *given], expect_pass=passes)[1])
+
+    def shown(self, lake: Path, name: str) -> str:
+        query = f"select concat_ws(',', sort_array(collect_list(v))) as v from {{{{ ref('{name}') }}}}"
+        return self.told(lake, "prod", "show", "--quiet", "--output", "json", "--inline", query)
+
+    def test_they_are_not_replaced_unless_that_is_asked_for_and_are_gone_on_with_once_adopted(
+        self, project: Any, lake: Path
+    ) -> None:
+        for first in (0, 2):
+            self.told(lake, "prod", "run", first=first)
+        self.told(lake, "prod", "snapshot")
+
+        for command in (["run", "--select", "kept"], ["snapshot"]):
+            told = self.told(lake, "dev", *command, passes=False)
+            assert "a Hudi table lies that this warehouse has no name for" in told
+        assert '"prod,prod,prod,prod"' in self.shown(lake, "kept")
+        assert '"prod"' in self.shown(lake, "history")
+        told = self.told(lake, "dev", "run", "--select", "whole")
+        assert f"whole has replaced a Hudi table at {lake}/whole" in told
+
+        schema = project.test_schema
+        adopts = "{table: %s.%s, location: '%s'}"
+        for name in ("kept", "history"):
+            place = adopts % (schema, name, lake / name)
+            told = self.told(lake, "dev", "run-operation", "hudi_adopt", "--args", place)
+            assert f"{name}: is the table at {lake / name} from now on" in told
+        self.told(lake, "dev", "run", "--select", "kept", first=3)
+        assert '"dev,dev,prod,prod,prod"' in self.shown(lake, "kept")
+        self.told(lake, "dev", "snapshot")
+        assert '"dev,prod"' in self.shown(lake, "history")
+
+        self.told(lake, "dev", "run", "--select", "kept", "--full-refresh")
+        assert '"dev,dev"' in self.shown(lake, "kept")
+
+
+class TestAdopting:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"adopted.sql": KEPT.replace("var('lake')", "'lake'")}
+
+    def adopt(self, given: str, passes: bool = True) -> str:
+        words = ["run-operation", "hudi_adopt", "--args", f"{{{given}}}"]
+        return str(run_dbt_and_capture(words, expect_pass=passes)[1])
+
+    def test_the_first_run_of_a_model_adds_to_a_table_that_was_given_its_name(self, project: Any) -> None:
+        project.run_sql(
+            "create table {schema}.elsewhere tblproperties (primaryKey = 'id') location 'lake/adopted' "
+            "as select 7 as id, 'before' as v, false as adds"
+        )
+        taken = self.adopt("table: adopted, location: lake/adopted", passes=False)
+        assert f"which is the table {project.test_schema}.elsewhere" in taken
+        project.run_sql("alter table {schema}.elsewhere rename to {schema}.adopted")
+        assert "already" in self.adopt("table: adopted, location: lake/adopted")
+        assert "is there already; choose another name" in self.adopt("table: adopted", passes=False)
+        assert "TableNotFoundError" in self.adopt("table: nothing, location: lake/nothing", passes=False)
+        run_dbt(["run"])
+        found = project.run_sql("select id, v, adds from {schema}.adopted order by id", fetch="all")
+        assert [tuple(row) for row in found] == [
+            (0, "default", True),
+            (1, "default", True),
+            (7, "before", False),
+        ]
