@@ -84,6 +84,7 @@ class HudiConnectionManager(SparkConnectionManager):
         if name == _BEFORE_RUN:
             SELECTED.clear()
         connection = super().set_connection_name(name)
+        self.warehouse.node.end()
         if isinstance(connection.handle, HudiHandle):
             connection.handle.hook = ""
         return connection

@@ -204,7 +204,9 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         node = str(model.get("unique_id") or "")
         notes = notes_of_run(node, self._warehouse.places.project_root, plan.merge.window)
         tests = audit_tests(plan.audit, node, known, self.config)
-        return replace(plan, run_notes=notes, tests=tests, resumes=resumes_build(node, known))
+        plan = replace(plan, run_notes=notes, tests=tests, resumes=resumes_build(node, known))
+        self._warehouse.node.begin(plan)
+        return plan
 
     def _audit(self, session: SparkSession, plan: ModelPlan) -> AbstractContextManager[None]:
         """Run the model's tests over what the writes of a block leave, before they are committed."""

@@ -15,7 +15,7 @@ from hudi_engine import HudiTable
 from hudi_engine.catalog import TableName
 from hudi_engine.config.declared.service_options import ArchiveOptions, CleanOptions, ServiceOptions
 from hudi_engine.config.enums import CleanPolicy
-from hudi_engine.config.options import Options, canonical_key, laid_over, resolve_options
+from hudi_engine.config.options import canonical_key, laid_over, resolve_options
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError, UnsupportedTableError
 from hudi_engine.inspect import InstantFacts, instant_facts
 from hudi_engine.services.result import PendingClustering, PendingCompaction
@@ -48,13 +48,14 @@ class TableServiceMethods(metaclass=AdapterMeta):
         self, relation: BaseRelation | str, what: str, options: Mapping[str, str], run: Change
     ) -> AdapterResponse:
         """Run a service; as the hook of a node one that fails is a warning, for the node's commit is good."""
-        with dbt_errors(f"{what} {self._names(relation).label}"):
-            strict = self._resolved(options)[ServiceOptions.STRICT]
+        warehouse, name = self.connections.warehouse, self._names(relation)
+        with dbt_errors(f"{what} {name.label}"):
+            known = warehouse.node.named(name.database, name.name)
+            strict = resolve_options(laid_over(known, options))[ServiceOptions.STRICT]
         of_node = bool(get_node_info().get("unique_id")) and not strict
         try:
             return self._change(relation, what, run, isolated=of_node)
         except _ServiceFailedError as failed:
-            name = self._names(relation)
             logger.warning("{} {} failed, its commit stands: {}", what, name.label, str(failed))
             return AdapterResponse(f"FAILED: {failed}")
 
@@ -84,23 +85,21 @@ class TableServiceMethods(metaclass=AdapterMeta):
         self, relation: BaseRelation | str, what: str, options: Mapping[str, str] | None = None
     ) -> Iterator[Services]:
         """Return the services of a table that need its files alone: without Spark where the folders know the table."""
-        folders, name = self.connections.warehouse.folders, self._names(relation)
+        warehouse, name = self.connections.warehouse, self._names(relation)
+        folders = warehouse.folders
         with dbt_errors(f"{what} {name.label}"):
             storage = None if folders is None else folders.table(name.database, name.name)
             if storage is not None:
-                yield Services(storage, self._resolved(options or {}))
+                known = warehouse.node.at(storage.base)
+                yield Services(storage, resolve_options(laid_over(known, options or {})))
                 return
             if folders is not None and self.connections.only_looks:
-                known = ", ".join(folders.tables(name.database)) or "none"
+                there = ", ".join(folders.tables(name.database)) or "none"
                 raise DbtRuntimeError(
-                    f"{name.label} is not a Hudi table; Hudi tables of {name.database}: {known}"
+                    f"{name.label} is not a Hudi table; Hudi tables of {name.database}: {there}"
                 )
         with self._table(relation, what) as (_, table):
             yield table.services(options)
-
-    def _resolved(self, options: Mapping[str, str]) -> Options:
-        """Return the options of a call over those of the profile; raises ConfigError."""
-        return resolve_options(laid_over(self.connections.warehouse.options, options))
 
     def _names(self, relation: BaseRelation | str) -> TableName:
         if not isinstance(relation, (str, BaseRelation)) or not str(relation):

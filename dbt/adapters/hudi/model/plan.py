@@ -126,6 +126,11 @@ class ModelPlan:
         return write_only(self.options)
 
     @property
+    def hook_options(self) -> dict[str, str]:
+        """Options of what else is done to the table while the node runs, by hooks and by macros of the user's own."""
+        return write_only(laid_over(self.services.options(), self.given_options))
+
+    @property
     def create_options(self) -> dict[str, str]:
         """Options of creating or rebuilding the table; with an ordering, of rows with one key the newest is kept."""
         merges = (

@@ -55,6 +55,7 @@ from dbt.adapters.hudi.spark.folders import (
 )
 from dbt.adapters.hudi.spark.kept_notes import properties_of
 from dbt.adapters.hudi.spark.long_work import LONG_WORK
+from dbt.adapters.hudi.spark.node_options import NodeOptions
 from dbt.adapters.hudi.spark.removed_names import check_schema_is_its_own, drop_name
 from dbt.adapters.hudi.spark.session import (
     connection_session,
@@ -85,6 +86,7 @@ class Warehouse:
         self._credentials = credentials
         self.places = Places(credentials.resolve_location_root(project_root), project_root)
         self.options: Mapping[str, str] = credentials.options
+        self.node = NodeOptions(self.options)
         if credentials.storage_options:
             use_settings(self.places.location_root, credentials.storage_options)
         leave_dead_spark()
@@ -305,7 +307,7 @@ class Warehouse:
 
     def table(self, session: SparkSession, base: str) -> HudiTable:
         """Return the table at a folder, looked at once: what it is, and what its first write starts from."""
-        return HudiTable.open(session, base, options=self.options, hold=True)
+        return HudiTable.open(session, base, options=self.node.at(base), hold=True)
 
     def hudi_base(self, session: SparkSession, schema: str, name: str) -> str | None:
         """Folder of the Hudi table behind a name, cheaply; None for other tables, views and unknown names."""

@@ -47,7 +47,7 @@ def merge_decision(
         )
     _check_form(plan, target)
     check_keys_stay(plan, target, table.config.record_key_fields)
-    options = resolve_options(statement.warehouse.options)
+    options = resolve_options(statement.warehouse.node.at(target.base))
 
     def decide(stored: DataFrame) -> DataFrame:
         """Join the table's rows with the source, read anew, and let the first clause that holds take each row."""

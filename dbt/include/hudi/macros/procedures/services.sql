@@ -13,9 +13,8 @@
   {%- do hudi__check_arguments('hudi_cluster', kwargs, {'table': table}, 'table, columns, op, strategy, partitions, where, options, dry_run') -%}
   {%- set dry_run = hudi__flag('dry_run', dry_run) -%}
   {% if execute and not hudi__shows_plans('hudi_cluster', 'clusterings', table, op) %}
-    {#- As the hook of a model that says its columns they need not be said again. -#}
-    {%- set by = adapter.hudi_configs(model).get('cluster_by') if columns is none and model is defined else columns -%}
-    {%- set asked = {'columns': by, 'strategy': strategy, 'partitions': partitions, 'where': where} -%}
+    {#- As the hook of a model that says its columns they need not be said again: they are among the options of its table. -#}
+    {%- set asked = {'columns': columns, 'strategy': strategy, 'partitions': partitions, 'where': where} -%}
     {% do log('clustering of ' ~ table ~ ': ' ~ adapter.hudi_cluster(table, 'dry_run' if dry_run else op, asked, options), info=true) %}
   {% endif %}
 {% endmacro %}
