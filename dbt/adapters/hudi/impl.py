@@ -159,7 +159,9 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     @available.parse_list
     def get_columns_in_relation(self, relation: BaseRelation) -> list[HudiColumn]:
         with self._work(f"columns of {relation.render()}") as session:
-            return catalog_rows.columns(session, relation)
+            handle = self.connections.get_thread_connection().handle
+            shown = handle.shown_for(relation.schema, relation.identifier)
+            return catalog_rows.columns(session, relation, shown=shown)
 
     def expand_column_types(self, goal: BaseRelation, current: BaseRelation) -> None:
         """Spark's text has no length, so there is nothing to expand."""

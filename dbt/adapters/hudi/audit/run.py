@@ -13,16 +13,14 @@ from hudi_engine.write.inspection import before_commit
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt.adapters.hudi.audit.to_be import ToBe
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.model.audit import AuditTest
+from dbt.adapters.hudi.model.audit import AuditTest, PlannedTest
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.rows.alignment import failures_query
 from dbt.adapters.hudi.spark.errors import is_cancellation, short_message
 from dbt.adapters.hudi.spark.handle import HudiHandle
 from dbt.adapters.hudi.spark.warehouse import Warehouse
-from dbt.adapters.hudi.sql.substituted import with_view
-
-_THIS = "this"
 
 
 class Audit:
@@ -57,9 +55,11 @@ class Audit:
         """Run every test over the rows, and raise one error that names those that fail."""
         # names of tables show no meta columns either
         rows.drop(*META_FIELDS).createOrReplaceTempView(self._view)
+        self._handle.stand_in = ToBe(self._plan, self._view)
         try:
             failed = [told for test in self._plan.tests if (told := self._run(test)) is not None]
         finally:
+            self._handle.stand_in = None
             self._session.catalog.dropTempView(self._view)
         if failed:
             raise DbtRuntimeError(_told(self._plan, failed))
@@ -70,8 +70,14 @@ class Audit:
             self._plan.name,
         )
 
-    def _run(self, test: AuditTest) -> str | None:
+    def _run(self, planned: PlannedTest) -> str | None:
         """Return what there is to say of a test that fails, None for one that passes."""
+        try:
+            test = planned.compiled()
+        except DbtRuntimeError as error:
+            return f"{planned.name} cannot be compiled over the rows to be: {error.msg}"
+        with self._handle.job(f"{test.name} before the commit"):
+            pass  # sources that it is the first to name are made known where work begins
         try:
             query = self._query(test.counted)
             failures, should_warn, should_error = self._session.sql(query).collect()[0]
@@ -105,16 +111,7 @@ class Audit:
         return f"its failing rows are in {schema}.{name}"
 
     def _query(self, sql: str) -> str:
-        query = with_view(self._session, sql, self._is_meant, self._view)
-        return self._handle.with_states(self._session, query)
-
-    def _is_meant(self, parts: Sequence[str]) -> bool:
-        lowered = [part.lower() for part in parts]
-        own = [self._plan.schema.lower(), self._plan.name.lower()]
-        if len(lowered) == 1:
-            current = self._session.catalog.currentDatabase().lower()
-            return lowered == [_THIS] or [current, *lowered] == own
-        return lowered[-2:] == own
+        return self._handle.with_states(self._session, sql)
 
 
 def _told(plan: ModelPlan, failed: Sequence[str]) -> str:

@@ -1,19 +1,19 @@
-"""The tests a model wants before its commit, compiled by dbt as it compiles them for `dbt test`."""
+"""The tests a model wants before its commit: found before anything runs, and compiled by dbt as for `dbt test`."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest
+from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest, PlannedTest
 
 
-def audit_tests(asked: AuditConfig, unique_id: str, manifest: Any, config: Any) -> tuple[AuditTest, ...]:
-    """Find and compile the tests that a model asks for.
+def audit_tests(asked: AuditConfig, unique_id: str, manifest: Any, config: Any) -> tuple[PlannedTest, ...]:
+    """Find the tests that a model asks for.
 
     Args:
         asked: What it asks for.
@@ -42,8 +42,10 @@ def audit_tests(asked: AuditConfig, unique_id: str, manifest: Any, config: Any) 
         logger.warning(
             "audit is on for {}, but no test is attached to it: nothing looks at its rows", unique_id
         )
-    compiled = _compiled(chosen.values(), manifest, config)
-    return (*compiled, *(AuditTest(name, sql) for name, sql in asked.written))
+    return (
+        *(PlannedTest(node.name, partial(_compiled, node, manifest, config)) for node in chosen.values()),
+        *(PlannedTest(name, partial(AuditTest, name, sql)) for name, sql in asked.written),
+    )
 
 
 def _is_attached(node: Any, unique_id: str) -> bool:
@@ -59,23 +61,21 @@ def _names(node: Any) -> set[str]:
     return {node.name, node.alias, node.unique_id, *(() if kind is None else (kind.name,))}
 
 
-def _compiled(nodes: Iterable[Any], manifest: Any, config: Any) -> Iterable[AuditTest]:
+def _compiled(node: Any, manifest: Any, config: Any) -> AuditTest:
     # dbt runs, so its compiler is there; whoever only reads the adapter's rooms does not wait for it
     from dbt.compilation import Compiler
 
-    compiler = Compiler(config)
-    for node in nodes:
-        done: Any = compiler.compile_node(copy.deepcopy(node), manifest, write=False)
-        told = node.config
-        sql = str(done.compiled_code)
-        if told.limit is not None:
-            sql = f"select * from (\n{sql}\n) dbt_hudi_failing\nlimit {int(told.limit)}"
-        yield AuditTest(
-            node.name,
-            sql,
-            told.fail_calc,
-            told.warn_if,
-            told.error_if,
-            str(told.severity).lower(),
-            (node.schema, node.alias) if node.should_store_failures else None,
-        )
+    done: Any = Compiler(config).compile_node(copy.deepcopy(node), manifest, write=False)
+    told = node.config
+    sql = str(done.compiled_code)
+    if told.limit is not None:
+        sql = f"select * from (\n{sql}\n) dbt_hudi_failing\nlimit {int(told.limit)}"
+    return AuditTest(
+        node.name,
+        sql,
+        told.fail_calc,
+        told.warn_if,
+        told.error_if,
+        str(told.severity).lower(),
+        (node.schema, node.alias) if node.should_store_failures else None,
+    )

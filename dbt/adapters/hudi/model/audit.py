@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dbt.adapters.hudi.model.merge import MergeConfig
@@ -63,6 +63,19 @@ class AuditTest:
             f"select {count} as failures, {count} {self.warn_if} as should_warn, {count} {self.error_if} as should_error\n"
             f"from (\n{self.sql}\n) dbt_internal_test"
         )
+
+
+@dataclass(frozen=True)
+class PlannedTest:
+    """One test, which may look at the table to be while it is compiled.
+
+    Args:
+        name: Its name.
+        compiled: Compiles it.
+    """
+
+    name: str
+    compiled: Callable[[], AuditTest]
 
 
 def read_audit(config: Mapping[str, object], merge: MergeConfig, problems: Problems) -> AuditConfig:

@@ -13,7 +13,7 @@ from hudi_engine.config.enums import IndexType
 from hudi_engine.config.options import laid_over
 
 from dbt.adapters.hudi.credentials import absolute_location, location_problems
-from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest, read_audit
+from dbt.adapters.hudi.model.audit import AuditConfig, PlannedTest, read_audit
 from dbt.adapters.hudi.model.column_types import check_column_types
 from dbt.adapters.hudi.model.engine_options import (
     engine_problems,
@@ -72,7 +72,7 @@ class ModelPlan:
         run_notes: What the commits say of the run, under keys that go into a commit.
         resumes: Whether it is a batch that is run again beside others of its run that are in the table.
         audit: The tests it asks for before its commits.
-        tests: Those tests, compiled.
+        tests: Those tests, each compiled where it is asked for.
         clone_copy: Whether its clone may copy bytes where files cannot be shared.
         conflict_retries: How often the query is evaluated again when another writer overtook its write.
         overridden: A sentence for each option that its config gives in two spellings with different values.
@@ -91,7 +91,7 @@ class ModelPlan:
     run_notes: Mapping[str, str] = field(default_factory=dict)
     resumes: bool = False
     audit: AuditConfig = AuditConfig()
-    tests: tuple[AuditTest, ...] = ()
+    tests: tuple[PlannedTest, ...] = ()
     clone_copy: bool = False
     conflict_retries: int = 0
     overridden: tuple[str, ...] = ()

@@ -69,7 +69,10 @@ _TEXT_STATISTICS = ("stats:last_instant:value",)
 
 
 def columns(
-    session: SparkSession, relation: BaseRelation, marks: Collection[str] | None = None
+    session: SparkSession,
+    relation: BaseRelation,
+    marks: Collection[str] | None = None,
+    shown: str | None = None,
 ) -> list[HudiColumn]:
     """Return the columns of a relation without Hudi's own; none when it does not exist.
 
@@ -78,10 +81,11 @@ def columns(
         relation: The relation.
         marks: Which marks of deleted rows count. Schema changes see none, as queries may leave them out; None for what the
             node that runs takes: rows that a unit test gives and expects have them all.
+        shown: What is looked at in place of the relation, as SQL.
     """
     if marks is None:
         marks = (IS_DELETED, DELETES) if get_node_info().get("resource_type") == "unit_test" else ()
-    schema = _schema(session, relation.render())
+    schema = _schema(session, shown or relation.render())
     return [
         HudiColumn(
             column=column.name,

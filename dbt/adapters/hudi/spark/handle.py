@@ -51,6 +51,16 @@ class Router(Protocol):
         """Return the statement with temporary names in place of other states of Hudi tables."""
 
 
+class StandIn(Protocol):
+    """Is asked in place of a table."""
+
+    def in_statement(self, session: SparkSession, statement: str) -> str:
+        """Return the statement with another name in place of the table's."""
+
+    def shown_for(self, schema: str | None, name: str | None) -> str | None:
+        """Return the other name of a relation, as SQL; None for one that is another table."""
+
+
 class HudiHandle:
     """One dbt connection.
 
@@ -81,6 +91,8 @@ class HudiHandle:
         self.states_read: dict[str, TableState | None] = {}
         # the hook that is under way, in words for an error's text
         self.hook = ""
+        # what is read in place of the table that is being written, while its tests run before the commit
+        self.stand_in: StandIn | None = None
         self._closed = threading.Event()
         self._cancelled = False
         self._watched = False
@@ -124,7 +136,13 @@ class HudiHandle:
 
     def with_states(self, session: SparkSession, statement: str) -> str:
         """Return a statement with temporary names of this connection in place of other states of Hudi tables."""
+        if self.stand_in is not None:
+            statement = self.stand_in.in_statement(session, statement)
         return self.router.with_states(session, statement, self.own_view)
+
+    def shown_for(self, schema: str | None, name: str | None) -> str | None:
+        """Return what is asked in place of a relation, as SQL; None where that is the relation itself."""
+        return None if self.stand_in is None else self.stand_in.shown_for(schema, name)
 
     def own_view(self, stem: str) -> str:
         """Return a name for a temporary view that no other connection has, for they may share the session; it is tracked."""
