@@ -12,6 +12,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.errors import ConfigError, HudiError, ServiceError
 
 from dbt.adapters.hudi import table_services
+from dbt.adapters.hudi.spark.node_options import NodeOptions
 from dbt.adapters.hudi.table_services import TableServiceMethods
 
 STRICT_KEY = "hoodie.engine.services.strict"
@@ -23,7 +24,7 @@ def services(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Services of a table whose compaction fails, asked for by the hook of a node."""
     found = TableServiceMethods()
     found.config = SimpleNamespace(credentials=SimpleNamespace(schema="analytics"))
-    warehouse = SimpleNamespace(one_writer=lambda *place: nullcontext(), options={})
+    warehouse = SimpleNamespace(one_writer=lambda *place: nullcontext(), node=NodeOptions({}))
     table = SimpleNamespace(path="/base", compact=failing)
     found.connections = SimpleNamespace(warehouse=warehouse)  # type: ignore[assignment]
 
@@ -51,13 +52,13 @@ def test_a_service_that_fails_in_a_hook_leaves_the_node_good(services: Any) -> N
 def test_it_fails_the_node_when_asked_to_or_when_the_call_makes_no_sense(
     services: Any, of_profile: Any, options: Any
 ) -> None:
-    services.connections.warehouse.options = of_profile
+    services.connections.warehouse.node = NodeOptions(of_profile)
     with pytest.raises(HudiError):
         services.hudi_compact("orders", options=options)
 
 
 def test_a_hook_may_be_less_strict_than_the_profile(services: Any) -> None:
-    services.connections.warehouse.options = TEXT
+    services.connections.warehouse.node = NodeOptions(TEXT)
     assert str(services.hudi_compact("orders", options={STRICT_KEY: False})).startswith("FAILED")
 
 

@@ -71,6 +71,9 @@ class HudiHandle:
         prepare: Called before each piece of work, to make names known that it may use.
     """
 
+    # what is read in place of the table that is being written, while its tests run before the commit
+    stand_in: StandIn | None = None
+
     def __init__(
         self,
         open_session: Callable[[], SparkSession],
@@ -91,8 +94,6 @@ class HudiHandle:
         self.states_read: dict[str, TableState | None] = {}
         # the hook that is under way, in words for an error's text
         self.hook = ""
-        # what is read in place of the table that is being written, while its tests run before the commit
-        self.stand_in: StandIn | None = None
         self._closed = threading.Event()
         self._cancelled = False
         self._watched = False
