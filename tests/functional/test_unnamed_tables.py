@@ -99,7 +99,14 @@ class TestAdopting:
         )
         taken = self.adopt("table: adopted, location: lake/adopted", passes=False)
         assert f"which is the table {project.test_schema}.elsewhere" in taken
-        project.run_sql("alter table {schema}.elsewhere rename to {schema}.adopted")
+        with (
+            project.adapter.connection_named("forget"),
+            project.adapter.connections.work("forget") as session,
+        ):
+            project.adapter.connections.warehouse.forget(session, project.test_schema, "elsewhere")
+        (refused,) = run_dbt(["run"], expect_pass=False)
+        assert "adopted would be built at" in refused.message and "no name for" in refused.message
+        assert "from now on" in self.adopt("table: adopted, location: lake/adopted")
         assert "already" in self.adopt("table: adopted, location: lake/adopted")
         assert "is there already; choose another name" in self.adopt("table: adopted", passes=False)
         assert "TableNotFoundError" in self.adopt("table: nothing, location: lake/nothing", passes=False)

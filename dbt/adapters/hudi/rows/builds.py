@@ -22,7 +22,6 @@ from hudi_engine.write.rows.replacement import EventWindow, outside_rows
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.engine_options import changed_options
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
@@ -38,7 +37,7 @@ from dbt.adapters.hudi.rows.constraints import Constraint, checked, stays
 from dbt.adapters.hudi.rows.keys_twice import say_of_keys_merged, say_of_keys_twice
 from dbt.adapters.hudi.rows.named_places import build_under_name, with_options
 from dbt.adapters.hudi.rows.own_rows import shown_for_condition
-from dbt.adapters.hudi.rows.room import newcomer, replaces_unnamed
+from dbt.adapters.hudi.rows.room import newcomer, replaces_unnamed, say_replaced
 from dbt.adapters.hudi.rows.schema_changes import schema_change
 from dbt.adapters.hudi.spark.folders import plain_location, same_place
 from dbt.adapters.hudi.spark.kept_notes import forget_columns, properties_of
@@ -48,10 +47,6 @@ OPERATIONS: Mapping[str, operations.Operation] = {**operations.BY_NAME, "insert_
 # Batches whose rows share a partition overtake each other; each time one of them has committed.
 MICROBATCH_RETRIES = "20"
 _UNFILTERED = "a ref or source without the config event_time, of which dbt gives every batch all rows"
-_UNNAMED = (
-    "{}.{} has replaced a Hudi table at {} that this warehouse had no name for. If that was another environment's, give one of "
-    "the two another location_root or alias"
-)
 TABLE_WORDS: Mapping[TableType, str] = {TableType.COPY_ON_WRITE: "cow", TableType.MERGE_ON_READ: "mor"}
 
 
@@ -97,7 +92,7 @@ def rebuild_model(
                 raise
             raise newcomer(plan) from error
     if unnamed:
-        logger.warning(_UNNAMED, plan.schema, plan.name, plan.base)
+        say_replaced(plan)
     table = warehouse.table(session, plan.base)
     say_of_keys_twice(plan, table, result.rows_inserted)
     warehouse.register_plan(session, plan, table, properties=properties_of(plan, table, rebuilt=True))

@@ -7,6 +7,7 @@ from hudi_engine.catalog import CatalogEntry
 from hudi_engine.errors import TableNotFoundError
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.rows.own_rows import Written
 from dbt.adapters.hudi.spark.folders import same_place
@@ -64,6 +65,17 @@ def newcomer(plan: ModelPlan) -> DbtRuntimeError:
     return DbtRuntimeError(
         f"{plan.schema}.{plan.name} was not there when this run looked, and has been built since, by another run of dbt: to build "
         "it would replace those rows. Run it again, and it adds to them; --full-refresh replaces them"
+    )
+
+
+def say_replaced(plan: ModelPlan) -> None:
+    """Warn that a table has been replaced that the warehouse had no name for."""
+    logger.warning(
+        "{}.{} has replaced a Hudi table at {} that this warehouse had no name for. If that was another environment's, give one of "
+        "the two another location_root or alias",
+        plan.schema,
+        plan.name,
+        plan.base,
     )
 
 
