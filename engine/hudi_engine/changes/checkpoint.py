@@ -7,7 +7,7 @@ the table takes it back to what it had consumed then.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from hudi_engine.changes.window import is_before_active, order_of, position_of
 from hudi_engine.config.other_keys import CHECKPOINT
@@ -24,12 +24,15 @@ class NextWindow:
     """What a reader takes next from a table.
 
     Args:
-        end: Instant up to which it reads, and which it notes; None for a table without commits.
+        end: Instant up to which it reads, and which it notes; None where there is nothing to read yet, and nothing to note:
+            as the end of `changes` None means now.
         commits: Commits of the window that may have changed rows.
+        hole: The write under way before all others, for which there is nothing to read; None without one.
     """
 
     end: str | None
     commits: int
+    hole: str | None = None
 
 
 def read_checkpoint(state: TableState) -> dict[str, str]:
@@ -147,8 +150,12 @@ def next_window(
         return _archived_window(state, begin, last)
     if since is not None and _falls_short(taken, begin) and is_before_active(state, begin):
         # archiving may have left an older saved commit behind, and nobody is to go back to that
-        return NextWindow(newest_until(state, since), 0)
-    return NextWindow(None if taken.end is None else taken.end.requested_time, taken.commits)
+        found = NextWindow(newest_until(state, since), 0)
+    elif taken.end is not None:
+        found = NextWindow(taken.end.requested_time, taken.commits)
+    else:
+        found = NextWindow(None, 0) if hole is None else _archived_window(state, begin, hole)
+    return found if found.end is not None else replace(found, hole=hole)
 
 
 def newest_until(state: TableState, moment: Moment) -> str | None:

@@ -124,6 +124,9 @@ class Reads(TableBase):
     ) -> NextWindow:
         """Return the end of what to read next after an instant, for `changes`, and how many commits lie in between.
 
+        Its ``end`` is None where there is nothing to read yet: no commit, or none before the first write that is under way,
+        which is its ``hole``. Read nothing then, as `changes` without an end goes up to now.
+
         Args:
             since: What was read before, None or ``earliest`` for nothing.
             max_commits: Most commits that changed rows.

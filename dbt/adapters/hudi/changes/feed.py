@@ -20,10 +20,11 @@ class Taken:
 
     Args:
         since: Instant or moment it begins after, None for all rows.
-        end: Instant up to which rows are read, None for a table without commits.
+        end: Instant up to which rows are read, None where there is nothing to take yet.
         commits: Commits of the window.
         is_early: It ends before the checkpoint.
         asked: What the model asked for: begin, end and limits.
+        hole: The write under way for which there is nothing to take yet, None without one.
     """
 
     since: str | None
@@ -31,6 +32,7 @@ class Taken:
     commits: int
     is_early: bool = False
     asked: tuple[object, ...] = ()
+    hole: str | None = None
 
 
 @dataclass

@@ -28,8 +28,8 @@ def told_rows(session: SparkSession, state: TableState, taken: Taken, wish: Aske
         DbtRuntimeError: The input has no columns yet.
     """
     wanted = Wanted(wish.mode, known=wish.begin is None, skip_insert_overwrite=wish.skip_insert_overwrite)
-    # an end before the first commit is the end of no commit
-    span = Span(taken.since, taken.end or wish.end)
+    # an end before the first commit is the end of no commit, and before the first write that is pending nothing can be taken
+    span = Span(taken.since, taken.end or taken.hole or wish.end)
     frame = changes_between(session, state, resolve_options({}), span, wanted)
     if frame is None:
         raise DbtRuntimeError(f"table {state.config.name!r} has no columns yet; build it first")
@@ -51,5 +51,5 @@ def next_taken(state: TableState, feed: Feed, source: str, fresh: bool, wish: As
     if wish.begin is not None and since is not None and wish.end is not None:
         check_order(state, since, wish.end)
     window = next_window(state, since, end=wish.end, limits=wish.limits)
-    last = window.end or since
-    return Taken(since, last, window.commits, ends_early(state, noted, last), wish.window)
+    is_early = ends_early(state, noted, window.end)
+    return Taken(since, window.end, window.commits, is_early, wish.window, window.hole)
