@@ -9,7 +9,7 @@ from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import DELETES
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from dbt.adapters.hudi.changes.feed import Feed
@@ -32,7 +32,7 @@ def consumed(plan: ModelPlan, frame: DataFrame, feed: Feed, *, rebuilds: bool) -
         feed: What the query takes of its inputs.
         rebuilds: The table is built anew, so there is nothing to delete.
 
-    A change type that is none fails the write.
+    A change type that is none fails the write, and so do several rows with a key, of several commits, that do not say of which.
     """
     helpers = consumed_columns(plan, frame.columns)
     if not helpers:
@@ -44,8 +44,11 @@ def consumed(plan: ModelPlan, frame: DataFrame, feed: Feed, *, rebuilds: bool) -
     order = [deleted.asc()] if committed is None else [deleted.asc(), _column(committed).desc()]
     if not feed.tells_net:
         order.reverse()
-    places = Window.partitionBy(*(_column(name) for name in _key_columns(plan))).orderBy(*order)
-    newest = frame.withColumn(_RANK, F.rank().over(places)).where(f"{_RANK} = 1").drop(_RANK)
+    keys = _key_columns(plan)
+    places = Window.partitionBy(*map(_column, keys))
+    is_untold = feed.tells_steps and committed is None
+    rank = _only_row(keys, places) if is_untold else F.rank().over(places.orderBy(*order))
+    newest = frame.withColumn(_RANK, rank).where(f"{_RANK} = 1").drop(_RANK)
     if rebuilds:
         return newest.where(~deleted).drop(*helpers)
     return newest.withColumn(DELETES, deleted).drop(*helpers)
@@ -94,6 +97,19 @@ def _key_columns(plan: ModelPlan) -> list[str]:
     kind = plan.write_options.get(IndexOptions.TYPE.key, "").upper()
     is_global = kind.startswith("GLOBAL_")
     return [*plan.table.record_key, *(() if is_global else plan.table.partition_columns)]
+
+
+def _only_row(keys: list[str], places: WindowSpec) -> Column:
+    """Return 1, and fail on a row that is not the only one with its key: which of them is the newest could not be told."""
+    key = F.concat_ws(", ", *(_column(name).cast("string") for name in keys))
+    problem = F.concat(
+        F.lit(f"hudi_changes with mode='all': the query has several rows with {', '.join(keys)} '"),
+        key,
+        F.lit(
+            f"', and no column {COMMITTED} that says which is the newest; select {COMMITTED} too, or make it one row a key"
+        ),
+    )
+    return F.when(F.count(F.lit(1)).over(places) > 1, F.raise_error(problem)).otherwise(F.lit(1))
 
 
 def _checked(kind: str) -> Column:

@@ -1,0 +1,57 @@
+"""Keyed models of every commit's changes, where one window has several of a key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+
+from tests.functional.test_changes import ORDERS, Chain
+
+STEPS = """
+{{ config(materialized='incremental', unique_key='id') }}
+select id, amount, _change_type {{ var('time', '') }} from {{ hudi_changes(ref('orders'), mode='all') }}
+"""
+ONE_A_KEY = """
+{{ config(materialized='incremental', unique_key='customer') }}
+with touched as (select distinct customer from {{ hudi_changes(ref('orders'), mode='all') }})
+select customer, count(o.id) as orders, if(count(o.id) = 0, 'delete', 'insert') as _change_type
+from touched left join {{ ref('orders') }} o using (customer) group by customer
+"""
+CHANGES = {
+    "updated and deleted": ("update orders set amount = 5 where id = 1", "delete from orders where id = 1"),
+    "updated twice": (
+        "update orders set amount = 5 where id = 2",
+        "update orders set amount = 6 where id = 2",
+    ),
+    "deleted and back": ("delete from orders where id = 3", "insert into orders values (3, 0, 7, 1)"),
+}
+
+
+class TestStepsOfAKey:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"orders.sql": ORDERS, "steps.sql": STEPS, "totals.sql": ONE_A_KEY}
+
+    @pytest.fixture(scope="class")
+    def chain(self, project: Any) -> Chain:
+        run_dbt(["run"])
+        return Chain(project)
+
+    @pytest.mark.parametrize("change", CHANGES)
+    def test_several_commits_of_a_key_are_refused_until_the_query_says_which_is_the_newest(
+        self, chain: Chain, change: str
+    ) -> None:
+        chain.sql("update orders set amount = amount + 1 where id = 4")
+        run_dbt(["run", "-s", "steps"])
+        assert chain.rows("steps", "id, amount") == chain.rows("orders", "id, amount"), "one commit a key"
+        for statement in CHANGES[change]:
+            chain.sql(statement)
+        before = chain.rows("steps", "id, amount")
+        (failed, followed) = run_dbt(["run", "-s", "steps", "totals"], expect_pass=False)
+        assert "several rows with id '" in failed.message and "select _commit_time too" in failed.message
+        assert followed.status == "success", "an aggregate has one row a key"
+        assert chain.rows("steps", "id, amount") == before
+        run_dbt(["run", "-s", "steps", "--vars", "{time: ', _commit_time'}"])
+        assert chain.rows("steps", "id, amount") == chain.rows("orders", "id, amount")
