@@ -24,15 +24,16 @@ select id, day from {{ hudi_changes(ref('orders'), begin=var('begin', none), end
 
 
 @contextmanager
-def under_way(chain: Chain, table: str, instant: str) -> Iterator[None]:
-    """Let a write be one that has not completed yet."""
+def under_way(chain: Chain, table: str, instant: str) -> Iterator[tuple[Path, Path]]:
+    """Let a write be one that has not completed yet; tells where its last file is, and where it belongs."""
     done = next((Path(chain.base(table)) / ".hoodie").glob(f"{instant}.*commit"))
     aside = done.with_name("aside")
     done.rename(aside)
     try:
-        yield
+        yield aside, done
     finally:
-        aside.rename(done)
+        if aside.exists():
+            aside.rename(done)
 
 
 class TestFirstRunsBesideWritesUnderWay:
@@ -63,3 +64,51 @@ class TestFirstRunsBesideWritesUnderWay:
             run_dbt(["run", "-s", "log"])
             assert chain.rows("log", "id") == [(0,), (1,), (10,), (11,)]
         assert set(read_checkpoint(chain.state("log")).values()) == {second}
+
+
+LATEST = "{{ config(materialized='table') }} select id from {{ hudi_as_of(TABLE, 'latest') }}"
+BETWEEN = """
+import os
+def model(dbt, session):
+    first = dbt.ref("first")
+    os.rename(os.environ["WRITE_UNDER_WAY"], os.environ["WRITE_DONE"])
+    return first
+"""
+NOTHING_YET = "api.Relation.create(schema=target.schema, identifier='nothing_yet')"
+
+
+class TestTheLatestStateOfARun:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        again = "-- depends_on: {{ ref('between') }}\n"
+        fills = "{{ config(post_hook='insert into {{ target.schema }}.nothing_yet values (1)') }}"
+        return {
+            "orders.sql": INPUT,
+            "first.sql": LATEST.replace("TABLE", "ref('orders')"),
+            "between.py": BETWEEN,
+            "again.sql": again + LATEST.replace("TABLE", "ref('orders')"),
+            "empty.sql": fills + LATEST.replace("TABLE", NOTHING_YET),
+            "empty_again.sql": "-- depends_on: {{ ref('empty') }}\n" + LATEST.replace("TABLE", NOTHING_YET),
+        }
+
+    def test_a_write_that_completes_behind_the_newest_is_seen_by_no_later_node(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run_dbt(["run", "-s", "orders"])
+        chain = Chain(project)
+        chain.sql("insert into orders values (10, 1)")
+        chain.sql("insert into orders values (20, 2)")
+        late = chain.state("orders").timeline.completed_writes[1].requested_time
+        with under_way(chain, "orders", late) as (aside, done):
+            monkeypatch.setenv("WRITE_UNDER_WAY", str(aside))
+            monkeypatch.setenv("WRITE_DONE", str(done))
+            run_dbt(["run", "-s", "first", "between", "again"])
+        assert late in {each.requested_time for each in chain.state("orders").timeline.completed_writes}
+        assert chain.rows("first", "id") == chain.rows("again", "id") == [(0,), (1,), (20,)]
+
+    def test_a_table_without_commits_stays_so_for_the_run(self, project: Any) -> None:
+        project.run_sql(f"create table {project.test_schema}.nothing_yet (id int) using hudi")
+        run_dbt(["run", "-s", "empty", "empty_again"])
+        chain = Chain(project)
+        assert chain.rows("nothing_yet", "id") == [(1,)]
+        assert chain.rows("empty", "id") == chain.rows("empty_again", "id") == []

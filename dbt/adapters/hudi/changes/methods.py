@@ -159,10 +159,11 @@ class ChangeFeeds(metaclass=AdapterMeta):
             name = named(relation)
             table = self.connections.warehouse.require_table(session, name.database, name.name)
             state = TableState.load(table.storage)
-            instant = instant_as_of(state, when if hasattr(when, "year") else str(when))
             if when == LATEST_STATE:
-                # every node of the run sees the state that the first one saw
-                instant = self.connections.warehouse.pinned.setdefault(table.path, instant)
+                # every node of the run goes by the timeline that the first one saw: also of a table without commits, and by an
+                # instant alone a write that was under way before it would be there later
+                state = self.connections.warehouse.pinned.setdefault(table.path, state)
+            instant = instant_as_of(state, when if hasattr(when, "year") else str(when))
             frame = rows_as_of(session, state, instant)
             shown = self._shown(frame, relation, target, ("as of", str(when)))
             # of a batch, a sample and a run without rows dbt reads a part of what is referred to

@@ -68,6 +68,7 @@ from dbt.adapters.hudi.spark.sources import NOTED, SourcePlace
 
 if TYPE_CHECKING:
     from hudi_engine.catalog.entry_notes import NotesGiven
+    from hudi_engine.table_state import TableState
     from typing_extensions import Unpack
 
 
@@ -95,7 +96,7 @@ class Warehouse:
         NOTED.clear()
         self._lock = threading.Lock()
         self._writers: dict[str, threading.RLock] = {}
-        self.pinned: dict[str, str | None] = {}
+        self.pinned: dict[str, TableState] = {}
         self.will_write = False
         self.places_said: Callable[[], Iterable[str]] = tuple
 
