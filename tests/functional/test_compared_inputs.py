@@ -44,3 +44,36 @@ class TestComparedInputs:
         for name in FOLLOWERS:
             rows = project.run_sql(f"select id, p, v from {project.test_schema}.{name}", fetch="all")
             assert sorted(map(tuple, rows)) == [(1, "c", "moved"), (2, "a", "two")], name
+
+
+TYPED = """
+{{ config(materialized='table', unique_key='id') }}
+select id, cast(v as {{ var('kind', 'string') }}) as v from values {{ var('rows', "(1, 'one'), (2, 'two')") }} as t(id, v)
+"""
+OF_TYPED = """
+{{ config(materialized='incremental', unique_key='id') }}
+select id, cast(v as string) as v, _change_type, _commit_time from {{ hudi_changes(ref('typed'), on_gap=var('on_gap', 'fail')) }}
+"""
+
+
+class TestInputsOfOtherTypes:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"typed.sql": TYPED, "follower.sql": OF_TYPED}
+
+    def test_an_input_that_was_built_anew_with_other_types_is_a_gap_which_the_model_can_bridge(
+        self, project: Any
+    ) -> None:
+        run_dbt(["run"])
+        said = "kind: int, rows: '(2, 22), (3, 33)'"
+        built, failed = run_dbt(["run", "--vars", f"{{{said}}}"], expect_pass=False)
+        assert built.status == "success"
+        assert "column 'v' was string and is int32 since commit" in failed.message
+        assert "on_gap='compare'" in failed.message
+        run_dbt(["run", "-s", "follower", "--vars", "{on_gap: compare}"])
+        rows = project.run_sql(f"select id, v from {project.test_schema}.follower", fetch="all")
+        assert sorted(map(tuple, rows)) == [(2, "22"), (3, "33")]
+        project.run_sql(f"delete from {project.test_schema}.typed where id = 2")
+        run_dbt(["run", "-s", "follower"])
+        rows = project.run_sql(f"select id, v from {project.test_schema}.follower", fetch="all")
+        assert sorted(map(tuple, rows)) == [(3, "33")]

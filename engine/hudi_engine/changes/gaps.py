@@ -187,7 +187,8 @@ class CleanedFiles:
     """
 
     def __init__(self, state: TableState, window: Window, start: str) -> None:
-        self._state, self._start, self._position = state, start, window.start
+        self.start = start
+        self._state, self._position = state, window.start
         self._newest: dict[FileGroupKey, list[str]] = {}
         self._known: set[Instant] = set()
         self._add(state.timeline)
@@ -240,7 +241,7 @@ class CleanedFiles:
         if gone:
             raise _gap(
                 self._state,
-                self._start,
+                self.start,
                 f"clean deleted the files of commit {max(gone)} in file group {key[1]} of partition {key[0]!r}, {needed}",
                 KEEPING,
             )

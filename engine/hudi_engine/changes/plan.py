@@ -10,6 +10,7 @@ import pyarrow as pa
 from hudi_engine.changes.columns import ALL, COMMITTED, LATEST, NET, STEP, task_schema, told_columns
 from hudi_engine.changes.gaps import CleanedFiles, check_known, check_start, check_timeline
 from hudi_engine.changes.group import Comparison, compare_group, is_of, meet
+from hudi_engine.changes.retyped import check_types
 from hudi_engine.changes.slices import StatesOfGroups
 from hudi_engine.changes.touched import Step, net_step, single_steps, told_as_one, without_overwrites
 from hudi_engine.changes.window import Point, window_of
@@ -141,11 +142,12 @@ def newest_slices(state: TableState, step: Step, cleaned: CleanedFiles) -> list[
 
 
 def plan_newest(state: TableState, read: ReadContext, step: Step, cleaned: CleanedFiles) -> ChangePlan:
-    """Return a plan that tells the rows which a step wrote and which are still there; raises as `newest_slices` does."""
+    """Return a plan that tells the rows which a step wrote and which are still there; raises as `plan_changes` does."""
     units = tuple(
         Comparison(0, each.partition, None, each, "", meets_others=False)
         for each in newest_slices(state, step, cleaned)
     )
+    check_types(state, read, _points([step]), units, cleaned.start)
     return ChangePlan(read, _points([step]), units, LATEST)
 
 
@@ -155,10 +157,12 @@ def plan_changes(
     """Return the comparisons of some steps.
 
     Raises:
-        HistoryGapError: Files of before or after a step have gone.
+        HistoryGapError: Files of before or after a step have gone, or have columns of types that cannot be read any more.
         CorruptTableError: A file that a write of a step made is lost.
     """
-    return ChangePlan(read, _points(steps), tuple(_comparisons(state, steps, cleaned)), mode)
+    points, units = _points(steps), tuple(_comparisons(state, steps, cleaned))
+    check_types(state, read, points, units, cleaned.start)
+    return ChangePlan(read, points, units, mode)
 
 
 def _points(steps: Sequence[Step]) -> tuple[tuple[Point, Point, frozenset[str]], ...]:

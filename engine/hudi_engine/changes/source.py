@@ -23,6 +23,7 @@ from hudi_engine.changes.columns import ALL, LATEST, MODES, NET, check_names, ta
 from hudi_engine.changes.gaps import check_start
 from hudi_engine.changes.group import Comparison, as_newest, meet
 from hudi_engine.changes.plan import ChangePlan, plan_changes, plan_newest, steps_since
+from hudi_engine.changes.retyped import check_types
 from hudi_engine.changes.slices import slices_of_whole
 from hudi_engine.changes.touched import newest_step
 from hudi_engine.changes.window import EARLIEST, check_order, start_of, state_at
@@ -199,7 +200,9 @@ def _plan(state: TableState, start: str, end: str, mode: str) -> ChangePlan:
     state.timeline.check_readable(last.newest, asked="end")
     slices = slices_of_whole(state, last)
     units = tuple(Comparison(0, each.partition, None, each, end, meets_others=False) for each in slices)
-    return ChangePlan(read, ((last, last, None),), units, NET)
+    plan = ChangePlan(read, ((last, last, None),), units, NET)
+    check_types(state, read, plan.points, units, start)
+    return plan
 
 
 def _check_columns(state: TableState, plan: ChangePlan, columns: pa.Schema) -> None:

@@ -9,8 +9,9 @@ from hudi_engine.changes.window import Span
 from hudi_engine.config.options import resolve_options
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.table_state import TableState
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
 from dbt.adapters.hudi.spark.earlier import rows_as_of
 
@@ -22,7 +23,7 @@ def compared_with(
 
     Rows are told apart by the model's key, and by its partition columns that the input has: where a key is unique in the whole
     table the delete of one that went to another partition loses against its row. A delete has the values of the model's row in the
-    columns that both have.
+    columns that both have, and null for one that is none of the input's type.
 
     Args:
         session: The session.
@@ -64,11 +65,16 @@ def compared_with(
     ]
     gone = stored.alias("stored").join(rows.alias("given"), same, "left_anti")
     columns = [
-        (F.col(f"`{known[field.name]}`") if field.name in known else F.lit(None))
-        .cast(field.dataType)
-        .alias(field.name)
+        _if_it_can(F.col(f"`{known[field.name]}`"), field.dataType).alias(field.name)
+        if field.name in known
+        else F.lit(None).cast(field.dataType).alias(field.name)
         for field in rows.schema.fields
         if field.name not in (CHANGE_TYPE, COMMITTED)
     ]
     told = gone.select(*columns, F.lit(DELETE).alias(CHANGE_TYPE), F.lit(end).cast("string").alias(COMMITTED))
     return rows.unionByName(told)
+
+
+def _if_it_can(column: Column, kind: DataType) -> Column:
+    """Cast a column, to null where its value is none of the type; Spark before 4 has no word for it, and does so unless told."""
+    return column.try_cast(kind) if hasattr(Column, "try_cast") else column.cast(kind)
