@@ -20,7 +20,7 @@ from hudi_engine.changes.columns import (
     told_schema,
 )
 from hudi_engine.changes.gaps import CleanedFiles
-from hudi_engine.changes.group import Comparison, meet
+from hudi_engine.changes.group import TASK_BYTES, Comparison, meet
 from hudi_engine.changes.plan import ChangePlan, context_at, context_of_end, newest_slices
 from hudi_engine.changes.slices import slices_of_whole
 from hudi_engine.changes.touched import Step
@@ -35,9 +35,6 @@ from hudi_engine.table_state import TableState
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_TASK_BYTES = 8 * 1024 * 1024
-"""Below this much of files a task of its own costs more than it saves."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +132,7 @@ def _joined(reading: Reading, plan: ChangePlan, units: Sequence[Comparison]) -> 
 
 
 def _tasks(units: Sequence[Comparison]) -> int:
-    return 1 + sum(unit.size for unit in units) // _TASK_BYTES
+    return 1 + sum(unit.size for unit in units) // TASK_BYTES
 
 
 def _typed(frame: DataFrame, kind: str, commit: str) -> DataFrame:

@@ -25,6 +25,8 @@ from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import COMMIT_TIME, PARTITION_PATH, RECORD_KEY
 
 Positions = npt.NDArray[np.int64]
+TASK_BYTES = 8 * 1024 * 1024
+"""Below this much of files a task of its own costs more than it saves."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ what clean took meanwhile is an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from hudi_engine.changes.checkpoint import (
 )
 from hudi_engine.changes.columns import ALL, LATEST, MODES, NET, check_names, task_schema, told_schema
 from hudi_engine.changes.gaps import check_start
-from hudi_engine.changes.group import Comparison, as_newest, meet
+from hudi_engine.changes.group import TASK_BYTES, Comparison, as_newest, meet
 from hudi_engine.changes.plan import ChangePlan, plan_changes, plan_newest, steps_since
 from hudi_engine.changes.retyped import check_types
 from hudi_engine.changes.slices import slices_of_whole
@@ -50,7 +50,7 @@ class Piece:
 
     Args:
         plan: How slices are compared.
-        units: File groups; several only where rows may have moved between them.
+        units: File groups: several small ones, or all of a partition between which rows may have moved.
         columns: Columns of the reader.
         newest: The rows that are there are told, as updates all.
     """
@@ -163,14 +163,22 @@ class ChangeSource:
         newest = self.mode == LATEST and bool(start)  # all rows first are inserts in every mode
         _check_columns(state, plan, columns)
         bare = replace(plan, units=())
-        together: dict[str, list[Comparison]] = {}
-        for unit in plan.units:
-            if unit.meets_others:
-                together.setdefault(unit.partition, []).append(unit)
-            else:
-                yield Piece(bare, (unit,), columns, newest)
-        for units in together.values():
-            yield Piece(bare, tuple(units), columns, newest)
+        yield from (Piece(bare, units, columns, newest) for units in _tasks(plan.units))
+
+
+def _tasks(units: Sequence[Comparison]) -> Iterator[tuple[Comparison, ...]]:
+    """Yield what one task tells: small file groups together, and those of a partition between which rows may have moved."""
+    together: dict[str, list[Comparison]] = {}
+    small: list[Comparison] = []
+    for unit in units:
+        if unit.meets_others:
+            together.setdefault(unit.partition, []).append(unit)
+            continue
+        if small and sum(each.size for each in (*small, unit)) > TASK_BYTES:
+            yield tuple(small)
+            small = []
+        small.append(unit)
+    yield from map(tuple, filter(None, (small, *together.values())))
 
 
 def _read_of(state: TableState) -> ReadContext:

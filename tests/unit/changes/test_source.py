@@ -134,6 +134,23 @@ def test_a_table_with_a_column_of_the_name_of_one_of_changes_is_refused(tmp_path
             ask()
 
 
+@pytest.mark.parametrize("enough", [0, 1000, 8 << 20])
+def test_small_file_groups_are_one_task_and_each_row_is_told_once(
+    table: HandmadeTable, monkeypatch: pytest.MonkeyPatch, enough: int
+) -> None:
+    monkeypatch.setattr("hudi_engine.changes.source.TASK_BYTES", enough)
+    start = table.commit({DAY_1: {file_id(): batch({"z": 1}, DAY_1)}})
+    table.commit({DAY_1: {file_id(): batch({name: 1}, DAY_1) for name in "abcdef"}})
+    for begin, rows in (("earliest", "abcdefz"), (start, "abcdef")):
+        assert [row[0] for row in told(table, start=begin)] == list(rows)
+        source = ChangeSource({"path": str(table.path), "start": begin})
+        first = source.first()
+        pieces = [*source.pieces(first, source.after(first, source.limits), source.columns())]
+        sizes = [sum(unit.size for unit in piece.units) for piece in pieces]
+        assert len(pieces) == (1 if enough == 8 << 20 else len(rows) if enough == 0 else len(pieces))
+        assert all(size <= enough or len(piece.units) == 1 for size, piece in zip(sizes, pieces, strict=True))
+
+
 @pytest.mark.parametrize("text", ["²", "٣", "0", "-1", "1.5", "", "many"])
 def test_a_limit_that_is_no_number_is_said(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match=f"max_rows is '{text}'; legal are whole numbers of at least 1"):
