@@ -26,7 +26,7 @@ from hudi_engine.changes.plan import ChangePlan, plan_changes, plan_newest, step
 from hudi_engine.changes.retyped import check_types
 from hudi_engine.changes.slices import slices_of_whole
 from hudi_engine.changes.touched import newest_step
-from hudi_engine.changes.window import EARLIEST, check_order, start_of, state_at
+from hudi_engine.changes.window import EARLIEST, check_order, order_of, start_of, state_at
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, SchemaError, UnsupportedTableError
 from hudi_engine.merge.read_context import ReadContext
@@ -147,6 +147,14 @@ class ChangeSource:
         if instant:
             check_start(state, instant)
         return next_window(state, instant or None, end=end, limits=limits).end or instant
+
+    def newest(self) -> str:
+        """Return the newest instant there is to read, ``""`` without one; what holds up a reader before it is not looked at."""
+        state = self.state()
+        if self._end is not None:
+            return newest_until(state, self._end) or ""
+        writes = state.timeline.completed_writes
+        return max(writes, key=order_of).requested_time if writes else ""
 
     def pieces(self, start: str, end: str, columns: pa.Schema) -> Iterator[Piece]:
         """Yield the parts of the changes after ``start`` up to ``end``.

@@ -40,8 +40,11 @@ class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {INSTANT: self._source.first()}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Note the newest instant, at which a stream of the trigger ``availableNow`` ends."""
-        self._target = self._source.after("", WindowLimits())
+        """Note the newest instant, at which a stream of the trigger ``availableNow`` ends.
+
+        A write under way that lies behind the stream holds nothing up, and one before it ends each batch by itself.
+        """
+        self._target = self._source.newest()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """Return what stands for the source's own limits."""
