@@ -6,8 +6,8 @@ what clean took meanwhile is an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,9 +19,10 @@ from hudi_engine.changes.checkpoint import (
     newest_without_hole,
     next_window,
 )
-from hudi_engine.changes.columns import ALL, LATEST, MODES, NET, check_names, task_schema, told_schema
+from hudi_engine.changes.columns import ALL, LATEST, MODES, NET, check_names, told_schema
 from hudi_engine.changes.gaps import check_start
-from hudi_engine.changes.group import TASK_BYTES, Comparison, as_newest, meet
+from hudi_engine.changes.group import Comparison
+from hudi_engine.changes.pieces import Piece, units_of_tasks
 from hudi_engine.changes.plan import ChangePlan, plan_changes, plan_newest, steps_since
 from hudi_engine.changes.retyped import check_types
 from hudi_engine.changes.slices import slices_of_whole
@@ -30,7 +31,6 @@ from hudi_engine.changes.window import EARLIEST, check_order, order_of, start_of
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, SchemaError, UnsupportedTableError
 from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.schema.casting import cast_table
 from hudi_engine.storage.given import Told
 from hudi_engine.table_state import TableState
 from hudi_engine.txn.swap import table_storage
@@ -42,33 +42,6 @@ FORMAT = "hudi_changes"
 INSTANT = "instant"
 NEWEST = "latest"
 _LEGAL = ("path", "mode", "start", "end", *LIMIT_NAMES)
-
-
-@dataclass(frozen=True)
-class Piece:
-    """What one Spark task tells.
-
-    Args:
-        plan: How slices are compared.
-        units: File groups: several small ones, or all of a partition between which rows may have moved.
-        columns: Columns of the reader.
-        newest: The rows that are there are told, as updates all.
-    """
-
-    plan: ChangePlan
-    units: tuple[Comparison, ...]
-    columns: pa.Schema
-    newest: bool
-
-    def rows(self) -> pa.Table:
-        """Read the slices and return the changes, in the columns of the reader."""
-        parts = [task_schema(self.plan.read.schema).empty_table(), *map(self.plan.compare, self.units)]
-        found = pa.concat_tables(parts)
-        if any(unit.meets_others for unit in self.units):
-            found = meet(found, self.plan.mode)
-        if self.newest:
-            found = as_newest(found)
-        return cast_table(found, self.columns)
 
 
 class ChangeSource:
@@ -171,22 +144,7 @@ class ChangeSource:
         newest = self.mode == LATEST and bool(start)  # all rows first are inserts in every mode
         _check_columns(state, plan, columns)
         bare = replace(plan, units=())
-        yield from (Piece(bare, units, columns, newest) for units in _tasks(plan.units))
-
-
-def _tasks(units: Sequence[Comparison]) -> Iterator[tuple[Comparison, ...]]:
-    """Yield what one task tells: small file groups together, and those of a partition between which rows may have moved."""
-    together: dict[str, list[Comparison]] = {}
-    small: list[Comparison] = []
-    for unit in units:
-        if unit.meets_others:
-            together.setdefault(unit.partition, []).append(unit)
-            continue
-        if small and sum(each.size for each in (*small, unit)) > TASK_BYTES:
-            yield tuple(small)
-            small = []
-        small.append(unit)
-    yield from map(tuple, filter(None, (small, *together.values())))
+        yield from (Piece(bare, units, columns, newest) for units in units_of_tasks(plan.units))
 
 
 def _read_of(state: TableState) -> ReadContext:

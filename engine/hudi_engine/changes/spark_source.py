@@ -8,7 +8,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from hudi_engine.changes.source import FORMAT, ChangeSource, Piece
+from hudi_engine.changes.pieces import Piece
+from hudi_engine.changes.source import FORMAT, ChangeSource
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.schema.spark_types import arrow_to_spark, spark_to_arrow
 from hudi_engine.storage.given import Told
