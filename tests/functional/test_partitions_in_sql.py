@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from dbt.tests.util import run_dbt
 
 DYNAMIC = "set spark.sql.sources.partitionOverwriteMode=dynamic;"
 
@@ -57,3 +58,51 @@ class TestPartitions:
         assert self.rows(project, "one") == [(1, "a", "x"), (8, "o", None)]
         project.run_sql("insert overwrite {schema}.one partition (dt = null) select 8, 'o' where false")
         assert self.rows(project, "one") == [(1, "a", "x")]
+
+    def test_null_and_a_text_without_letters_are_one_partition_which_is_emptied_whole(
+        self, project: Any
+    ) -> None:
+        for value in ("null", "''"):
+            project.run_sql("insert into {schema}.one values (7, 'n', null), (8, 'o', '')")
+            project.run_sql(
+                f"insert overwrite {{schema}}.one partition (dt = {value}) select 9, 'p' where false"
+            )
+            assert self.rows(project, "one") == [(1, "a", "x")]
+
+    def test_a_partition_is_emptied_by_one_instant(self, project: Any) -> None:
+        def instants() -> int:
+            return len(project.run_sql("call show_commits(table => '{schema}.one')", fetch="all"))
+
+        before = instants()
+        project.run_sql("insert overwrite {schema}.one partition (DT = 'x') select 8, 'o' where false")
+        assert (instants() - before, self.rows(project, "one")) == (1, [(2, "b", None)])
+
+    def test_a_value_that_does_not_fit_is_refused(self, project: Any) -> None:
+        project.run_sql(
+            "create or replace table {schema}.numbered (id int, n int) using hudi partitioned by (n)"
+        )
+        with pytest.raises(Exception, match="value x of column n does not fit its type int"):
+            project.run_sql("insert overwrite {schema}.numbered partition (n = 'x') select 8")
+
+
+class TestPartitionsOfTimes:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        config = (
+            "materialized='table', partition_by=['at:timestamp'], options={"
+            "'hoodie.datasource.write.keygenerator.type': 'CUSTOM', 'hoodie.keygen.timebased.timestamp.type': 'EPOCHMICROSECONDS', "
+            "'hoodie.keygen.timebased.output.dateformat': 'yyyy-MM-dd'}"
+        )
+        rows = "select id, timestamp(at) as at from values (1, '2024-01-01 10:00:00'), (2, '2024-01-02 10:00:00') as t(id, at)"
+        return {"days.sql": f"{{{{ config({config}) }}}} {rows}"}
+
+    @pytest.mark.parametrize(("rows", "left"), [("", [2, 3]), (" where false", [2])])
+    def test_a_time_names_its_day_whether_rows_come_or_none(
+        self, project: Any, rows: str, left: list[int]
+    ) -> None:
+        run_dbt(["run", "--full-refresh"])
+        project.run_sql(
+            f"insert overwrite {{schema}}.days partition (at = '2024-01-01 00:00:00') select 3{rows}"
+        )
+        found = project.run_sql("select id from {schema}.days order by id", fetch="all")
+        assert [row[0] for row in found] == left

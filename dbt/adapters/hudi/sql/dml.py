@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from hudi_engine import HudiTable
-from hudi_engine.catalog import literal
 from hudi_engine.schema.any_case import AnyCase
-from hudi_engine.schema.fit import quoted
 from hudi_engine.spelling import did_you_mean
 from hudi_engine.table_state import TableState
 from hudi_engine.write.result import WriteResult
@@ -27,10 +25,10 @@ from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.merging import merge_decision
 from dbt.adapters.hudi.sql.statements import clause_after, split_outside
+from dbt.adapters.hudi.sql.static_partitions import Static, path_of, static_partitions
 from dbt.adapters.hudi.sql.target_reads import state_for_subqueries, with_newest_source
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
-_Static = dict[str, str | None]
 _said: set[tuple[str, str]] = set()
 """Of each run and table of which was said that INSERT looks up no keys."""
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -41,7 +39,7 @@ def insert(statement: Statement, target: Target) -> Routed:
     plan = statement.plan
     table = statement.table(target)
     partition_by = [item.name for item in table.config.partition_fields]
-    static = _static_partitions(plan, partition_by, target)
+    static = static_partitions(plan, partition_by, target)
     names = plans.texts(plan.userSpecifiedCols())
     target.refuse_twice([*names, *static])
     criteria = _criteria(plan, target)
@@ -118,7 +116,7 @@ def _overwrite(
     target: Target,
     table: HudiTable,
     frame: DataFrame,
-    static: _Static,
+    static: Static,
     read: TableState | None,
 ) -> Routed:
     """Replace the table, or the partitions that come, as Spark's overwrite mode says.
@@ -135,15 +133,14 @@ def _overwrite(
         )
     whole = (not static and not dynamic) or not partition_by
     reader = table.as_read(read)
-    result = reader.insert_overwrite_table(frame) if whole else reader.insert_overwrite(frame)
-    if one_partition and not result.rows_inserted:
-        # no row names the partition, which must be empty all the same; of several, those without rows stay
-        result = table.delete_where(" and ".join(_holds(name, value) for name, value in static.items()))
+    if whole:
+        result = reader.insert_overwrite_table(frame)
+    elif one_partition:
+        # it is replaced also where no row comes that names it; of several partitions, those without rows stay
+        result = reader.replace(frame, partitions=[path_of(statement, table, static)])
+    else:
+        result = reader.insert_overwrite(frame)
     return _done(statement, target, table, result)
-
-
-def _holds(name: str, value: str | None) -> str:
-    return f"{quoted(name)} is null" if value is None else f"{quoted(name)} = {literal(value)}"
 
 
 def _rows_and_state(statement: Statement, target: Target) -> tuple[DataFrame, TableState | None]:
@@ -159,28 +156,11 @@ def _query(statement: Statement) -> DataFrame:
     return plans.frame(statement.session, query)
 
 
-def _static_partitions(plan: plans.JavaPlan, partition_by: Sequence[str], target: Target) -> _Static:
-    """Return the values that PARTITION (...) gives, None for null; it may name others without a value."""
-    known = {name.lower() for name in partition_by}
-    found: _Static = {}
-    for pair in plans.items(plan.partitionSpec()):
-        name, given = str(pair._1()), pair._2()
-        if name.lower() not in known:
-            raise DbtRuntimeError(
-                f"PARTITION ({name}): {target.label} is not partitioned by it; its partition columns: "
-                f"{', '.join(partition_by) or 'none'}"
-            )
-        if given.isDefined():
-            value = given.get()
-            found[name] = None if value is None else str(value)
-    return found
-
-
 def _named(
     rows: DataFrame,
     names: list[str],
     schema: T.StructType,
-    static: _Static,
+    static: Static,
     by_name: bool,
     target: Target,
 ) -> DataFrame:

@@ -1,0 +1,60 @@
+"""PARTITION (column = value) of an INSERT: the values, and the one partition that all of them make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine import HudiTable
+from hudi_engine.config.options import resolve_options
+from hudi_engine.frames.collect import to_arrow
+from hudi_engine.keygen.generator import build_key_generator
+from hudi_engine.schema.casting import cast_batch
+from hudi_engine.table_state import TableState
+from hudi_engine.write.define.table_options import with_table_options
+from hudi_engine.write.operation import INSERT_OVERWRITE
+from pyspark.sql import functions as F
+
+from dbt.adapters.hudi.rows.alignment import fit_to_table
+from dbt.adapters.hudi.rows.builds import data_columns
+from dbt.adapters.hudi.sql import plans
+from dbt.adapters.hudi.sql.targets import Statement, Target
+
+Static = dict[str, str | None]
+
+
+def static_partitions(plan: plans.JavaPlan, partition_by: Sequence[str], target: Target) -> Static:
+    """Return the values that PARTITION (...) gives, None for null; it may name others without a value.
+
+    Raises:
+        DbtRuntimeError: It names what is no partition column of the table.
+    """
+    known = {name.lower() for name in partition_by}
+    found: Static = {}
+    for pair in plans.items(plan.partitionSpec()):
+        name, given = str(pair._1()), pair._2()
+        if name.lower() not in known:
+            raise DbtRuntimeError(
+                f"PARTITION ({name}): {target.label} is not partitioned by it; its partition columns: "
+                f"{', '.join(partition_by) or 'none'}"
+            )
+        if given.isDefined():
+            value = given.get()
+            found[name] = None if value is None else str(value)
+    return found
+
+
+def path_of(statement: Statement, table: HudiTable, static: Static) -> str:
+    """Return the path of the partition that values for all partition columns make, by the key generator that rows go through.
+
+    Other values may make the same: times of a day, or null and a text without letters.
+    """
+    options = resolve_options(statement.warehouse.options)
+    options = with_table_options(table.config, options, INSERT_OVERWRITE.name.value)
+    nothing = statement.session.range(1).select(*(F.lit(value).alias(name) for name, value in static.items()))
+    row = to_arrow(fit_to_table(nothing, data_columns(table), fill_missing=True))
+    schema = TableState.load(table.storage).data_schema()
+    if schema is not None:
+        row = cast_batch(row, schema)
+    paths = build_key_generator(table.config, options=options).partition_paths(row)
+    return str(paths[0].as_py())
