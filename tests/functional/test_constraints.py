@@ -150,39 +150,6 @@ class TestConstraintsThatNothingComesOf:
             assert f"the constraint small ({check}) cannot be evaluated: " in result.message
 
 
-class TestNotNullOfCreateTable:
-    @pytest.fixture(scope="class")
-    def models(self) -> dict[str, str]:
-        return {"m.sql": "select 1 as id"}
-
-    @pytest.mark.parametrize("options", ["", "options (primaryKey = 'id', type = 'mor')"])
-    def test_a_statement_that_would_leave_a_null_writes_nothing(self, project: Any, options: str) -> None:
-        project.run_sql("drop table if exists {schema}.log")
-        columns = "id int not null, name string not null comment 'who', note string"
-        project.run_sql(f"create table {{schema}}.log ({columns}) using hudi {options}")
-        project.run_sql("insert into {schema}.log values (1, 'a', null), (2, 'b', 'x')")
-        project.run_sql("update {schema}.log set note = null where id = 2")
-        broken = [
-            "insert into {schema}.log values (3, null, 'x'), (4, 'd', 'x')",
-            "insert into {schema}.log (id) values (5)",
-            "update {schema}.log set name = note",
-        ]
-        for statement in broken:
-            with pytest.raises(Exception, match=r"NOT NULL in name \([12] row"):
-                project.run_sql(statement)
-        rows = project.run_sql("select * from {schema}.log order by id", fetch="all")
-        assert [tuple(row) for row in rows] == [(1, "a", None), (2, "b", None)]
-        described = {row[0]: row[2] for row in project.run_sql("describe {schema}.log", fetch="all")}
-        assert described["name"] == "who"
-        project.run_sql("alter table {schema}.log drop column NAME")
-        project.run_sql("alter table {schema}.log add columns (name string)")
-        project.run_sql("insert into {schema}.log (id) values (5)")
-        described = {row[0]: row[2] for row in project.run_sql("describe {schema}.log", fetch="all")}
-        assert not described["name"], "it is another column"
-        with pytest.raises(Exception, match=r"NOT NULL in id \(1 row|null or empty record key"):
-            project.run_sql("insert into {schema}.log (note) values ('x')")
-
-
 CLAUSED = """
 models:
   - name: {name}

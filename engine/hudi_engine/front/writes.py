@@ -39,7 +39,7 @@ from hudi_engine.write.rows.set_values import set_value
 from hudi_engine.write.rows.settled import Decided
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructType
     from typing_extensions import Self
 
@@ -160,6 +160,7 @@ class Writes(Reads, HiveEntries):
         decide: Callable[[DataFrame], DataFrame],
         *,
         inserts: bool = True,
+        test: Callable[[DataFrame, Column], DataFrame] | None = None,
         options: RawOptions | None = None,
     ) -> WriteResult:
         """Update, insert and delete what the caller decides of the table's rows, in one instant.
@@ -167,6 +168,7 @@ class Writes(Reads, HiveEntries):
         Args:
             decide: Makes of the table's rows those that change, see `hudi_engine.write.rows.settled.Decided`.
             inserts: Whether any of these rows may be new.
+            test: As in `hudi_engine.write.rows.clauses.MergeClauses`.
             options: ``hoodie.*`` options of this call, as in replace.
 
         Raises:
@@ -177,7 +179,7 @@ class Writes(Reads, HiveEntries):
         if struct is None:
             raise ConfigError(f"table {self.config.name!r} has no columns yet; write rows to it first")
         nothing = self.spark.createDataFrame([], struct)
-        changes = Decided(decide, inserts)
+        changes = Decided(decide, inserts, test)
         return self._run(WriteRequest(operations.UPSERT, nothing, self._resolved(options), changes=changes))
 
     def insert(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
@@ -247,6 +249,7 @@ class Writes(Reads, HiveEntries):
         *,
         options: RawOptions | None = None,
         named: Sequence[str] = (),
+        test: Callable[[DataFrame], DataFrame] | None = None,
     ) -> WriteResult:
         """Set columns of the rows that fulfil a SQL condition.
 
@@ -255,6 +258,7 @@ class Writes(Reads, HiveEntries):
             assignments: Column to SQL expression.
             options: ``hoodie.*`` options of this call.
             named: As in delete_where.
+            test: Gets the rows as they will be; returns them so that reading one that must not be fails.
 
         Raises:
             ConfigError: An assignment to a key or partition column, or to one the table does not have; null where that changes
@@ -285,6 +289,7 @@ class Writes(Reads, HiveEntries):
                     [new[name] for name in ordering], [stored[name] for name in ordering], ordering
                 )
             updated = rows.select(*[column.alias(name) for name, column in new.items()])
+        updated = updated if test is None else test(updated)
         return self.write(operations.UPSERT, updated, options, prepped=True, base=base)
 
     def soft_delete_where(self, condition: str, *, options: RawOptions | None = None) -> WriteResult:

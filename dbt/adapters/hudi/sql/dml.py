@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from hudi_engine import HudiTable
+from hudi_engine.index.lookup.unit import INSERT_FLAG
+from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.schema.any_case import AnyCase
 from hudi_engine.spelling import did_you_mean
 from hudi_engine.table_state import TableState
 from hudi_engine.write.result import WriteResult
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -23,7 +26,8 @@ from dbt.adapters.hudi.rows.nested_types import refuse_other_fields
 from dbt.adapters.hudi.rows.own_rows import statement_with_state_read
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.merging import merge_decision
+from dbt.adapters.hudi.sql.merging import columns_given, merge_decision
+from dbt.adapters.hudi.sql.not_null import never_null
 from dbt.adapters.hudi.sql.statements import clause_after, split_outside
 from dbt.adapters.hudi.sql.static_partitions import Static, path_of, static_partitions
 from dbt.adapters.hudi.sql.target_reads import state_for_subqueries, with_newest_source
@@ -46,6 +50,7 @@ def insert(statement: Statement, target: Target) -> Routed:
     replaces = criteria is not None or plan.overwrite()
     rows, read = _rows_and_state(statement, target) if replaces else (_query(statement), None)
     frame = _named(rows, names, data_columns(table), static, plans.says(plan, "byName"), target)
+    frame = never_null(frame, target, table)
     if criteria is not None:
         return _replace_where(statement, target, table, frame, criteria, read)
     if not plan.overwrite():
@@ -59,6 +64,7 @@ def overwrite_where(statement: Statement, target: Target) -> Routed:
     plan, table = statement.plan, statement.table(target)
     rows, read = _rows_and_state(statement, target)
     frame = _named(rows, [], data_columns(table), {}, plan.isByName(), target)
+    frame = never_null(frame, target, table)
     return _replace_where(statement, target, table, frame, plan.deleteExpr(), read)
 
 
@@ -210,7 +216,8 @@ def update(statement: Statement, target: Target) -> Routed:
         value = text[key_end + 1 : end].strip()
         assignments[column] = plans.checked_text(statement.session, value, item.value())
     condition, table = _where(statement), _as_read(statement, target)
-    result = table.update_where(condition, assignments, named=target.own_name)
+    test = partial(never_null, target=target, table=table, given=assignments)
+    result = table.update_where(condition, assignments, named=target.own_name, test=test)
     return _done(statement, target, table, result)
 
 
@@ -246,8 +253,15 @@ def merge(statement: Statement, target: Target) -> Routed:
     """MERGE INTO, all clauses in one commit."""
     table = statement.table(target)
     inserts = statement.plan.notMatchedActions().size() > 0
+    given = columns_given(statement.plan, data_columns(table).names)
+    fills = merge_rule(table.config).fills
+
+    def test(rows: DataFrame, kept: Column) -> DataFrame:
+        # where null says nothing, the stored value of a row that is there stays
+        return never_null(rows, target, table, given, kept & F.col(INSERT_FLAG) if fills else kept)
+
     decide = with_newest_source(statement, target, merge_decision(statement, target, table))
-    result = table.merge_rows(decide, inserts=inserts)
+    result = table.merge_rows(decide, inserts=inserts, test=test)
     return _done(statement, target, table, result)
 
 

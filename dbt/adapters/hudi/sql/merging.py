@@ -90,6 +90,22 @@ def _own_columns(stored: DataFrame, config: TableConfig) -> T.StructType:
     return T.StructType([field for field in stored.schema.fields if field.name not in hidden])
 
 
+def columns_given(plan: plans.JavaPlan, columns: Sequence[str]) -> Sequence[str]:
+    """Return the columns that some clause of a MERGE gives values; an INSERT gives null to those that it leaves out.
+
+    Args:
+        plan: The MERGE.
+        columns: Those of the table.
+    """
+    found: list[str] = []
+    for rows, action in _actions(plan):
+        if rows is ClauseRows.NEW or plans.kind(action) == "UpdateStarAction":
+            return columns
+        if plans.kind(action) != "DeleteAction":
+            found += (plans.texts(item.key().nameParts())[-1] for item in plans.items(action.assignments()))
+    return found
+
+
 def _older(new: dict[str, Column], sides: Sides, ordering: Sequence[str]) -> Column:
     """Tell whether a row's values are older than the stored ones by the ordering fields that are columns."""
     names = {name.lower(): name for name in new}

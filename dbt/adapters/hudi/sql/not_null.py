@@ -1,21 +1,22 @@
-"""NOT NULL of a CREATE TABLE: noted with the table, and looked at before the commit of every later statement that writes rows."""
+"""NOT NULL of a CREATE TABLE: noted with the table, and asked of the rows that every later statement makes, before its commit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 
-from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine import HudiTable
 from hudi_engine.catalog.entry_notes import EntryNotes
-from hudi_engine.write.inspection import before_commit
-from pyspark.sql import DataFrame
+from hudi_engine.schema.fit import quoted
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from dbt.adapters.hudi.rows.builds import data_columns
+from dbt.adapters.hudi.rows.constraints import stays
 from dbt.adapters.hudi.spark.kept_notes import NOT_NULL
-from dbt.adapters.hudi.sql.targets import Statement, Target
+from dbt.adapters.hudi.sql.targets import Target
 
-_WRITES = frozenset({"InsertIntoStatement", "OverwriteByExpression", "UpdateTable", "MergeIntoTable"})
+_SHOWN = 300
 
 
 def noted(schema: T.StructType) -> dict[str, str]:
@@ -24,34 +25,54 @@ def noted(schema: T.StructType) -> dict[str, str]:
     return {NOT_NULL: ",".join(names)} if names else {}
 
 
-@contextmanager
-def enforced(statement: Statement, target: Target) -> Iterator[None]:
-    """Stop a statement that would leave null in a column that must not have it, before anything of it is visible.
+def never_null(
+    rows: DataFrame,
+    target: Target,
+    table: HudiTable,
+    given: Collection[str] | None = None,
+    kept: Column | None = None,
+) -> DataFrame:
+    """Return the same rows; reading one that lacks a value where it must not fails, with the columns and the row.
 
-    Raises:
-        DbtRuntimeError: Names the column and how many rows would lack a value.
+    What is stored is not asked: a statement reads no more of the table, and conflicts with no more, than one on another table.
+
+    Args:
+        rows: Rows that a statement writes.
+        target: The table, for the message.
+        table: The table.
+        given: Columns to which the statement gives values; None for all.
+        kept: Which rows are no deletes; None for all.
     """
-    if statement.kind not in _WRITES:
-        yield
-        return
-    said = EntryNotes.load(statement.table(target).storage).properties.get(NOT_NULL, "")
-    required = [name for name in said.split(",") if name]
-    if not required:
-        yield
-        return
-
-    def look(rows: DataFrame) -> None:
-        known = {name.lower() for name in rows.columns}
-        columns = [name for name in required if name.lower() in known]
-        if not columns:
-            return
-        counts = rows.select(*[F.count_if(F.col(f"`{name}`").isNull()) for name in columns]).collect()[0]
-        broken = [f"{name} ({count} row(s))" for name, count in zip(columns, counts, strict=True) if count]
-        if broken:
-            raise DbtRuntimeError(
-                f"{target.label} is declared NOT NULL in {', '.join(broken)}, which would be null after this statement; nothing "
-                "was written. Give a value"
+    said = EntryNotes.load(table.storage).properties.get(NOT_NULL, "")
+    asked = {name.lower() for name in said.split(",")}
+    if given is not None:
+        asked &= {name.lower() for name in given}
+    columns = [field for field in rows.schema.fields if field.name.lower() in asked]
+    if not columns:
+        return rows
+    values = {field.name: F.col(quoted(field.name)) for field in columns}
+    lacking = (F.when(value.isNull(), F.lit(name)) for name, value in values.items())
+    known = {name.lower() for name in data_columns(table).names}
+    shown = F.to_json(
+        F.struct(*(quoted(name) for name in rows.columns if name.lower() in known)),
+        {"ignoreNullFields": "false"},
+    )
+    failed = F.raise_error(
+        F.concat(
+            F.lit(f"{target.label} is declared NOT NULL in "),
+            F.concat_ws(", ", *lacking),
+            F.lit(", where a row of this statement is null; nothing was written. Give a value; the row: "),
+            F.substring(shown, 1, _SHOWN),
+        )
+    )
+    written = stays(rows, rows.columns, table.config)
+    written = written if kept is None else kept & written
+    # as values and not as a filter, which Spark may ask of rows that a join leaves out
+    return rows.withColumns(
+        {
+            field.name: F.when(values[field.name].isNull() & written, failed.cast(field.dataType)).otherwise(
+                values[field.name]
             )
-
-    with before_commit(look):
-        yield
+            for field in columns
+        }
+    )

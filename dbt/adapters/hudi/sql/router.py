@@ -22,7 +22,6 @@ from dbt.adapters.hudi.sql import (
     dml,
     functions,
     information_schema,
-    not_null,
     plans,
     procedures,
 )
@@ -185,7 +184,7 @@ class StatementRouter:
         return None
 
     def _alone(self, statement: Statement, target: Target, action: Action) -> Routed | None:
-        with self._warehouse.one_writer(statement.session, target.base), not_null.enforced(statement, target):
+        with self._warehouse.one_writer(statement.session, target.base):
             return action(with_null_for_default(statement, target), target)
 
     def _multi_insert(self, statement: Statement) -> Routed | None:

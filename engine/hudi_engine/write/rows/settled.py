@@ -60,25 +60,28 @@ class Decided(OfTheWholeTable):
             a new row) and whether it is older than that by the ordering fields (OLDER). A stored row comes once at most; of
             several new rows with one key one is written, the newest.
         inserts: Whether any of them may be new; else they are not sorted by their keys.
+        test: Gets all rows as they will be, and which of them stay; returns them so that reading one that must not be fails.
     """
 
     decide: Callable[[DataFrame], DataFrame]
     inserts: bool = True
+    test: Callable[[DataFrame, Column], DataFrame] | None = None
 
     def rows(
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
     ) -> AlignedBatch:
         """Return the decided rows with keys and flags; raises what the caller does."""
+        from pyspark.sql import functions as F
+
         stored = snapshot_frame(spark, state, options)
         index = index_kind(options)
         placed = with_keys_of(state, self.decide(stored), batch.schema, options)
         if self.inserts:
             placed = _one_a_new_key(placed, state.config, batch, index)
-        return AlignedBatch(
-            settled(placed, stored, batch, state.config, index),
-            batch.schema,
-            (RECORD_KEY, PARTITION_PATH, *batch.marks),
-        )
+        rows = settled(placed, stored, batch, state.config, index)
+        if self.test is not None:
+            rows = self.test(rows, ~F.col(DELETE_FLAG))
+        return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
 
 
 def settled(
