@@ -58,3 +58,25 @@ class TestStructs:
             f"update {{schema}}.structs set named = map('k', {SWAPPED}), s = null, many = array()"
         )
         assert self.rows(project) == [(1, None, None, None, None, "new")]
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "drop column s.a",
+            "drop column if exists S.a",
+            "drop columns if exists (id, many.element.a)",
+            "alter column s.a type bigint",
+            "alter column s.a comment 'x'",
+        ],
+    )
+    def test_a_field_is_not_dropped_or_altered_and_not_said_to_be_missing(
+        self, project: Any, change: str
+    ) -> None:
+        with pytest.raises(
+            Exception, match=r"is a field inside of column (s|many): a field cannot be dropped"
+        ):
+            project.run_sql(f"alter table {{schema}}.structs {change}")
+        with pytest.raises(Exception, match="has no column id.a; its columns: id, s, many, named"):
+            project.run_sql("alter table {schema}.structs drop column id.a")
+        project.run_sql("alter table {schema}.structs drop column if exists id.a")
+        assert self.rows(project) == [(1, 1, "x", 1, "x", "x")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import types as T
 
@@ -73,6 +75,31 @@ def check_added(column: T.StructField, label: str) -> None:
             f"column {column.name} of {label}: a column that is added cannot be NOT NULL, as the rows there lack it; leave that out"
         )
     _refuse_required_inside(column, label)
+
+
+def whole_column(parts: Sequence[str], schema: T.StructType, label: str) -> str:
+    """Return the name of a column that a statement drops or changes.
+
+    Args:
+        parts: What the statement names.
+        schema: The table's columns.
+        label: Name of the table in messages.
+
+    Raises:
+        DbtRuntimeError: It is a field inside of a column.
+    """
+    first = parts[0].lower()
+    holders = [column.name for column in schema.fields if column.name.lower() == first and _holds(column)]
+    if len(parts) > 1 and holders:
+        raise DbtRuntimeError(
+            f"{'.'.join(parts)} of {label} is a field inside of column {holders[0]}: a field cannot be dropped or be given another "
+            "type or a comment, by SQL; name a whole column, or rebuild the table"
+        )
+    return ".".join(parts)
+
+
+def _holds(column: T.StructField) -> bool:
+    return isinstance(column.dataType, (T.StructType, T.ArrayType, T.MapType))
 
 
 def check_default(column: str, default: str | None, label: str) -> None:

@@ -25,7 +25,7 @@ from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.spark.kept_notes import forget_columns
 from dbt.adapters.hudi.spark.new_names import rename
 from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.column_rules import check_added, check_default
+from dbt.adapters.hudi.sql.column_rules import check_added, check_default, whole_column
 from dbt.adapters.hudi.sql.file_reads import with_absolute_files
 from dbt.adapters.hudi.sql.kept_names import is_kept
 from dbt.adapters.hudi.sql.targets import Statement, Target, refused_face
@@ -67,7 +67,8 @@ def drop_columns(statement: Statement, target: Target) -> Routed:
     table = statement.table(target)
     schema = data_columns(table)
     dropped = {
-        ".".join(plans.texts(item.name())).lower() for item in plans.items(statement.plan.columnsToDrop())
+        whole_column(plans.texts(item.name()), schema, target.label).lower()
+        for item in plans.items(statement.plan.columnsToDrop())
     }
     known = {column.name.lower() for column in schema.fields}
     if dropped - known and not statement.plan.ifExists():
@@ -120,7 +121,7 @@ def _alter_columns(statement: Statement, target: Target, changes: list[tuple[pla
     fields = {column.name.lower(): column for column in schema.fields}
     comments: dict[str, str] = {}
     for column, data_type, comment, nullable, position, default in changes:
-        name = ".".join(plans.texts(column.name()))
+        name = whole_column(plans.texts(column.name()), schema, target.label)
         field = fields.get(name.lower())
         if field is None:
             raise DbtRuntimeError(
