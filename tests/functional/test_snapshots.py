@@ -144,6 +144,18 @@ class TestAConfigThatNoLongerFits:
         assert "--full-refresh" not in result.message
         assert project.run_sql("select count(*) from {schema}.moved", fetch="one")[0] == 1
 
+    @pytest.mark.parametrize(("kind", "told"), [("table", "a table of another format"), ("view", "a view")])
+    def test_what_is_no_hudi_table_is_named_and_stays(self, project: Any, kind: str, told: str) -> None:
+        project.run_sql("drop table if exists {schema}.moved")
+        project.run_sql(
+            f"create {kind} {{schema}}.moved {'using parquet' if kind == 'table' else ''} as select 7 as id"
+        )
+        (result,) = run_dbt(["snapshot"], expect_pass=False)
+        assert f"moved is {told}, and a snapshot keeps its history in a Hudi table" in result.message
+        assert "drop or rename it" in result.message and "--full-refresh" not in result.message
+        assert project.run_sql("select id from {schema}.moved", fetch="one")[0] == 7
+        project.run_sql(f"drop {kind} {{schema}}.moved")
+
 
 ORDERED = """
 {% snapshot NAME %}

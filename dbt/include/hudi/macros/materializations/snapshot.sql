@@ -4,7 +4,10 @@
   {%- set target_relation = this.incorporate(type='table', is_hudi=true) -%}
   {%- set target_exists = existing_relation is not none -%}
   {% if target_exists and not adapter.is_hudi_table(existing_relation) %}
-    {% do exceptions.relation_wrong_type(existing_relation, 'table') %}
+    {%- set found = 'a view' if existing_relation.is_view else 'a table of another format' -%}
+    {% do exceptions.raise_compiler_error(
+      this ~ " is " ~ found ~ ", and a snapshot keeps its history in a Hudi table: drop or rename it"
+    ) %}
   {% endif %}
 
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
