@@ -24,6 +24,12 @@ def operate(name: str, arguments: str, *, expect_pass: bool = True) -> str:
     return str(output)
 
 
+def _said(output: str) -> list[str]:
+    """Return the lines about a table, without their times."""
+    lines = [line.partition("  ")[2] for line in output.splitlines()]
+    return [line for line in lines if line.startswith("  ") or "orders" in line]
+
+
 class TestOperations:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -80,6 +86,30 @@ class TestOperations:
         assert "no completed write" in operate(
             "hudi_restore", "instant: '20260101000000000'", expect_pass=False
         )
+
+    def test_a_switch_may_be_text(self, project: Any) -> None:
+        run_dbt(["run"])
+        assert "not counted" not in operate("hudi_stats", "count: 'True'")
+        for name, switch in (("hudi_stats", "count"), ("hudi_validate", "keys"), ("hudi_report", "count")):
+            plain, as_text = (operate(name, given) for given in (f"{switch}: false", f"{switch}: 'false'"))
+            assert _said(as_text) == _said(plain), name
+            assert f"{switch} is 'maybe'; it can be true or false" in operate(
+                name, f"{switch}: maybe", expect_pass=False
+            )
+        copies = "clone: {schema}.copied, copy: 'false'".replace("{schema}", project.test_schema)
+        operate("hudi_clone", f"{copies}, replace: 'true'")
+        assert "replace is 'maybe'; it can be true or false" in operate(
+            "hudi_clone", f"{copies}, replace: maybe", expect_pass=False
+        )
+        project.run_sql("drop table {schema}.copied")
+
+    def test_a_misspelt_argument_is_told_with_those_there_are(self, project: Any) -> None:
+        told = operate("hudi_clone", "clone: copied, coppy: true", expect_pass=False)
+        assert "hudi_clone has no argument 'coppy'; its arguments: table, clone, at, replace, copy" in told
+        told = operate("hudi_clone", "", expect_pass=False)
+        assert "hudi_clone needs clone; its arguments: table, clone, at, replace, copy" in told
+        told = operate("hudi_checkpoint", "sett: 1", expect_pass=False)
+        assert "hudi_checkpoint has no argument 'sett'; its arguments: table, input, set, reset" in told
 
     def test_harm_is_told_as_what_was_found_and_not_as_a_fault_of_the_project(self, project: Any) -> None:
         run_dbt(["run", "--full-refresh"])

@@ -72,6 +72,7 @@
 
 {#- dbt run-operation hudi_checkpoint --args '{table: orders_daily, input: analytics.orders, set: 20261101000000000}' -#}
 {% macro hudi_checkpoint(table, input=none, set=none, reset=false) %}
+  {%- do hudi__check_arguments('hudi_checkpoint', kwargs, {'table': table}, 'table, input, set, reset') -%}
   {%- set reset = hudi__flag('reset', reset) -%}
   {% if execute %}
     {%- set lines = adapter.hudi_checkpoint(table, input, set, reset) -%}

@@ -19,11 +19,13 @@
 
 {% macro hudi_stats(table, count=false) %}
   {%- do hudi__check_arguments('hudi_stats', kwargs, {'table': table}, 'table, count') -%}
+  {%- set count = hudi__flag('count', count) -%}
   {% do hudi__say(table, 'stats', {'count': count}) %}
 {% endmacro %}
 
 {% macro hudi_validate(table, keys=false) %}
   {%- do hudi__check_arguments('hudi_validate', kwargs, {'table': table}, 'table, keys') -%}
+  {%- set keys = hudi__flag('keys', keys) -%}
   {% if execute %}
     {% do adapter.hudi_refuse_harm(table, hudi__say(table, 'validate', {'keys': keys})) %}
   {% endif %}
@@ -31,6 +33,7 @@
 
 {% macro hudi_report(table, output=none, count=false) %}
   {%- do hudi__check_arguments('hudi_report', kwargs, {'table': table}, 'table, output, count') -%}
+  {%- set count = hudi__flag('count', count) -%}
   {% if execute %}
     {% do log('report on ' ~ table ~ ': ' ~ adapter.hudi_report(table, output, count), info=true) %}
   {% endif %}
@@ -82,6 +85,9 @@
 {% endmacro %}
 
 {% macro hudi_clone(table, clone, at=none, replace=false, copy=false) %}
+  {%- do hudi__check_arguments('hudi_clone', kwargs, {'table': table, 'clone': clone}, 'table, clone, at, replace, copy') -%}
+  {%- set replace = hudi__flag('replace', replace) -%}
+  {%- set copy = hudi__flag('copy', copy) -%}
   {% if execute %}
     {% do log(adapter.hudi_clone_table(table, clone, at, replace=replace, copy=copy), info=true) %}
   {% endif %}
