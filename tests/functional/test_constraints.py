@@ -218,3 +218,28 @@ class TestConstraintsOfWhatClausesMake:
                 assert [tuple(row) for row in rows] == [(1, 1, 5, "a"), (2, 1, 7, "b")], name
         assert project.run_sql("select id, amount from {schema}.left_goes", fetch="all") == [(1, 5)]
         assert project.run_sql("select amount from {schema}.older order by id", fetch="all") == [(5,), (7,)]
+
+
+JOINED = """
+{{ config(materialized='table') }}
+select s.id, s.name from (select cast(id as int) as id, if(id = 4, null, 'c') as name from range(5)) s
+where s.id in (select cast(id as int) from range(3))
+"""
+JOINED_YML = """
+models:
+  - name: joined
+    config: {contract: {enforced: true}}
+    columns:
+      - {name: id, data_type: int}
+      - {name: name, data_type: string, constraints: [{type: not_null}]}
+"""
+
+
+class TestRowsThatTheQueryLeavesOut:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"joined.sql": JOINED, "joined.yml": JOINED_YML}
+
+    def test_they_are_not_asked(self, project: Any) -> None:
+        run_dbt(["run"])
+        assert project.run_sql("select count(name) from {schema}.joined", fetch="one")[0] == 3

@@ -72,6 +72,9 @@ def checked(
                 _SHOWN,
             ),
         )
+        if frame.sparkSession.version.startswith("3."):
+            # this Spark asks rows of one side of a join that the join leaves out, but by what differs from task to task
+            told = F.when(F.spark_partition_id() >= 0, told)
         broken = F.raise_error(told).cast("boolean")
         frame = frame.where(F.when(~asked | met, F.lit(True)).otherwise(broken))
     return frame
