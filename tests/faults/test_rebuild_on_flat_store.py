@@ -24,7 +24,7 @@ from tests.helpers.s3_server import S3Server, running_s3_server
 OLD = {("a", "old1"): 1, ("b", "old2"): 2}
 NEW = {("a", "new1"): 1, ("b", "new2"): 2, ("c", "new3"): 3}
 MARK = ".hoodie/.rebuild-owner"
-MUTATIONS = ("create", "replace", "copy", "delete", "delete_tree")
+MUTATIONS = ("create", "replace", "copy", "delete", "remove", "delete_tree")
 
 
 class Killed(BaseException):
@@ -137,15 +137,15 @@ def test_a_table_removed_after_its_swap_was_killed_does_not_come_back(
 ) -> None:
     base, side = tables
     with monkeypatch.context() as patched:
-        real = ObjectStorage.delete
+        real = ObjectStorage.remove
 
-        def delete(storage, path):
+        def remove(storage, path):
             if any(call.startswith(after) for call in calls[:-1]):
                 raise Killed
             real(storage, path)
 
         calls = kill_at(patched, 10_000)
-        patched.setattr(ObjectStorage, "delete", delete)
+        patched.setattr(ObjectStorage, "remove", remove)
         with pytest.raises(Killed):
             swap(base, side)
     assert {".orders.swap", "orders"} < {*names(base)}
@@ -218,7 +218,7 @@ def test_what_is_committed_after_the_last_file_was_moved_stays_when_the_swap_is_
     tables: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base, side = tables
-    killed_at(monkeypatch, base, side, "delete", ".orders.swap")
+    killed_at(monkeypatch, base, side, "remove", ".orders.swap")
     mini.write(open_storage(base), {"a": {"later": 9}})
 
     assert seen(base) == {**NEW, ("a", "later"): 9}

@@ -183,6 +183,12 @@ class CleanPolicy(Name):
     KEEP_LATEST_BY_HOURS = "KEEP_LATEST_BY_HOURS"
 
 
+class CleanTrigger(Name):
+    """``hoodie.clean.trigger.strategy``; the one there is."""
+
+    NUM_COMMITS = "NUM_COMMITS"
+
+
 class FailedWritesPolicy(Name):
     """``hoodie.cleaner.policy.failed.writes``: who rolls back a dead writer's instant."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hudi_engine.config.declared.service_options import CleanOptions
-from hudi_engine.config.enums import CleanPolicy
+from hudi_engine.config.enums import CleanPolicy, CleanTrigger
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
 from hudi_engine.layout.layout import split_names
@@ -73,9 +73,10 @@ def _clean_options(call: Call) -> Options:
         raise ConfigError(
             "run_clean has schedule_in_line => false; this engine plans what it runs: leave it out"
         )
-    strategy = call.text("trigger_strategy", "NUM_COMMITS")
-    if strategy.upper() != "NUM_COMMITS":
-        raise ConfigError(f"run_clean has trigger_strategy => {strategy!r}; legal values: NUM_COMMITS")
+    strategy = call.text("trigger_strategy", CleanTrigger.NUM_COMMITS)
+    if strategy.upper() not in list(CleanTrigger):
+        legal = ", ".join(CleanTrigger)
+        raise ConfigError(f"run_clean has trigger_strategy => {strategy!r}; legal values: {legal}")
     figures = [name for name in _RETAINED if name in call.given]
     if len(figures) > 1 and "clean_policy" not in call.given:
         raise ConfigError(
