@@ -177,6 +177,20 @@ def test_a_table_that_was_removed_while_its_successor_was_built_is_built_anew(
     assert mini.content(open_storage(base)) == NEW and names(base) == ["orders"]
 
 
+def test_a_table_that_was_removed_after_a_rebuild_that_was_killed_does_not_come_back_beside_another_rebuild(
+    base: str, model: Storage, replaced: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = built(base, OTHER, model)
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        kill_at(patched, 4)
+        swap(base, killed)
+    assert is_switched(base, killed), "its record stands"
+    builder_is_gone(killed)
+    open_storage(base.rpartition("/")[0]).delete_tree("orders")
+    replaced(base)
+    assert mini.content(open_storage(base)) == seen(base) == NEW and names(base) == ["orders"]
+
+
 def test_a_table_that_was_removed_and_made_again_meanwhile_is_not_replaced(
     base: str, model: Storage, replaced: Put
 ) -> None:

@@ -19,6 +19,7 @@ from types import TracebackType
 from hudi_engine.errors import StorageError, WriteConflictError
 from hudi_engine.storage.base import Storage
 from hudi_engine.txn.owner import (
+    LOCK_FILES,
     Beating,
     Owner,
     OwnerState,
@@ -31,7 +32,6 @@ from hudi_engine.txn.owner import (
 logger = logging.getLogger(__name__)
 
 LOCK_PATH = ".hoodie/lock"
-_BREAK_FOLDER = ".hoodie/.locks"
 _BREAK_KEPT_MS = 3_600_000
 _SILENT_SECONDS = 2.0
 """After so many seconds of waiting it is said once for whom."""
@@ -256,7 +256,7 @@ class TableLock:
         """
         generation = 0
         while True:
-            path = f"{_BREAK_FOLDER}/broken-{name}-{generation}"
+            path = f"{LOCK_FILES}/broken-{name}-{generation}"
             try:
                 self._storage.create(path, self._owner.to_json())
                 return True
@@ -275,7 +275,7 @@ class TableLock:
 
     def _sweep_breaks(self) -> None:
         """Remove old permissions to break locks; the fresh ones still hold back slow breakers."""
-        found = self._storage.list(_BREAK_FOLDER)
+        found = self._storage.list(LOCK_FILES)
         newest_ms = max((status.modified_ms for status in found), default=0)
         for status in found:
             if newest_ms - status.modified_ms > _BREAK_KEPT_MS:

@@ -21,6 +21,8 @@ from hudi_engine.txn.process import ProcessIdentity
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
+LOCK_FILES = ".hoodie/.locks"
+"""Folder of what is there for a moment: who may break the lock, and the storage's time."""
 
 _live_tokens: set[str] = set()
 """Owners whose work goes on in this process: an instant of this process that is not here was given up."""
@@ -256,7 +258,7 @@ def storage_now_ms(storage: Storage) -> int:
 
     Beats are modification times, so ages are taken by the clock that made them and not by this machine's.
     """
-    path = f".hoodie/.locks/now-{uuid.uuid4().hex}"
+    path = f"{LOCK_FILES}/now-{uuid.uuid4().hex}"
     storage.create(path, b"")
     try:
         status = storage.stat(path)

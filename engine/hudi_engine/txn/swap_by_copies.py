@@ -23,6 +23,7 @@ from hudi_engine.txn.table_folder import (
     delete_table,
     files_of_table,
     in_timeline,
+    is_removed,
     removal_order,
 )
 from hudi_engine.txn.table_place import TablePlace
@@ -102,7 +103,7 @@ def _write_record(place: TablePlace, owner: Owner, new: str, before: SwapRecord 
 
 def _resume(place: TablePlace, record: SwapRecord) -> None:
     """Finish a swap that was cut off; a table of which nothing is left was removed since, and its successor goes too."""
-    if all(each.is_dir for each in place.parent.list(place.name, recursive=True)):
+    if is_removed(place.parent, place.name):
         logger.info("%s was removed after a rebuild that was cut off, so what it left goes too", place.name)
         place.parent.remove(record_path_of(place))
         remove_old(place.parent, record.new)

@@ -10,6 +10,7 @@ import os
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.txn.lock import LOCK_PATH
+from hudi_engine.txn.owner import LOCK_FILES
 
 BUILDER = ".hoodie/.rebuild-owner"
 """File in a folder in which a table is being built, that names the process."""
@@ -39,6 +40,13 @@ def files_of_table(parent: Storage, folder: str) -> dict[str, FileStatus]:
     start = len(folder) + 1
     found = {each.path[start:]: each for each in parent.list(folder, recursive=True) if not each.is_dir}
     return {path: each for path, each in found.items() if path not in (BUILDER, LOCK_PATH)}
+
+
+def is_removed(parent: Storage, folder: str) -> bool:
+    """Return whether nothing of a table is left in its folder: the lock that somebody holds, or breaks, there is no part of it."""
+    start = len(folder) + 1
+    found = (each.path[start:] for each in parent.list(folder, recursive=True) if not each.is_dir)
+    return all(path == LOCK_PATH or path.startswith(f"{LOCK_FILES}/") for path in found)
 
 
 def delete_table(parent: Storage, folder: str) -> None:
