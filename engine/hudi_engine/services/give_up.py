@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hudi_engine.config.options import Options
-from hudi_engine.errors import ServiceError, TimelineError
+from hudi_engine.errors import TimelineError
 from hudi_engine.services.clustering.pending import pending_clusterings, read_clustering_plan
 from hudi_engine.services.compaction.pending import logs_named_after, pending_compactions, read_plan
 from hudi_engine.services.opening import open_locked
-from hudi_engine.services.planned import is_running, take_back
+from hudi_engine.services.planned import check_not_running, take_back
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.instant import Instant, State
@@ -31,7 +31,7 @@ def give_up_run(
 
     Raises:
         TimelineError: No run of the plan is in flight, or logs that later writes made for it would be lost with the plan.
-        ServiceError: Another process is running it.
+        ServiceError: Another process is running it, or it is being rolled back.
         WriteConflictError: The table's lock is not free in time.
     """
     with storage_errors(storage, "take a service back"), table_lock(storage, options):
@@ -45,10 +45,7 @@ def give_up_run(
         if chosen is None:
             known = ", ".join(each.requested_time for each in running) or "none"
             raise TimelineError(f"no compaction or clustering {instant} is in flight; in flight are: {known}")
-        if is_running(state, chosen, options):
-            raise ServiceError(
-                f"{chosen.action} {instant} is being run by another process; wait until it is done"
-            )
+        check_not_running(chosen.action, state, chosen, options)
         if drop_plan:
             _check_droppable(state, chosen)
         is_compaction = chosen.action == "compaction"

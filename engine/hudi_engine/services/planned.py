@@ -203,15 +203,14 @@ def choose_planned(
 
     Raises:
         TimelineError: when the wanted one is not planned.
-        ServiceError: when another process is running the wanted one.
+        ServiceError: when another process is running the wanted one, or it is being rolled back.
     """
     if wanted is not None:
         chosen = [instant for instant in pending if instant.requested_time == wanted]
         if not chosen:
             planned = ", ".join(instant.requested_time for instant in pending) or "none"
             raise TimelineError(f"{service} {wanted!r} is not planned; planned are: {planned}")
-        if is_running(state, chosen[0], options):
-            raise ServiceError(f"{service} {wanted} is being run by another process; wait until it is done")
+        check_not_running(service, state, chosen[0], options)
         return chosen[0]
     return next((each for each in pending if not is_running(state, each, options)), None)
 
@@ -231,6 +230,23 @@ def is_running(state: TableState, instant: Instant, options: Options) -> bool:
     if owner is OwnerState.UNKNOWN:
         return options[WriterOptions.FAILED_WRITES_POLICY] != FailedWritesPolicy.EAGER
     return owner is not OwnerState.DEAD
+
+
+def check_not_running(service: str, state: TableState, instant: Instant, options: Options) -> None:
+    """Refuse to touch a plan that a live process works on, or that is being rolled back.
+
+    Raises:
+        ServiceError: naming who is at it.
+    """
+    plan = f"{service} {instant.requested_time}"
+    undoing = undone_by(state.storage, state.config, state.timeline, instant.requested_time)
+    if undoing is not None:
+        raise ServiceError(
+            f"{plan} is being rolled back by {undoing.action} {undoing.requested_time}, which another program began; the next "
+            "writer ends it once its files are older than a heartbeat may be, and then the plan can be run"
+        )
+    if is_running(state, instant, options):
+        raise ServiceError(f"{plan} is being run by another process; wait until it is done")
 
 
 def take_over(
