@@ -114,11 +114,11 @@ def resume_rollbacks(
 
     A plan that was cut short is dropped: nothing was done under it. So is one for a completed instant that is
     no longer the newest write, since nothing was taken away yet and later commits build on it. What is rolled back of a
-    compaction, or of a clustering in flight, is its run: the plan stays, as with Apache Hudi.
+    compaction, or of a clustering that was in flight, is its run: the plan stays, as with Apache Hudi.
 
     A rollback of a write is finished whoever is at it, as by Apache Hudi: nobody may write before its end, and each step can be
     done twice. That of a run is in nobody's way, and Apache Hudi runs the plan anew right after it: its files would go with
-    those of the first run. So it is left alone while its owner may live.
+    those of the first run. So it is left alone while its owner may live, and so is that of a clustering's plan.
 
     Args:
         storage: The table's storage.
@@ -139,9 +139,10 @@ def resume_rollbacks(
         if plan is None or _is_built_upon(timeline, plan) or _has_run_since(timeline, pending, plan):
             opened.drop()
             continue
-        of_run = _is_of_run(timeline, plan)
-        if of_run and living.is_at_work(pending):
+        clustering = _clustering_of(timeline, plan)
+        if (plan.action == "compaction" or clustering is not None) and living.is_at_work(pending):
             continue
+        of_run = _is_of_run(pending, plan, clustering)
         logger.info("finishing rollback %s of %s", opened.time, plan.instant)
         done.append(_carry_out(storage, config, opened, plan, publication, of_run=of_run))
     return tuple(done)
@@ -286,20 +287,24 @@ def _is_built_upon(timeline: Timeline, plan: RollbackPlan) -> bool:
     return plan.instant in times and times[-1] != plan.instant
 
 
-def _is_of_run(timeline: Timeline, plan: RollbackPlan) -> bool:
+def _clustering_of(timeline: Timeline, plan: RollbackPlan) -> Instant | None:
+    """Return the pending clustering that a stored rollback is about, None when it is about something else."""
+    pending = (each for each in timeline.pending if each.requested_time == plan.instant)
+    same = (each for each in pending if each.action == plan.action == "replacecommit")
+    return next((each for each in same if is_clustering(timeline, each)), None)
+
+
+def _is_of_run(pending: Instant, plan: RollbackPlan, clustering: Instant | None) -> bool:
     """Return whether a stored rollback takes back the run of a plan that is to run again.
 
     Apache Hudi does so when it finds a compaction or clustering in flight. Logs of later writes are named after a planned
     compaction, so that its plan must not go without them. A log compaction goes with its plan. So does a clustering that is only
-    planned: such a rollback is of somebody who wants the plan away.
+    planned while its rollback is too: such a rollback is of somebody who wants the plan away. Once the rollback is in flight it may
+    have taken the inflight file of a run; then the plan stays, which whoever wants it away can roll back again.
     """
     if plan.action == "compaction":
         return True
-    return any(
-        each.requested_time == plan.instant and each.state is State.INFLIGHT and is_clustering(timeline, each)
-        for each in timeline.pending
-        if each.action == plan.action == "replacecommit"
-    )
+    return clustering is not None and State.INFLIGHT in (clustering.state, pending.state)
 
 
 def _has_run_since(timeline: Timeline, pending: Instant, plan: RollbackPlan) -> bool:

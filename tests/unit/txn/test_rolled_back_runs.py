@@ -16,6 +16,7 @@ from hudi_engine.services import (
     show_compactions,
 )
 from hudi_engine.services.archive.execute import archive_instants
+from hudi_engine.services.give_up import give_up_run
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.table_state import TableState
@@ -24,6 +25,7 @@ from hudi_engine.timeline.instant import State
 from hudi_engine.timeline.schemas import ROLLBACK_PLAN
 from hudi_engine.txn.publication import UNPUBLISHED
 from hudi_engine.txn.recovery import rollback_write
+from hudi_engine.txn.removal import Removal
 
 from tests.faults.scenarios import recover_now
 from tests.helpers.handmade import HandmadeTable
@@ -143,6 +145,56 @@ def test_what_ran_again_and_was_archived_keeps_the_files_that_its_markers_announ
     assert rows(storage) == {**MERGED, "a": 12}
 
 
+def test_its_end_killed_after_the_run_was_taken_out_of_flight_still_leaves_the_clustering(
+    table: HandmadeTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = table.storage
+    planned = str(schedule_clustering(storage, options()).instant)
+    begin_rollback(storage, planned, "replacecommit", torn_base_file(storage, planned))
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Removal, "_delete_strays", killed)
+        recover_now(storage)
+    assert [(each.instant, each.state) for each in show_clusterings(storage)] == [(planned, State.REQUESTED)]
+    age(storage)
+    recover_now(storage)
+    assert storage.exists(f".hoodie/{ROLLBACK}.rollback")
+    assert run_clustering(storage, options(), instant=planned).state == "completed"
+    assert rows(storage) == MERGED
+
+
+@pytest.mark.parametrize("inflight", [False, True])
+def test_a_young_one_of_a_clustering_that_is_out_of_flight_is_left_alone_too(
+    table: HandmadeTable, inflight: bool
+) -> None:
+    storage = table.storage
+    planned = str(schedule_clustering(storage, options()).instant)
+    torn = torn_base_file(storage, planned)
+    begin_rollback(storage, planned, "replacecommit", torn, inflight=inflight, young=True)
+    storage.delete(f".hoodie/{planned}.replacecommit.inflight")
+    recover_now(storage)
+    assert storage.exists(f"{DAY_1}/{torn}") and not storage.exists(f".hoodie/{ROLLBACK}.rollback")
+    age(storage)
+    recover_now(storage)
+    assert storage.exists(f".hoodie/{ROLLBACK}.rollback"), "who began it is gone"
+    assert [each.instant for each in show_clusterings(storage)] == [planned] * inflight
+    assert rows(storage) == MERGED
+
+
+def test_a_run_that_is_being_rolled_back_is_not_said_to_be_run(table: HandmadeTable) -> None:
+    storage = table.storage
+    planned = str(schedule_clustering(storage, options()).instant)
+    begin_rollback(storage, planned, "replacecommit", young=True)
+    told = f"{planned} is being rolled back by rollback {ROLLBACK}, which another program began; the next writer ends it"
+    with pytest.raises(ServiceError, match=told):
+        run_clustering(storage, options(), instant=planned)
+    with pytest.raises(ServiceError, match=told):
+        give_up_run(storage, options(), UNPUBLISHED, planned)
+
+
 def test_a_clustering_whose_run_was_rolled_back_can_be_rolled_back_as_a_plan(table: HandmadeTable) -> None:
     storage = table.storage
     planned = str(schedule_clustering(storage, options()).instant)
@@ -173,7 +225,9 @@ def test_one_that_another_program_may_be_at_is_left_alone_and_in_nobodys_way(
     storage.delete(f".hoodie/{planned}.compaction.inflight")  # as after the last step but one
     recover_now(storage)
     assert storage.exists(f"{DAY_1}/{torn}") and storage.exists(f".hoodie/{ROLLBACK}.rollback.requested")
-    with pytest.raises(ServiceError, match="being run by another process"):
+    with pytest.raises(
+        ServiceError, match=f"{planned} is being rolled back by rollback {ROLLBACK}, which another"
+    ):
         run_compaction(storage, options(), instant=planned)
     assert rows(storage) == MERGED
     age(storage)
