@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,7 +33,7 @@ from hudi_engine.catalog.kept import (
 from hudi_engine.catalog.plain_files import PlainFiles, register_files
 from hudi_engine.catalog.pointers import POINTER, read_pointer
 from hudi_engine.catalog.read_only import folder_of_process, is_read_only
-from hudi_engine.catalog.rebuilds import settle_rebuilds
+from hudi_engine.catalog.rebuilds import Look, rebuilt_beside
 from hudi_engine.catalog.session import apart, sidecar_runner, sql_errors_untold
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.catalog.view_file import ViewDefinition, in_dependency_order
@@ -57,7 +56,6 @@ _SOURCE = ".source.json"
 _VIEW, _FUNCTION = SUFFIX_OF[ViewDefinition], SUFFIX_OF[FunctionDefinition]
 _SOURCE_CACHE = ".sources"
 _SECOND_FACES = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
-_SIDE_FOLDER = re.compile(r"^\.(.+)\.(?:rebuild|replaced)-[0-9a-f]+$")
 _MANAGED_FOLDER = ".managed"
 
 
@@ -88,6 +86,8 @@ class DirectoryCatalog:
     def __init__(self, root: str, recover: Callable[[str], None] | None = None) -> None:
         self._storage = open_storage(root)
         self._recover = recover
+        self._waited_in_vain: set[str] = set()
+        self._told: set[str] = set()
 
     @property
     def root(self) -> str:
@@ -157,7 +157,11 @@ class DirectoryCatalog:
     def names(self, schema: str, *, faces: bool = True) -> dict[TableName, str | None]:
         """Return what `load` would show of a schema: tables with their places, all that only reads with None; faces if wanted."""
         statuses = self._storage.list(checked_name(schema))
-        places = self._places(schema, statuses, [])
+        look = self._look([])
+        places = self._places(schema, statuses, look)
+        for warning in sorted({*look.warnings} - self._told):  # names are looked at again and again
+            logger.warning("%s", warning)
+        self._told.update(look.warnings)
         types = dict(zip(places, on_threads(type_when_shown, list(places.values())), strict=True))
         views = [each.name for each in statuses if not each.is_dir and each.name.endswith(_VIEW)]
         found: dict[TableName, str | None] = {
@@ -289,8 +293,9 @@ class DirectoryCatalog:
         self, spark: SparkSession, listings: dict[str, list[FileStatus]], warnings: list[str]
     ) -> list[TableName]:
         places: dict[TableName, str] = {}
+        look = self._look(warnings)
         for schema, statuses in listings.items():
-            places.update(self._places(schema, statuses, warnings))
+            places.update(self._places(schema, statuses, look))
         run_sidecars = sidecar_runner(spark)
         registered = []
         with under_way(self.root, "shown") as progress:
@@ -306,12 +311,11 @@ class DirectoryCatalog:
             forget_gone(spark, schema, [name.name for name in places if name.database == schema])
         return registered
 
-    def _places(
-        self, schema: str, statuses: Sequence[FileStatus], warnings: list[str]
-    ) -> dict[TableName, str]:
+    def _places(self, schema: str, statuses: Sequence[FileStatus], look: Look) -> dict[TableName, str]:
         """Return the tables of a schema and where they live; a pointer goes before a folder."""
+        warnings = look.warnings
         folders = {each.name for each in statuses if each.is_dir and not each.name.startswith(".")}
-        folders |= self._recovered(schema, statuses, folders, warnings)
+        folders |= self._recovered(schema, statuses, look)
         tables = {
             TableName(schema, name): self.default_base(schema, name)
             for name in sorted(folders)
@@ -324,7 +328,7 @@ class DirectoryCatalog:
             name = unquote(status.name.removesuffix(POINTER))
             try:
                 base = self._pointed_base(schema, name)
-                there = base is not None and self._is_at(base, f"{schema}.{name}", warnings)
+                there = base is not None and _is_at(base, f"{schema}.{name}", look)
             except (HudiError, OSError) as error:
                 warnings.append(f"{schema}.{name} was not registered: {error}")
                 continue
@@ -337,24 +341,17 @@ class DirectoryCatalog:
                 )
         return tables
 
-    def _recovered(
-        self, schema: str, statuses: Sequence[FileStatus], folders: set[str], warnings: list[str]
-    ) -> set[str]:
-        """Finish the rebuilds that were cut off and tidy up after them; return tables that are back."""
-        if self._recover is None or self.read_only:
-            return set()
-        matches = (_SIDE_FOLDER.match(each.name) for each in statuses if each.is_dir)
-        rebuilt = {match[1] for match in matches if match is not None}
-        places = {f"{schema}.{name}": self.default_base(schema, name) for name in sorted(rebuilt)}
-        settle_rebuilds(self._recover, places, warnings)
-        return rebuilt - folders
+    def _look(self, warnings: list[str]) -> Look:
+        settles = self._recover is not None and not self.read_only
+        return Look(self._recover if settles else None, warnings, self._waited_in_vain)
 
-    def _is_at(self, base: str, label: str, warnings: list[str]) -> bool:
-        """Tell whether a table is where a pointer leads, once a rebuild of it that is under way has ended."""
-        storage = open_storage(base)
-        if not storage.exists(PROPERTIES_PATH) and self._recover is not None and not self.read_only:
-            settle_rebuilds(self._recover, {label: base}, warnings)
-        return storage.exists(PROPERTIES_PATH)
+    def _recovered(self, schema: str, statuses: Sequence[FileStatus], look: Look) -> set[str]:
+        """Finish the rebuilds that were cut off and tidy up after them; return their tables, which may be back."""
+        if not look.settles:
+            return set()
+        rebuilt = rebuilt_beside(statuses)
+        look.settle({f"{schema}.{name}": self.default_base(schema, name) for name in sorted(rebuilt)})
+        return rebuilt
 
     def _pointed_base(self, schema: str, table: str, suffix: str = POINTER) -> str | None:
         return read_pointer(self._storage, _file(schema, table, suffix), f"{schema}.{table}")
@@ -413,6 +410,14 @@ class DirectoryCatalog:
                 f"the source {name.label} was not registered: {reason_of(error)}. If nothing reads it "
                 f"any more, delete {self.root}/{_file(name.database, name.name, _SOURCE)}"
             )
+
+
+def _is_at(base: str, label: str, look: Look) -> bool:
+    """Tell whether a table is where a pointer leads, once a rebuild of it that is under way has ended."""
+    storage = open_storage(base)
+    if not storage.exists(PROPERTIES_PATH):
+        look.settle({label: base})
+    return storage.exists(PROPERTIES_PATH)
 
 
 def checked_name(name: str) -> str:

@@ -129,6 +129,10 @@ def test_a_place_that_cannot_be_looked_at_keeps_no_other_table_from_being_found(
 
     monkeypatch.setattr(LocalStorage, "stat", refused)
     assert [name.name for name in catalog.names("sales")] == ["orders"]
-    warnings = []
-    assert len(catalog._places("sales", catalog._storage.list("sales"), warnings)) == 1
-    assert sorted(text.split(" ")[0] for text in warnings) == ["sales.far", "sales.refused", "sales.secret"]
+    look = catalog._look([])
+    assert len(catalog._places("sales", catalog._storage.list("sales"), look)) == 1
+    assert sorted(text.split(" ")[0] for text in look.warnings) == [
+        "sales.far",
+        "sales.refused",
+        "sales.secret",
+    ]
