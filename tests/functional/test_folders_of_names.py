@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from hudi_engine.catalog import DirectoryCatalog
 from hudi_engine.config.properties_file import PROPERTIES_PATH
+from hudi_engine.storage.base import FileStatus
+from hudi_engine.storage.local import LocalStorage
 
 from tests.functional.conftest import CATALOG
 
@@ -81,4 +84,24 @@ class TestAFolderInUpperCase:
     def test_a_schema_goes_with_two_names_of_one_folder_in_it(self, project: Any, folder: Path) -> None:
         DirectoryCatalog(str(folder.parent)).save_pointer(folder.name, "bills", str(folder / "Orders"))
         self.do(f"drop schema {folder.name} cascade")
+        assert not folder.exists()
+
+    def test_a_schema_whose_folder_may_not_be_looked_at_keeps_no_table_from_being_renamed_or_dropped(
+        self, project: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        schema, locked = folder.name, folder.parent / "locked"
+        (locked / "orders").mkdir(parents=True)
+        looked = LocalStorage.list
+
+        def refused(storage: LocalStorage, path: str, *more: Any, **named: Any) -> list[FileStatus]:
+            if f"{storage.base}/{path}".startswith(str(locked)):
+                raise PermissionError(errno.EACCES, "Permission denied", str(locked))
+            return looked(storage, path, *more, **named)
+
+        monkeypatch.setattr(LocalStorage, "list", refused)
+        self.do(f"alter table {schema}.orders rename to {schema}.bills")
+        assert self.named(folder) == {"bills": "bills"}
+        assert f"the names in {locked} are not looked at" in caplog.text
+        self.do(f"drop table {schema}.bills")
+        self.do(f"drop schema {schema} cascade")
         assert not folder.exists()

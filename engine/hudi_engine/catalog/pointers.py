@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from hudi_engine.catalog.sql_text import TableName
 from hudi_engine.errors import CorruptTableError, HudiError
 from hudi_engine.parallel import on_threads
-from hudi_engine.storage.base import Storage
+from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.given import public_location
 
 if TYPE_CHECKING:
     from hudi_engine.catalog.directory import DirectoryCatalog
+
+logger = logging.getLogger(__name__)
 
 POINTER = ".table.json"
 
@@ -43,9 +46,20 @@ def read_pointer(storage: Storage, path: str, label: str) -> str | None:
 
 
 def all_pointers(catalog: DirectoryCatalog) -> dict[TableName, str]:
-    """Return the names of all schemas that have pointers and where these lead; damaged ones, which lead nowhere, are left out."""
+    """Return the names of all schemas that have pointers and where these lead.
+
+    Damaged ones, which lead nowhere, are left out, and with a warning those that may not be looked at.
+    """
     storage = open_storage(catalog.root)
-    listings = on_threads(storage.list, catalog.schemas())
+
+    def entries(schema: str) -> list[FileStatus]:
+        try:
+            return storage.list(schema)
+        except OSError as refused:
+            logger.warning("the names in %s/%s are not looked at: %s", catalog.root, schema, refused)
+            return []
+
+    listings = on_threads(entries, catalog.schemas())
     paths = [each.path for found in listings for each in found if not each.is_dir]
     paths = [path for path in paths if path.endswith(POINTER)]
 
@@ -53,6 +67,9 @@ def all_pointers(catalog: DirectoryCatalog) -> dict[TableName, str]:
         try:
             return read_pointer(storage, path, path)
         except HudiError:
+            return None
+        except OSError as refused:
+            logger.warning("where %s/%s leads is not looked at: %s", catalog.root, path, refused)
             return None
 
     found = {}

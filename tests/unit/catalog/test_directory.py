@@ -4,6 +4,8 @@ import errno
 
 import pytest
 from hudi_engine.catalog.directory import DirectoryCatalog
+from hudi_engine.catalog.pointers import all_pointers
+from hudi_engine.catalog.sql_text import TableName
 from hudi_engine.errors import ConfigError, CorruptTableError
 from hudi_engine.storage.local import LocalStorage
 
@@ -136,3 +138,25 @@ def test_a_place_that_cannot_be_looked_at_keeps_no_other_table_from_being_found(
         "sales.refused",
         "sales.secret",
     ]
+
+
+def test_pointers_that_may_not_be_read_hide_no_others_and_are_told_of(catalog, tmp_path, monkeypatch, caplog):
+    for schema, table in (("sales", "orders"), ("sales", "secret"), ("locked", "orders")):
+        catalog.create_schema(schema)
+        catalog.save_pointer(schema, table, str(tmp_path / table))
+
+    def refusing(method):
+        real = getattr(LocalStorage, method)
+
+        def call(self, path, *more):
+            if path.startswith(("locked", "sales/secret")):
+                raise PermissionError(errno.EACCES, "Permission denied", path)
+            return real(self, path, *more)
+
+        monkeypatch.setattr(LocalStorage, method, call)
+
+    refusing("list")
+    refusing("read")
+    assert all_pointers(catalog) == {TableName("sales", "orders"): str(tmp_path / "orders")}
+    assert f"the names in {catalog.root}/locked are not looked at" in caplog.text
+    assert f"where {catalog.root}/sales/secret.table.json leads is not looked at" in caplog.text
