@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hudi_engine.catalog import DirectoryCatalog, TableName
-from hudi_engine.catalog.rebuilds import Look
+from hudi_engine.catalog.rebuilds import Settling
 from hudi_engine.clone.make import _put
 from hudi_engine.errors import HudiError, WriteConflictError
 from hudi_engine.storage.base import Storage
@@ -269,7 +269,7 @@ def test_a_session_that_starts_while_a_table_moves_for_long_says_that_it_is_left
     at_first(
         "copy",
         ".orders.rebuild-",
-        lambda: Look(recover_swap, warnings, set(), wait_s=0).settle({"wh.orders": base}),
+        lambda: Settling(recover_swap, warnings, set(), wait_s=0).settle({"wh.orders": base}),
     )
     swap(base, side)
     (told,) = warnings

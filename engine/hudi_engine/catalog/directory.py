@@ -33,7 +33,7 @@ from hudi_engine.catalog.kept import (
 from hudi_engine.catalog.plain_files import PlainFiles, register_files
 from hudi_engine.catalog.pointers import POINTER, read_pointer
 from hudi_engine.catalog.read_only import folder_of_process, is_read_only
-from hudi_engine.catalog.rebuilds import Look, rebuilt_beside
+from hudi_engine.catalog.rebuilds import Settling, rebuilt_beside
 from hudi_engine.catalog.session import apart, sidecar_runner, sql_errors_untold
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.catalog.view_file import ViewDefinition, in_dependency_order
@@ -311,7 +311,7 @@ class DirectoryCatalog:
             forget_gone(spark, schema, [name.name for name in places if name.database == schema])
         return registered
 
-    def _places(self, schema: str, statuses: Sequence[FileStatus], look: Look) -> dict[TableName, str]:
+    def _places(self, schema: str, statuses: Sequence[FileStatus], look: Settling) -> dict[TableName, str]:
         """Return the tables of a schema and where they live; a pointer goes before a folder."""
         warnings = look.warnings
         folders = {each.name for each in statuses if each.is_dir and not each.name.startswith(".")}
@@ -341,11 +341,11 @@ class DirectoryCatalog:
                 )
         return tables
 
-    def _look(self, warnings: list[str]) -> Look:
+    def _look(self, warnings: list[str]) -> Settling:
         settles = self._recover is not None and not self.read_only
-        return Look(self._recover if settles else None, warnings, self._waited_in_vain)
+        return Settling(self._recover if settles else None, warnings, self._waited_in_vain)
 
-    def _recovered(self, schema: str, statuses: Sequence[FileStatus], look: Look) -> set[str]:
+    def _recovered(self, schema: str, statuses: Sequence[FileStatus], look: Settling) -> set[str]:
         """Finish the rebuilds that were cut off and tidy up after them; return their tables, which may be back."""
         if not look.settles:
             return set()
@@ -412,7 +412,7 @@ class DirectoryCatalog:
             )
 
 
-def _is_at(base: str, label: str, look: Look) -> bool:
+def _is_at(base: str, label: str, look: Settling) -> bool:
     """Tell whether a table is where a pointer leads, once a rebuild of it that is under way has ended."""
     storage = open_storage(base)
     if not storage.exists(PROPERTIES_PATH):

@@ -23,7 +23,7 @@ def rebuilt_beside(statuses: Sequence[FileStatus]) -> set[str]:
     return {match[1] for match in matches if match is not None}
 
 
-class Look:
+class Settling:
     """One look at the names of a warehouse, which waits a minute at most for all tables together.
 
     It finishes the rebuilds that were cut off, and waits for those of which another process moves the table, file by file. Names

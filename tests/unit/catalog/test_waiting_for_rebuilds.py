@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hudi_engine.catalog import DirectoryCatalog
 from hudi_engine.catalog import rebuilds as module
-from hudi_engine.catalog.rebuilds import Look
+from hudi_engine.catalog.rebuilds import Settling
 from hudi_engine.errors import WriteConflictError
 
 
@@ -62,7 +62,7 @@ def catalog(tmp_path: Path, moves: Moves) -> DirectoryCatalog:
     return catalog
 
 
-def look_at_all(catalog: DirectoryCatalog) -> Look:
+def look_at_all(catalog: DirectoryCatalog) -> Settling:
     """Look at the places of all tables as a session does that is filled."""
     look = catalog._look([])
     for schema in catalog.schemas():
