@@ -28,8 +28,14 @@ METADATA_COLUMN = "_metadata"
 ROW_INDEX_COLUMN = "_tmp_metadata_row_index"
 """What Spark's Parquet reader calls the places of rows: it fills a table's column of this name with them, whatever is stored."""
 
-AS_STORED = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
-"""Options of Spark's Parquet source: old dates and times are what the file says, whatever the session prefers."""
+AS_STORED = {
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+}
+"""Options of Spark's Parquet source: old dates and times are what the file says, and a file that cannot be read is an error and
+not left out, whatever the session prefers; what reads fewer rows may write them."""
 
 # Not float to double: Hudi widens a float by its text (1.1 stays 1.1), Spark by its bits.
 _WIDENINGS_OF_SPARK_4 = {

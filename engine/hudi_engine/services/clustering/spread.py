@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from hudi_engine.config.declared.clustering_options import ClusteringOptions
+from hudi_engine.errors import ServiceError
 from hudi_engine.frames.collect import collect_stats, current_task, stats_batch
 from hudi_engine.frames.layout import sorted_frame
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.frames.spark_read import slices_frame
 from hudi_engine.handles.sizing import FileSize
+from hudi_engine.index.filters.footer import read_key_footer
+from hudi_engine.parallel import on_threads
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.services.clustering.write_group import (
     ClusteringContext,
@@ -52,11 +55,30 @@ def run_large_in_spark(spark: SparkSession) -> RunLarge:
             )
 
         try:
-            return collect_stats(ordered, write_rows)
+            stats = collect_stats(ordered, write_rows)
         finally:
             shared.destroy()
+        _check_complete(task, stats, context)
+        return stats
 
     return run
+
+
+def _check_complete(task: GroupTask, stats: Sequence[WriteStat], context: ClusteringContext) -> None:
+    """Refuse a group that Spark has given fewer or more rows of than the footers of its files say; raises ServiceError.
+
+    How many rows logs leave is not known without reading them.
+    """
+    bases = [each.base_file for each in task.slices if each.base_file is not None and not each.log_files]
+    if len(bases) < len(task.slices):
+        return
+    footers = on_threads(lambda base: read_key_footer(context.write.storage, base.path), bases)
+    stored, written = sum(footer.rows for footer in footers), sum(stat.num_writes or 0 for stat in stats)
+    if written != stored:
+        raise ServiceError(
+            f"the base files of partition {task.partition!r} hold {stored} rows, but Spark read {written} of them; nothing was "
+            "committed. Check the session for settings that change what Spark reads of files, and run the clustering again"
+        )
 
 
 def _cast(context: ClusteringContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

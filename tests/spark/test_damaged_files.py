@@ -1,0 +1,103 @@
+"""A session that lets Spark leave out files it cannot read (`spark.sql.files.ignoreCorruptFiles`) loses no row of a Hudi table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from hudi_engine import HudiTable
+from hudi_engine.catalog import TableName, register_table
+from hudi_engine.errors import ServiceError
+from hudi_engine.frames.reason import spark_errors
+from hudi_engine.services.clustering import spread
+
+QUIET = {"hoodie.parquet.small.file.limit": "0", "hoodie.clean.automatic": "false"}
+BY_SHUFFLE = {**QUIET, "hoodie.engine.clustering.task.bytes": "0"}
+SETTINGS = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
+
+
+@pytest.fixture
+def lenient(spark):
+    """The session that leaves out what it cannot read."""
+    for name in SETTINGS:
+        spark.conf.set(name, "true")
+    yield spark
+    for name in SETTINGS:
+        spark.conf.unset(name)
+
+
+@pytest.fixture
+def table(spark, tmp_path, table_type):
+    """Two base files of 300 rows."""
+    made = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        partition_by=["p"],
+        table_type=table_type,
+        options=QUIET,
+    )
+    made.upsert(spark.sql("select id, 'x' p, uuid() v from range(300)").coalesce(1), options=QUIET)
+    made.upsert(spark.sql("select id + 300 id, 'y' p, uuid() v from range(300)").coalesce(1), options=QUIET)
+    return made
+
+
+def base_file(table):
+    (path,) = Path(table.path, "x").glob("*.parquet")
+    return path
+
+
+def damage(path):
+    """Spoil the pages of a file; its footer stays readable."""
+    first = pq.ParquetFile(path).metadata.row_group(0)
+    start = min(
+        first.column(each).dictionary_page_offset or first.column(each).data_page_offset
+        for each in range(first.num_columns)
+    )
+    length = sum(first.column(each).total_compressed_size for each in range(first.num_columns))
+    data = bytearray(path.read_bytes())
+    data[start : start + length] = b"\xff" * length
+    path.write_bytes(bytes(data))
+
+
+def lose(path):
+    path.unlink()
+
+
+@pytest.mark.parametrize("spoil", [damage, lose])
+def test_every_native_read_misses_a_file_that_cannot_be_read(lenient, table, database, spoil):
+    name = TableName(database, "t")
+    register_table(lenient, name, table.storage)
+    frame = table.snapshot()
+    assert frame.count() == 600 == lenient.table(name.sql).count()
+    spoil(base_file(table))
+    lenient.catalog.refreshTable(name.sql)
+    for asked in (lambda: frame, lambda: lenient.table(name.sql)):
+        with pytest.raises(spark_errors()):
+            asked().select("v").distinct().count()
+
+
+def test_merged_rows_miss_a_damaged_base_file(lenient, table):
+    table.upsert(lenient.sql("select 1L id, 'x' p, 'new' v"), options=QUIET)
+    for path in Path(table.path, "x").glob("*.parquet"):
+        damage(path)
+    with pytest.raises(spark_errors()):
+        table.snapshot().collect()
+
+
+def test_clustering_commits_nothing_where_a_base_file_is_damaged(lenient, table):
+    done = [each for each in table.timeline() if each.is_completed]
+    damage(base_file(table))
+    with pytest.raises(ServiceError):
+        table.cluster(["id"], options=BY_SHUFFLE)
+    assert [each for each in table.timeline() if each.is_completed] == done
+
+
+def test_clustering_commits_nothing_where_spark_gives_fewer_rows_than_the_files_have(table, monkeypatch):
+    everything = spread.slices_frame
+    monkeypatch.setattr(spread, "slices_frame", lambda *given: everything(*given).where("id % 2 = 0"))
+    with pytest.raises(ServiceError, match="partition 'x' hold 300 rows, but Spark read 150 of them"):
+        table.cluster(["id"], options=BY_SHUFFLE)
+    assert table.snapshot().count() == 600
