@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 from dbt.cli.main import cli
+from hudi_engine.storage.redact import HIDDEN
 
 _MANIFEST = Path("target") / "manifest.json"
 _SELECTS = ("-s", "--select", "-m", "--models", "--model", "--exclude")
 _KEPT_LINES = 1000
+_VALUES = re.compile(r"^(\s*(?:dbt\s+)?set\s[^=]*=).*", re.DOTALL)
 
 
 def typed_lines(prompt: str, own: Iterable[str]) -> Iterator[str]:
@@ -38,9 +41,23 @@ def typed_lines(prompt: str, own: Iterable[str]) -> Iterator[str]:
             try:
                 file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 readline.set_history_length(_KEPT_LINES)
+                _forget_values(readline)
                 readline.write_history_file(file)
             except OSError:
                 pass  # a history that cannot be kept is no reason to fail
+
+
+def without_values(line: str) -> str:
+    """Return a line without the values that it gives to environment variables, which may be secrets."""
+    return _VALUES.sub(rf"\1{HIDDEN}", line)
+
+
+def _forget_values(readline: ModuleType) -> None:
+    """Take lines that give values out of the history; kept without them, one of them called again would set what hides them."""
+    for place in reversed(range(readline.get_current_history_length())):
+        line = readline.get_history_item(place + 1) or ""
+        if without_values(line) != line:
+            readline.remove_history_item(place)
 
 
 def _with_readline(completion: Completion) -> tuple[ModuleType, Path] | None:

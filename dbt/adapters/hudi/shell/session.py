@@ -14,9 +14,8 @@ from typing import TextIO
 from dbt.cli.main import cli, dbtRunner
 from dbt_common.events.base_types import EventMsg
 from hudi_engine.spelling import did_you_mean
-from hudi_engine.storage.redact import HIDDEN
 
-from dbt.adapters.hudi.shell.prompt import typed_lines
+from dbt.adapters.hudi.shell.prompt import typed_lines, without_values
 from dbt.adapters.hudi.spark.session import keep_up, leave_spark
 
 PROMPT = "dbt-hudi> "
@@ -31,7 +30,6 @@ exit                          leave (so does the end of the input)"""
 _ERROR_SAID = "MainEncounteredError"
 _LEAVE = ("exit", "quit")
 _NOT_KNOWN = re.compile(r"No such (?:option|command):? '?([\w-]+)")
-_VALUES = re.compile(r"^(\s*(?:dbt\s+)?set\s[^=]*=).*", re.DOTALL)
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
@@ -80,7 +78,7 @@ class Shell:
         try:
             words = shlex.split(_without_comment(line))
         except ValueError as error:
-            _say(f"{_shown(line)!r} is no command: {error}")
+            _say(f"{without_values(line)!r} is no command: {error}")
             return None
         return words[1:] if words[:1] == ["dbt"] else words
 
@@ -162,7 +160,7 @@ class Shell:
 def _read_lines(source: TextIO) -> Iterator[str]:
     for line in source:
         if line.strip() and not line.lstrip().startswith("#"):
-            _say(f"{PROMPT}{_shown(line).strip()}")
+            _say(f"{PROMPT}{without_values(line).strip()}")
             yield line
 
 
@@ -181,11 +179,6 @@ def _without_comment(line: str) -> str:
             return line[:place]
         before = char
     return line
-
-
-def _shown(line: str) -> str:
-    """Return a line without the values that it gives to environment variables, which may be secrets."""
-    return _VALUES.sub(rf"\1{HIDDEN}", line)
 
 
 def _say(text: str) -> None:
