@@ -15,6 +15,7 @@ _DECIMAL = re.compile(r"^(?:decimal|dec|numeric)(?:\(\d+(?:,\s*\d+)?\))?$")
 _WHOLE = ("tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long")
 # Hudi has no 8 and 16 bit integers and no bounded text: the table holds the wider type.
 _TOKEN = re.compile(r"(?i)(?:(?<=[:<,])|^)(?:tinyint|smallint|byte|short|(?:var)?char\(\d+\))(?=[,>]|$)")
+_MOMENT = re.compile(r"(?i)(?:(?<=[:<,])|^)timestamp(?=[,>]|$)")
 _STORED = {"tinyint": "int", "smallint": "int", "byte": "int", "short": "int"}
 
 
@@ -46,6 +47,11 @@ class HudiColumn(SparkColumn):
 def stored_type(dtype: str) -> str:
     """Return the type a Hudi table holds for a Spark type name, also inside structs, arrays and maps."""
     return _TOKEN.sub(lambda found: _STORED.get(found[0].lower(), "string"), dtype.strip())
+
+
+def told_type(dtype: str) -> str:
+    """Return a type, as a column tells it, in words that Spark reads so whatever ``spark.sql.timestampType`` makes of others."""
+    return _MOMENT.sub("timestamp_ltz", dtype.strip())
 
 
 def same_stored_type(left: str, right: str) -> bool:

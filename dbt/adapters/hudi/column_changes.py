@@ -13,7 +13,7 @@ from pyspark.errors import ParseException
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
 
-from dbt.adapters.hudi.column import HudiColumn
+from dbt.adapters.hudi.column import HudiColumn, told_type
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
@@ -78,7 +78,7 @@ class ColumnChanges(metaclass=AdapterMeta):
             change = ChangeOfColumns(
                 _fields(add or ()),
                 [column.name for column in remove or ()],
-                {item["column_name"]: _parse_datatype_string(item["new_type"]) for item in retype},
+                {item["column_name"]: _parse_datatype_string(told_type(item["new_type"])) for item in retype},
             )
             table.alter_schema(change.applied(builds.data_columns(table)))
             if change.removed:
@@ -134,7 +134,9 @@ class ColumnChanges(metaclass=AdapterMeta):
         self, changes: Sequence[Mapping[str, str]], target_columns: Iterable[HudiColumn]
     ) -> list[dict[str, str]]:
         """Of some changed types those whose structs get further fields; nothing else of them changes."""
-        retyped = {item["column_name"]: _parse_datatype_string(item["new_type"]) for item in changes}
+        retyped = {
+            item["column_name"]: _parse_datatype_string(told_type(item["new_type"])) for item in changes
+        }
         return _told(new_fields(retyped, _fields(target_columns)))
 
     @available.parse(lambda *_, **__: (False, []))
@@ -154,7 +156,7 @@ def _fields(columns: Iterable[Any]) -> list[T.StructField]:
 
 def _type_of(column: Any) -> T.DataType:
     try:
-        return _parse_datatype_string(column.dtype)
+        return _parse_datatype_string(told_type(column.dtype))
     except ParseException as error:
         raise DbtRuntimeError(
             f"column {column.name!r} has type {column.dtype}, with a field whose name is not allowed. A field's name must match "

@@ -35,7 +35,11 @@ def literal(text: str) -> str:
 
 
 def type_text(kind: DataType) -> str:
-    """Return a column type as DDL; unlike Spark's own short form, nested field names are quoted."""
+    """Return a column type as DDL that means the same in each session.
+
+    Unlike in Spark's own short form, nested field names are quoted, and moments have the name that is theirs alone: what
+    ``timestamp`` means is for ``spark.sql.timestampType`` to say.
+    """
     part: Any = kind
     name = type(kind).__name__
     if name == "ArrayType":
@@ -48,7 +52,7 @@ def type_text(kind: DataType) -> str:
             + ",".join(f"{identifier(field.name)}:{type_text(field.dataType)}" for field in part.fields)
             + ">"
         )
-    return str(kind.simpleString())
+    return "timestamp_ltz" if name == "TimestampType" else str(kind.simpleString())
 
 
 @dataclass(frozen=True, order=True)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.catalog.sql_text import type_text
 from hudi_engine.schema.any_case import AnyCase, spellings
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import DELETES, IS_DELETED, META_FIELDS
@@ -203,7 +204,7 @@ def exact_cast(
     widens = stored_type(given.simpleString()) == stored_type(wanted.simpleString())
     if widens or isinstance(wanted, T.StringType):
         return column.cast(wanted).alias(name)
-    tried = F.expr(f"try_cast({quoted(source)} as {wanted.simpleString()})")
+    tried = F.expr(f"try_cast({quoted(source)} as {type_text(wanted)})")
     if isinstance(wanted, T.FloatType):
         # Spark takes a number that is too large for it for infinite
         wider = F.expr(f"try_cast({quoted(source)} as double)")

@@ -178,7 +178,7 @@ def _literal(session: SparkSession, expression: JavaPlan) -> str | None:
     if str(expression.dataType().typeName()) not in _TIMES:
         return str(expression.value())
     # Spark holds a number there; a date is its first moment in the session's zone
-    moment = F.unix_micros(plans.column(session, expression).cast("timestamp"))
+    moment = F.unix_micros(plans.column(session, expression).cast("timestamp_ltz"))
     micros = session.sql("select 1").select(moment).collect()[0][0]
     return (
         None if micros is None else (_EPOCH + timedelta(microseconds=micros)).isoformat(" ", "microseconds")

@@ -59,7 +59,7 @@ class EventWindow:
         kind = frame.select(column).schema.fields[0].dataType.typeName()
         if kind == "date":
             return (column >= F.lit(_first_date(self.start))) & (column < F.lit(_first_date(self.end)))
-        moment = column if kind == "timestamp" else column.cast("timestamp")
+        moment = column if kind == "timestamp" else column.cast("timestamp_ltz")
         return (moment >= F.lit(with_zone(self.start))) & (moment < F.lit(with_zone(self.end)))
 
     def only_within(self, frame: DataFrame) -> DataFrame:
