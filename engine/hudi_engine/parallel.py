@@ -168,6 +168,13 @@ def typed_stage(
     return run
 
 
+def carried_failure(text: str) -> Failure | None:
+    """Return what a worker met, from the text of Spark's exception; None where it carries no error of the engine."""
+    _, begin, rest = text.partition(_BEGIN)
+    data, end, _ = rest.partition(_END)
+    return Failure.from_json(base64.b64decode(data).decode()) if begin and end else None
+
+
 def raise_worker_error(error: BaseException) -> None:
     """Raise the engine's error that a worker met, if an exception of Spark carries one, or tells that it could not begin.
 
@@ -175,15 +182,24 @@ def raise_worker_error(error: BaseException) -> None:
         HudiError: That error.
         TaskMemoryError: The worker's memory is too little for its libraries.
     """
-    _, begin, rest = str(error).partition(_BEGIN)
-    data, end, _ = rest.partition(_END)
-    if begin and end:
-        raise Failure.from_json(base64.b64decode(data).decode()).error() from error
+    failure = carried_failure(str(error))
+    if failure is not None:
+        raise failure.error() from error
     if _LOADS_NOTHING.search(str(error)):
         raise TaskMemoryError(
             "a Python worker has too little memory to load its libraries: spark.executor.pyspark.memory must be "
             f"{LEAST_MEMORY // 2**20}m at least. Nothing was committed"
         ) from error
+
+
+@contextmanager
+def worker_errors_raised() -> Iterator[None]:
+    """Run jobs of Spark; an error of the engine that a worker met is raised instead of Spark's that carries it."""
+    try:
+        yield
+    except Exception as error:
+        raise_worker_error(error)
+        raise
 
 
 def in_turn(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
@@ -232,11 +248,8 @@ def run_in_spark(spark: SparkSession) -> RunTasks:
             settle_worker()
             return attempt(function, item)
 
-        try:
+        with worker_errors_raised():
             found = tasks.map(task).collect()
-        except Exception as error:
-            raise_worker_error(error)
-            raise
         for each in found:
             if isinstance(each, Failure):
                 raise each.error()

@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.catalog import TableName, register_table
-from hudi_engine.errors import ServiceError
+from hudi_engine.config.enums import TableType
+from hudi_engine.errors import CorruptTableError, ServiceError
 from hudi_engine.frames.reason import spark_errors
 from hudi_engine.services.clustering import spread
 
@@ -101,3 +102,20 @@ def test_clustering_commits_nothing_where_spark_gives_fewer_rows_than_the_files_
     with pytest.raises(ServiceError, match="partition 'x' hold 300 rows, but Spark read 150 of them"):
         table.cluster(["id"], options=BY_SHUFFLE)
     assert table.snapshot().count() == 600
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "GLOBAL_SIMPLE"])
+def test_a_write_by_key_names_the_base_file_that_is_damaged(spark, table, index):
+    table.upsert(spark.sql("select 1L id, 'x' p, 'new' v"), options=QUIET)
+    newest = max(Path(table.path, "x").glob("*.parquet"), key=lambda each: each.name.rpartition("_")[2])
+    damage(newest)
+    spread_out = {"hoodie.engine.small.batch.rows": "0", "hoodie.engine.wide.partition.bytes": "1"}
+    before = [each for each in table.timeline() if each.is_completed]
+    by_spark = index == "GLOBAL_SIMPLE" and table.config.table_type is TableType.COPY_ON_WRITE
+    with pytest.raises(spark_errors() if by_spark else CorruptTableError, match=newest.name):
+        table.upsert(
+            spark.sql("select id, 'x' p, 'newer' v from range(5)"),
+            options={**QUIET, **spread_out, "hoodie.index.type": index},
+        )
+    after = [each for each in table.timeline() if each.is_completed and each.action != "rollback"]
+    assert after == before

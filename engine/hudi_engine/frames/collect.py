@@ -12,7 +12,7 @@ import pyarrow as pa
 from hudi_engine.errors import HudiError, StorageError
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.parallel import Failure, WorkerError, raise_worker_error, worker_errors_told
+from hudi_engine.parallel import Failure, WorkerError, worker_errors_raised, worker_errors_told
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.worker import settle_worker
@@ -28,7 +28,8 @@ _REPORT_SCHEMA = pa.schema([("stat", pa.string()), ("failure", pa.string())])
 def to_arrow(frame: DataFrame) -> pa.Table:
     """Collect a DataFrame as an Arrow table (one Spark job)."""
     collected: Any = frame
-    batches = collected._collect_as_arrow()
+    with worker_errors_raised():
+        batches = collected._collect_as_arrow()
     if batches:
         return pa.Table.from_batches(batches)
     return spark_to_arrow(frame.schema).empty_table()
@@ -82,11 +83,8 @@ def collect_stats(
             failed = pa.array([Failure.of(error).to_json()], pa.string())
             yield pa.RecordBatch.from_arrays([nothing, failed], schema=_REPORT_SCHEMA)
 
-    try:
+    with worker_errors_raised():
         rows = frame.mapInArrow(run, "stat string, failure string").collect()
-    except Exception as error:
-        raise_worker_error(error)
-        raise
     for row in rows:
         if row.failure is not None:
             raise Failure.from_json(row.failure).error()

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hudi_engine.frames.collect import to_arrow
 from hudi_engine.layout.grid import Grid, fit_grid
 from hudi_engine.layout.layout import RowLayout
-from hudi_engine.parallel import typed_stage
+from hudi_engine.parallel import typed_stage, worker_errors_raised
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -63,7 +63,9 @@ def _places(grid: Grid, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Record
 def _sample(frame: DataFrame, layout: RowLayout, rows: int | None) -> pa.Table:
     """Return the columns of the curve of some rows, never more than the layout looks at."""
     chosen = frame.select(*[f"`{name}`" for name in layout.columns])
-    rows = frame.count() if rows is None else rows
+    if rows is None:
+        with worker_errors_raised():
+            rows = frame.count()
     if rows > layout.sample_rows:
         chosen = chosen.sample(fraction=min(1.0, 1.1 * layout.sample_rows / rows), seed=7)
     return to_arrow(chosen.limit(layout.sample_rows))

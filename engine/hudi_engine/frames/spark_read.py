@@ -20,12 +20,12 @@ from hudi_engine.merge.changes import read_unmerged_logs
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice, resolve_delta
 from hudi_engine.merge.table_reader import as_its_readers_do
+from hudi_engine.parallel import typed_stage
 from hudi_engine.publish.native import AS_STORED, METADATA_COLUMN, native_instants, release_of
 from hudi_engine.schema.meta_fields import META_SCHEMA
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.schema.time_units import for_spark
 from hudi_engine.table_state import TableState
-from hudi_engine.worker import settle_worker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -250,7 +250,6 @@ def map_slices(
     sent = list(tasks) if shared is None else []
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        settle_worker()
         items = sent if shared is None else shared.value
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -260,4 +259,4 @@ def map_slices(
                     yield from table.slice(start, _ROWS_SENT).combine_chunks().to_batches()
 
     parallel = min(count, max(1, spark.sparkContext.defaultParallelism * 4), at_most or count)
-    return spark.range(0, count, 1, parallel).mapInArrow(run, arrow_to_spark(schema))
+    return spark.range(0, count, 1, parallel).mapInArrow(typed_stage(run), arrow_to_spark(schema))

@@ -34,7 +34,7 @@ from hudi_engine.index.owners import Owners, owners
 from hudi_engine.merge.key_sets import are_distinct
 from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.parallel import typed_stage
+from hudi_engine.parallel import typed_stage, worker_errors_raised
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.schema.time_units import for_spark
@@ -197,8 +197,13 @@ def locate(
     rest = frame.join(known, F.col(RECORD_KEY) == F.col(_SETTLED), "left_anti")
     final = rest.withColumn(DELETE_FLAG, F.lit(False)).unionByName(settled).persist()
     kept.append(final.unpersist)
-    rows = {row[PARTITION_PATH]: row["count"] for row in final.groupBy(PARTITION_PATH).count().collect()}
-    return final, rows
+    return final, _rows_by(final, PARTITION_PATH)
+
+
+def _rows_by(frame: DataFrame, column: str) -> dict[str, int]:
+    with worker_errors_raised():
+        counted = frame.groupBy(column).count().collect()
+    return {row[column]: row["count"] for row in counted}
 
 
 def _settled(
@@ -259,7 +264,7 @@ def tag_files(
     else:
         tagged = _joined(spark, context, plan, touched, frame).persist()
         kept.append(tagged.unpersist)
-        counts = {row[BUCKET]: row["count"] for row in tagged.groupBy(BUCKET).count().collect()}
+        counts = _rows_by(tagged, BUCKET)
     buckets, known, parts = _plan_buckets(units, counts, places)
     return spread_new_rows(tagged, parts), known, buckets
 
@@ -316,7 +321,8 @@ def _refuse_repeated(joined: DataFrame) -> None:
     from pyspark.sql import functions as F
 
     alive = joined.where(F.col(_FILE).isNotNull() & F.col(_ALIVE))
-    several = alive.groupBy(RECORD_KEY, PARTITION_PATH).count().where("count > 1").limit(1).collect()
+    with worker_errors_raised():
+        several = alive.groupBy(RECORD_KEY, PARTITION_PATH).count().where("count > 1").limit(1).collect()
     for row in several:
         raise repeated(row[RECORD_KEY], row[PARTITION_PATH])
 

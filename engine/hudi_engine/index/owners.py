@@ -28,7 +28,7 @@ from hudi_engine.index.lookup.repeated_keys import repeats
 from hudi_engine.index.lookup.tagging import stored_keys_of
 from hudi_engine.index.lookup.unit import INSERT_FLAG, PartitionUnit
 from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.parallel import WorkerError, typed_stage
+from hudi_engine.parallel import WorkerError, typed_stage, worker_errors_raised
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 
 if TYPE_CHECKING:
@@ -226,7 +226,8 @@ def _batch_hashes(frame: DataFrame) -> tuple[Hashes, int]:
             yield _blob(len(rows), np.unique(hashes))
 
     keys = frame.select(_looked_up(frame), PARTITION_PATH)
-    found = keys.mapInArrow(typed_stage(run), "number int, found binary").collect()
+    with worker_errors_raised():
+        found = keys.mapInArrow(typed_stage(run), "number int, found binary").collect()
     parts = [np.frombuffer(row["found"], np.uint64) for row in found]
     hashes = np.concatenate(parts) if parts else np.zeros(0, np.uint64)
     return hashes, sum(row["number"] for row in found)
@@ -253,7 +254,9 @@ def _met(
         return pa.Table.from_batches([_blob(number, places[places >= 0])])
 
     try:
-        for row in map_slices(spark, tasks, _BLOB, look).collect():
+        with worker_errors_raised():
+            rows = map_slices(spark, tasks, _BLOB, look).collect()
+        for row in rows:
             yield row["number"], np.frombuffer(row["found"], np.int32)
     finally:
         shared.destroy()

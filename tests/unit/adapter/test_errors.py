@@ -6,6 +6,8 @@ import logging
 
 import pytest
 from hudi_engine.catalog.session import query_loggers
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.parallel import WorkerError
 
 from dbt.adapters.hudi.spark.errors import shorten
 
@@ -35,6 +37,12 @@ def test_of_a_worker_traceback_the_reason_remains() -> None:
         '  File "worker.py", line 1, in f\nhudi_engine.errors.InvalidKeyError: record key id is null\n'
     )
     assert shorten(text) == "InvalidKeyError: record key id is null"
+
+
+def test_of_an_error_that_a_worker_carries_only_its_words_remain() -> None:
+    carried = WorkerError(CorruptTableError("base file 'a.parquet' is damaged"))
+    text = f"Traceback (most recent call last):\nhudi_engine.parallel.WorkerError: {carried}\n\tat org.apache.spark.A.b\n"
+    assert shorten(text) == "CorruptTableError: base file 'a.parquet' is damaged"
 
 
 @pytest.mark.parametrize("name", ["`_hoodie_commit_time`", "`o`.`_hoodie_commit_time`"])

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dbt_common.exceptions import DbtBaseException, DbtDatabaseError, DbtRuntimeError
 from hudi_engine.catalog.session import query_loggers
 from hudi_engine.errors import HudiError
+from hudi_engine.parallel import carried_failure
 from hudi_engine.storage.read_only import is_refusal
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
@@ -68,6 +69,9 @@ def short_message(error: BaseException) -> str:
 
 def shorten(text: str) -> str:
     """Cut Java stacks, query plans and worker tracebacks out of an error text."""
+    failure = carried_failure(text)
+    if failure is not None:
+        return f"{failure.kind}: {failure.message}"
     if "Traceback (most recent call last)" in text:
         found = _PYTHON_ERROR.findall(text)
         if found:

@@ -16,6 +16,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.frames.layout import sorted_frame
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.layout.layout import RowLayout
+from hudi_engine.parallel import worker_errors_raised
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.write.rows.key_columns import rows_by_partition
 from hudi_engine.write.rows.source_plan import estimated_bytes, is_parquet_scan, usual_row_bytes
@@ -118,7 +119,8 @@ def _rows_by_partition(
     sampled = sampled_partitions(frame, source, tasks, most, count_rows)
     if sampled is not None:
         return sampled
-    counted = count_rows(frame, ()).limit(most + 1).collect()
+    with worker_errors_raised():
+        counted = count_rows(frame, ()).limit(most + 1).collect()
     return {row[PARTITION_PATH]: row["rows"] for row in counted}
 
 

@@ -22,6 +22,7 @@ from hudi_engine.index.lookup.unit import ORDER, PartitionUnit, UnitPlan
 from hudi_engine.keygen.generator import KeyGenerator, build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.layout.layout import RowLayout
+from hudi_engine.parallel import worker_errors_raised
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
@@ -175,7 +176,8 @@ def _rows_by_partition(
 
     def count(schema: pa.Schema | None) -> list[Row]:
         counts = rows_by_partition(frame, config, schema=schema, options=options)
-        return counts.coalesce(1).limit(limit + 1).collect()
+        with worker_errors_raised():
+            return counts.coalesce(1).limit(limit + 1).collect()
 
     counted = count(schema)
     if len(counted) > limit and schema is not None:
