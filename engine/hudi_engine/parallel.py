@@ -182,24 +182,13 @@ def raise_worker_error(error: BaseException) -> None:
         HudiError: That error.
         TaskMemoryError: The worker's memory is too little for its libraries.
     """
-    failure = carried_failure(str(error))
-    if failure is not None:
+    if (failure := carried_failure(str(error))) is not None:
         raise failure.error() from error
     if _LOADS_NOTHING.search(str(error)):
         raise TaskMemoryError(
             "a Python worker has too little memory to load its libraries: spark.executor.pyspark.memory must be "
             f"{LEAST_MEMORY // 2**20}m at least. Nothing was committed"
         ) from error
-
-
-@contextmanager
-def worker_errors_raised() -> Iterator[None]:
-    """Run jobs of Spark; an error of the engine that a worker met is raised instead of Spark's that carries it."""
-    try:
-        yield
-    except Exception as error:
-        raise_worker_error(error)
-        raise
 
 
 def in_turn(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
@@ -248,8 +237,11 @@ def run_in_spark(spark: SparkSession) -> RunTasks:
             settle_worker()
             return attempt(function, item)
 
-        with worker_errors_raised():
+        try:
             found = tasks.map(task).collect()
+        except Exception as error:
+            raise_worker_error(error)
+            raise
         for each in found:
             if isinstance(each, Failure):
                 raise each.error()

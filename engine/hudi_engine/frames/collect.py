@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 from hudi_engine.errors import HudiError, StorageError
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.parallel import Failure, WorkerError, worker_errors_raised, worker_errors_told
+from hudi_engine.parallel import Failure, WorkerError, raise_worker_error, worker_errors_told
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.worker import settle_worker
@@ -23,6 +24,16 @@ if TYPE_CHECKING:
 _RESULT_LIMIT = "spark.driver.maxResultSize"
 """The setting that Spark names when it stops a job whose results are too large for the driver."""
 _REPORT_SCHEMA = pa.schema([("stat", pa.string()), ("failure", pa.string())])
+
+
+@contextmanager
+def worker_errors_raised() -> Iterator[None]:
+    """Run jobs of Spark; an error of the engine that a worker met is raised instead of Spark's that carries it."""
+    try:
+        yield
+    except Exception as error:
+        raise_worker_error(error)
+        raise
 
 
 def to_arrow(frame: DataFrame) -> pa.Table:

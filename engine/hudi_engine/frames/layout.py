@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_engine.frames.collect import to_arrow
+from hudi_engine.frames.collect import to_arrow, worker_errors_raised
 from hudi_engine.layout.grid import Grid, fit_grid
 from hudi_engine.layout.layout import RowLayout
-from hudi_engine.parallel import typed_stage, worker_errors_raised
+from hudi_engine.parallel import typed_stage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

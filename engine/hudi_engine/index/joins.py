@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.frames.collect import worker_errors_raised
 from hudi_engine.frames.spark_read import literal_paths, map_slices, slices_frame
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.across_partitions import settle, stored_columns
@@ -34,7 +35,7 @@ from hudi_engine.index.owners import Owners, owners
 from hudi_engine.merge.key_sets import are_distinct
 from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.parallel import typed_stage, worker_errors_raised
+from hudi_engine.parallel import typed_stage
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.schema.time_units import for_spark

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.errors import HudiError
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.frames.collect import worker_errors_raised
 from hudi_engine.frames.spark_read import map_slices
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.filters.murmur import key_blocks
@@ -28,7 +29,7 @@ from hudi_engine.index.lookup.repeated_keys import repeats
 from hudi_engine.index.lookup.tagging import stored_keys_of
 from hudi_engine.index.lookup.unit import INSERT_FLAG, PartitionUnit
 from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.parallel import WorkerError, typed_stage, worker_errors_raised
+from hudi_engine.parallel import WorkerError, typed_stage
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 
 if TYPE_CHECKING:

@@ -34,6 +34,7 @@ def run_large_in_spark(spark: SparkSession) -> RunLarge:
     """Return how a session rewrites a group that is too large for one task; one shuffle a group."""
 
     def run(context: ClusteringContext, task: GroupTask) -> list[WriteStat]:
+        """Rewrite one group, and see that none of its rows is missing."""
         prepare_session(spark)
         write = context.write
         state = TableState.load(write.storage)

@@ -13,10 +13,10 @@ from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import BulkSortMode
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.frames.collect import worker_errors_raised
 from hudi_engine.frames.layout import sorted_frame
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.layout.layout import RowLayout
-from hudi_engine.parallel import worker_errors_raised
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.write.rows.key_columns import rows_by_partition
 from hudi_engine.write.rows.source_plan import estimated_bytes, is_parquet_scan, usual_row_bytes

@@ -16,13 +16,13 @@ from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import InvalidKeyError
+from hudi_engine.frames.collect import worker_errors_raised
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.joins import combine_by_key, locate, tag_files
 from hudi_engine.index.lookup.unit import ORDER, PartitionUnit, UnitPlan
 from hudi_engine.keygen.generator import KeyGenerator, build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.layout.layout import RowLayout
-from hudi_engine.parallel import worker_errors_raised
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
