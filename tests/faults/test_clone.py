@@ -45,7 +45,17 @@ GOLDEN = forms(
     [each for each in NAMES if each.startswith("v6")],
     ("v6_cow_simple_clustering_h0150", "v6_mor_simple_compaction_h0150", "v6_mor_bucket_logs_only_h0150"),
 )
-MUTATIONS = ("create", "replace", "rename", "share", "delete", "remove", "delete_tree", "make_dirs", "open_output")
+MUTATIONS = (
+    "create",
+    "replace",
+    "rename",
+    "share",
+    "delete",
+    "remove",
+    "delete_tree",
+    "make_dirs",
+    "open_output",
+)
 
 
 class Killed(BaseException):

@@ -1,0 +1,66 @@
+"""Followers of a table with a column that was dropped and came back."""
+
+from __future__ import annotations
+
+import pytest
+from hudi_engine import HistoryGapError, HudiTable
+from hudi_engine.table_rebuild import rebuild_table
+
+WIDE, NARROW = "id int, ts bigint, x int", "id int, ts bigint"
+DEFINITION = {"name": "t", "record_key": ["id"], "precombine_field": "ts"}
+
+
+@pytest.fixture(params=["cow", "mor"])
+def table(request, spark, tmp_path):
+    """A table of two rows with values in x."""
+    table = HudiTable.create(spark, str(tmp_path / "t"), table_type=request.param, **DEFINITION)
+    table.upsert(spark.createDataFrame([(1, 1, 10), (2, 1, 20)], WIDE))
+    return table
+
+
+def drop(spark, table):
+    """Take x out, and write the file of both rows again."""
+    dropped = table.alter_schema(spark.createDataFrame([], NARROW).schema)
+    table.upsert(spark.createDataFrame([(1, 2)], NARROW))
+    if table.config.table_type.value == "MERGE_ON_READ":
+        table.compact()
+    return dropped
+
+
+def times(table):
+    return sorted(each.instant for each in table.commits())
+
+
+def test_rows_that_lost_or_regained_a_value_which_nobody_wrote_are_a_gap(spark, table):
+    (first,) = times(table)
+    drop(spark, table)
+    away = times(table)[-1]
+    assert table.changes(first).count() == 1, "a column that stays away is not told"
+    table.upsert(spark.createDataFrame([(1, 3, 11)], WIDE))
+    back = times(table)[-1]
+    for start in (first, away):
+        for mode in ("net", "all", "latest"):
+            with pytest.raises(HistoryGapError, match=f"column 'x' had been dropped .* commit {back}") as gap:
+                table.changes(start, mode=mode)
+            assert gap.value.oldest == back
+    rows = table.changes(first, on_gap="snapshot").select("id", "x", "_change_type").collect()
+    assert sorted(map(tuple, rows)) == [(1, 11, "insert"), (2, None, "insert")]
+    table.upsert(spark.createDataFrame([(2, 4, 22)], WIDE))
+    assert [row["id"] for row in table.changes(back).collect()] == [2]
+    assert table.changes(None).count() == 2, "from the beginning all rows are told as they are"
+
+
+def test_a_new_column_is_no_gap(spark, table):
+    (first,) = times(table)
+    table.upsert(spark.createDataFrame([(1, 2, 10, "a")], f"{WIDE}, y string"))
+    table.upsert(spark.createDataFrame([(2, 2, 20, "b")], f"{WIDE}, y string"))
+    assert table.changes(first).count() == 2
+
+
+def test_a_table_that_is_replaced_as_a_whole_may_have_its_columns_come_and_go(spark, table):
+    (first,) = times(table)
+    definition = {**DEFINITION, "table_type": "cow" if "COPY" in table.config.table_type.value else "mor"}
+    for rows, columns in (([(1, 2), (2, 2)], NARROW), ([(1, 3, 10), (2, 3, 21)], WIDE)):
+        rebuild_table(spark, table.path, spark.createDataFrame(rows, columns), **definition)
+    rows = HudiTable.open(spark, table.path).changes(first).select("id", "x", "_change_type").collect()
+    assert sorted(map(tuple, rows)) == [(1, 10, "update_after"), (2, 21, "update_after")]
