@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
+from hudi_engine import HudiTable
+from pyspark.sql import SparkSession
 
+from dbt.adapters.hudi.rows import room, unfinished
+from dbt.adapters.hudi.spark.warehouse import Warehouse
 from tests.functional.conftest import CATALOG
 
 KEPT = """
@@ -16,6 +23,13 @@ select cast(id as int) as id, '{{ target.name }}' as v, {{ is_incremental() }} a
 from range({{ var('first', 0) }}, {{ var('first', 0) }} + 2)
 """
 WHOLE = "{{ config(materialized='table', location_root=var('lake')) }} select '{{ target.name }}' as v"
+SOURCES = """
+sources:
+  - name: theirs
+    tables:
+      - name: orders
+        external: {location: lake/orders, using: hudi}
+"""
 SNAPSHOT = """
 {% snapshot history %}
 {{ config(target_schema=target.schema, unique_key='id', strategy='check', check_cols=['v'], location_root=var('lake')) }}
@@ -83,14 +97,111 @@ class TestTablesOfAnotherEnvironment:
         assert '"dev,dev"' in self.shown(lake, "kept")
 
 
+@pytest.mark.core
+class TestBuildsThatEndBeforeTheTableHasItsName:
+    """Their rows are committed, and no name leads to them; the next run of the same model builds the table anew."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"kept.sql": KEPT.replace("var('lake')", "'lake'")}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {"history.sql": SNAPSHOT.replace("var('lake')", "'lake'")}
+
+    @pytest.fixture
+    def cut_off(self, project: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+        """Run a command that ends between the commit and the name."""
+
+        def run(*words: str) -> None:
+            with monkeypatch.context() as killed:
+                killed.setattr(Warehouse, "register_plan", cut)
+                (result,) = run_dbt([*words], expect_pass=False)
+            assert "cut off" in result.message
+
+        def cut(*_given: Any, **_named: Any) -> None:
+            raise RuntimeError("cut off")
+
+        return run
+
+    @pytest.mark.parametrize(
+        ("name", "command"), [("kept", ("run", "--select", "kept")), ("history", ("snapshot",))]
+    )
+    def test_the_next_run_goes_on(
+        self, project: Any, cut_off: Callable[..., None], name: str, command: tuple[str, ...]
+    ) -> None:
+        cut_off(*command)
+        _, told = run_dbt_and_capture([*command])
+        assert "no name for" not in told
+        query = f"select count(*) from {{schema}}.{name}"
+        assert project.run_sql(query, fetch="one")[0] == (2 if name == "kept" else 1)
+        run_dbt([*command])
+        assert project.run_sql(query, fetch="one")[0] == (2 if name == "kept" else 1)
+
+    def test_what_others_have_added_since_is_not_replaced(
+        self, project: Any, cut_off: Callable[..., None]
+    ) -> None:
+        command = ("run", "--select", "kept", "--vars", "first: 0")
+        project.run_sql("drop table if exists {schema}.kept")
+        cut_off(*command)
+        spark = SparkSession.builder.getOrCreate()
+        table = HudiTable.open(spark, str(project.project_root / "lake" / "kept"))
+        table.insert(spark.sql("select 9 as id, 'other' as v, false as adds"))
+        (refused,) = run_dbt([*command], expect_pass=False)
+        assert "no name for" in refused.message
+        assert table.snapshot().count() == 3
+        shutil.rmtree(project.project_root / "lake" / "kept")
+
+    def test_a_run_beside_that_has_not_given_the_name_yet_is_not_overtaken(
+        self, project: Any, cut_off: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        command = ("run", "--select", "kept")
+        project.run_sql("drop table if exists {schema}.kept")
+        cut_off(*command)
+        long_ago = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
+        found = unfinished.own_build
+
+        def begun_before(warehouse: Warehouse, *given: Any) -> Any:
+            warehouse.begun = long_ago
+            return found(warehouse, *given)
+
+        monkeypatch.setattr(room, "own_build", begun_before)
+        (refused,) = run_dbt([*command], expect_pass=False)
+        assert "has been built since, by another run of dbt" in refused.message
+        monkeypatch.undo()
+        run_dbt([*command])
+
+
 class TestAdopting:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"adopted.sql": KEPT.replace("var('lake')", "'lake'")}
+        return {
+            "adopted.sql": KEPT.replace("var('lake')", "'lake'"),
+            "reader.sql": "{{ config(materialized='table') }} select * from {{ source('theirs', 'orders') }}",
+            "sources.yml": SOURCES,
+        }
 
     def adopt(self, given: str, passes: bool = True) -> str:
         words = ["run-operation", "hudi_adopt", "--args", f"{{{given}}}"]
         return str(run_dbt_and_capture(words, expect_pass=passes)[1])
+
+    def test_a_source_becomes_the_table_of_a_model_and_of_no_second_one(self, project: Any) -> None:
+        spark = SparkSession.builder.getOrCreate()
+        place = str(project.project_root / "lake" / "orders")
+        table = HudiTable.create(spark, place, name="orders", record_key=["id"], schema="id int, v string")
+        table.insert(spark.sql("select 1 as id, 'a' as v"))
+        run_dbt(["run", "--select", "reader"])
+        assert "theirs.orders is a source" in self.adopt(
+            "table: theirs.orders, location: lake/orders", passes=False
+        )
+        assert f"is the table at {place} from now on" in self.adopt("table: orders, location: lake/orders")
+        again = self.adopt("table: second, location: lake/orders", passes=False)
+        assert f"{place} is the table {project.test_schema}.orders already" in again
+        project.run_sql("insert into {schema}.orders values (2, 'b')")
+        run_dbt(["run", "--select", "reader"])
+        assert project.run_sql("select count(*) from {schema}.reader", fetch="one")[0] == 2
+        project.run_sql("create table {schema}.bare (id int) using hudi location 'lake/bare'")
+        assert "already, and one table" in self.adopt("table: second, location: lake/bare", passes=False)
 
     def test_the_first_run_of_a_model_adds_to_a_table_that_was_given_its_name(self, project: Any) -> None:
         project.run_sql(
@@ -98,19 +209,19 @@ class TestAdopting:
             "as select 7 as id, 'before' as v, false as adds"
         )
         taken = self.adopt("table: adopted, location: lake/adopted", passes=False)
-        assert f"which is the table {project.test_schema}.elsewhere" in taken
+        assert f"is the table {project.test_schema}.elsewhere already, and one table gets one name" in taken
         with (
             project.adapter.connection_named("forget"),
             project.adapter.connections.work("forget") as session,
         ):
             project.adapter.connections.warehouse.forget(session, project.test_schema, "elsewhere")
-        (refused,) = run_dbt(["run"], expect_pass=False)
+        (refused,) = run_dbt(["run", "--select", "adopted"], expect_pass=False)
         assert "adopted would be built at" in refused.message and "no name for" in refused.message
         assert "from now on" in self.adopt("table: adopted, location: lake/adopted")
         assert "already" in self.adopt("table: adopted, location: lake/adopted")
         assert "is there already; choose another name" in self.adopt("table: adopted", passes=False)
         assert "TableNotFoundError" in self.adopt("table: nothing, location: lake/nothing", passes=False)
-        run_dbt(["run"])
+        run_dbt(["run", "--select", "adopted"])
         found = project.run_sql("select id, v, adds from {schema}.adopted order by id", fetch="all")
         assert [tuple(row) for row in found] == [
             (0, "default", True),

@@ -37,8 +37,9 @@ from dbt.adapters.hudi.rows.constraints import Constraint, checked, stays
 from dbt.adapters.hudi.rows.keys_twice import say_of_keys_merged, say_of_keys_twice
 from dbt.adapters.hudi.rows.named_places import build_under_name, with_options
 from dbt.adapters.hudi.rows.own_rows import shown_for_condition
-from dbt.adapters.hudi.rows.room import newcomer, replaces_unnamed, say_replaced
+from dbt.adapters.hudi.rows.room import found_in_room, newcomer, say_replaced
 from dbt.adapters.hudi.rows.schema_changes import schema_change
+from dbt.adapters.hudi.rows.unfinished import noted_as_built
 from dbt.adapters.hudi.spark.folders import plain_location, same_place
 from dbt.adapters.hudi.spark.kept_notes import forget_columns, properties_of
 from dbt.adapters.hudi.spark.warehouse import Warehouse
@@ -71,14 +72,15 @@ def rebuild_model(
     warehouse: Warehouse, session: SparkSession, plan: ModelPlan, rows: ModelRows
 ) -> HudiAdapterResponse:
     """Create the model's table or replace all of it; what else has its name makes room."""
-    plan = as_first_batch(plan)
+    plan = noted_as_built(warehouse, session, as_first_batch(plan))
     frame = drop_meta_columns(rows.frame)
     check_named_columns(frame.columns, plan.named_columns)
     to_be = table_properties(schema=None, **with_options(plan, warehouse.options))
     frame = checked(frame, rows.constraints, only=stays(frame, frame.columns, to_be))
     entry = warehouse.entry(session, plan.schema, plan.name)
-    unnamed = replaces_unnamed(warehouse, session, plan, entry, begins=rows.begins)
-    build = build_table if rows.begins else partial(rebuild_table, base=rows.base)
+    found = found_in_room(warehouse, session, plan, entry, begins=rows.begins)
+    begins = rows.begins and found.left_by_build is None
+    build = build_table if begins else partial(rebuild_table, base=rows.base or found.left_by_build)
     # what a clause asks of the table itself is not known where another one is in its place
     if entry is None and (said := plan.merge.said_of_rows) is not None:
         said.refuse_unknown(frame)
@@ -88,10 +90,10 @@ def rebuild_model(
         try:
             result = build_under_name(warehouse, session, plan, entry, frame, build)
         except TableExistsError as error:
-            if not rows.begins:
+            if not begins:
                 raise
             raise newcomer(plan) from error
-    if unnamed:
+    if found.unnamed:
         say_replaced(plan)
     table = warehouse.table(session, plan.base)
     say_of_keys_twice(plan, table, result.rows_inserted)

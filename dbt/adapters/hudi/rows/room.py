@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.catalog import CatalogEntry
+from hudi_engine.catalog import CatalogEntry, TableName
 from hudi_engine.errors import TableNotFoundError
+from hudi_engine.table_state import TableState
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.rows.own_rows import Written
-from dbt.adapters.hudi.spark.folders import same_place
+from dbt.adapters.hudi.rows.unfinished import own_build
+from dbt.adapters.hudi.spark.folders import plain_location, same_place
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 
-def replaces_unnamed(
+@dataclass(frozen=True)
+class Found:
+    """What lies in the folder of a table that is to be built.
+
+    Args:
+        unnamed: A Hudi table that the warehouse has no name for, and that is not known to be the same one.
+        left_by_build: The table as an earlier build of the model has left it that ended before it got its name.
+    """
+
+    unnamed: bool = False
+    left_by_build: TableState | None = None
+
+
+def found_in_room(
     warehouse: Warehouse, session: SparkSession, plan: ModelPlan, entry: CatalogEntry | None, *, begins: bool
-) -> bool:
-    """Tell whether a build replaces a Hudi table that the warehouse has no name for.
+) -> Found:
+    """Tell what a build would replace that its name does not lead to.
 
     Args:
         warehouse: The profile's tables.
@@ -27,17 +44,23 @@ def replaces_unnamed(
         begins: Nothing asks the model to replace rows.
 
     Raises:
-        DbtRuntimeError: It is the table of another name; or the model begins, and it would, or its name has a table by now,
-            which it had not when the run looked.
+        DbtRuntimeError: It is the table of another name; or the model begins, and it would replace rows of others, or its table
+            has been built by now, which it was not when the run looked.
     """
     refuse_place_of_another(warehouse, session, plan, entry)
     if begins:
         _refuse_newcomer(warehouse, session, plan, entry)
     if _leads_to(entry, plan) or not _is_written(warehouse, session, plan.base):
-        return False
+        return Found()
+    own = own_build(warehouse, session, plan)
+    if own is not None:
+        state, came_meanwhile = own
+        if begins and came_meanwhile:
+            raise newcomer(plan)
+        return Found(left_by_build=state if begins else None)
     if begins:
         raise _unnamed(plan)
-    return True
+    return Found(unnamed=True)
 
 
 def refuse_place_of_another(
@@ -50,14 +73,32 @@ def refuse_place_of_another(
     """
     if _leads_to(entry, table) or not _is_written(warehouse, session, table.base):
         return
+    other = name_of_place(warehouse, session, table.base)
+    if other is not None:
+        raise DbtRuntimeError(
+            f"{table.schema}.{table.name} would be built at {plain_location(table.base)}, which is the table {other.label}: its "
+            "rows would be replaced. Set another location_root (such as one with the schema in it), in SQL another LOCATION, or "
+            "another alias"
+        )
+
+
+def name_of_place(
+    warehouse: Warehouse, session: SparkSession, base: str, *, sources: bool = True
+) -> TableName | None:
+    """Return the name that a folder's table has in the warehouse.
+
+    Args:
+        warehouse: The profile's tables.
+        session: The connection's session.
+        base: The folder.
+        sources: Whether names count that only read it, as those of sources at a place of their own.
+    """
     for schema in warehouse.schemas(session):
         for each in warehouse.entries(session, schema):
-            if each.is_hudi_table and each.base is not None and same_place(each.base, table.base):
-                raise DbtRuntimeError(
-                    f"{table.schema}.{table.name} would be built at {table.base}, which is the table {each.name.label}: its "
-                    "rows would be replaced. Set another location_root (such as one with the schema in it), in SQL another "
-                    "LOCATION, or another alias"
-                )
+            if each.is_hudi_table and each.base is not None and same_place(each.base, base):
+                if sources or not each.foreign:
+                    return each.name
+    return None
 
 
 def newcomer(plan: ModelPlan) -> DbtRuntimeError:
@@ -75,7 +116,7 @@ def say_replaced(plan: ModelPlan) -> None:
         "the two another location_root or alias",
         plan.schema,
         plan.name,
-        plan.base,
+        plain_location(plan.base),
     )
 
 
@@ -95,10 +136,11 @@ def _unnamed(plan: ModelPlan) -> DbtRuntimeError:
         if plan.table.keeps_history
         else "--full-refresh replaces it"
     )
+    place = plain_location(plan.base)
     return DbtRuntimeError(
-        f"{plan.schema}.{plan.name} would be built at {plan.base}, where a Hudi table lies that this warehouse has no name for: "
+        f"{plan.schema}.{plan.name} would be built at {place}, where a Hudi table lies that this warehouse has no name for: "
         "its rows would be replaced. If it is another environment's, set another location_root or alias. To go on with it, give it "
-        f"the name: dbt run-operation hudi_adopt --args '{{table: {plan.schema}.{plan.name}, location: \"{plan.base}\"}}'; "
+        f"the name: dbt run-operation hudi_adopt --args '{{table: {plan.schema}.{plan.name}, location: \"{place}\"}}'; "
         f"{replacing}"
     )
 

@@ -84,6 +84,7 @@ class Warehouse:
     """
 
     def __init__(self, credentials: HudiCredentials, project_root: str | None) -> None:
+        self.begun = datetime.datetime.now(datetime.timezone.utc)
         self._credentials = credentials
         self.places = Places(credentials.resolve_location_root(project_root), project_root)
         self.options: Mapping[str, str] = credentials.options

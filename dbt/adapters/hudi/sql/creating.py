@@ -21,7 +21,7 @@ from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows.alignment import drop_meta_columns
 from dbt.adapters.hudi.rows.named_places import build_under_name
 from dbt.adapters.hudi.rows.own_rows import statement_with_state_read
-from dbt.adapters.hudi.rows.room import replaces_unnamed, say_replaced
+from dbt.adapters.hudi.rows.room import found_in_room, say_replaced
 from dbt.adapters.hudi.spark.folders import same_place
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import not_null, plans
@@ -51,7 +51,7 @@ def _created(
     entry = _known(statement, plan)
     if _is_content(statement, entry):
         return Routed(_OK)
-    unnamed = replaces_unnamed(statement.warehouse, statement.session, plan, entry, begins=False)
+    found = found_in_room(statement.warehouse, statement.session, plan, entry, begins=False)
     try:
         made = make(statement, plan, entry)
     except TableExistsError:
@@ -60,7 +60,7 @@ def _created(
         if content and _is_known_by_now(statement, plan):
             return Routed(_OK)
         raise
-    if unnamed:
+    if found.unnamed:
         say_replaced(plan)
     return made
 
