@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.base.meta import available
@@ -11,18 +10,9 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.hudi.credentials import absolute_location, location_problems
-from dbt.adapters.hudi.rows.room import refuse_place_of_another
-from dbt.adapters.hudi.spark.folders import same_place
+from dbt.adapters.hudi.rows.room import name_of_place
+from dbt.adapters.hudi.spark.folders import plain_location, same_place
 from dbt.adapters.hudi.table_services import TableServiceMethods
-
-
-@dataclass(frozen=True)
-class _Adopted:
-    """The table by the name it gets."""
-
-    schema: str
-    name: str
-    base: str
 
 
 class AdoptMethods(TableServiceMethods):
@@ -47,20 +37,30 @@ class AdoptMethods(TableServiceMethods):
             raise DbtRuntimeError("; ".join(problems))
         else:
             base = absolute_location(str(location), warehouse.places.project_root).rstrip("/")
+        place = plain_location(base)
         with self.connections.work(f"adopt {name.label}") as session:
             entry = warehouse.entry(session, name.database, name.name)
+            if entry is not None and entry.foreign:
+                raise DbtRuntimeError(
+                    f"{name.label} is a source, which is read only and keeps its name; give the table that of the model"
+                )
             if entry is not None and entry.base is not None and same_place(entry.base, base):
-                return f"is the table at {base} already"
+                return f"is the table at {place} already"
             if entry is not None:
                 raise DbtRuntimeError(f"{name.label} is there already; choose another name, or drop it first")
-            refuse_place_of_another(warehouse, session, _Adopted(name.database, name.name, base), None)
+            other = name_of_place(warehouse, session, base, sources=False)
+            if other is not None:
+                raise DbtRuntimeError(
+                    f"{place} is the table {other.label} already, and one table gets one name: let the model have that one by its "
+                    f"schema and alias, or rename the table: ALTER TABLE {other.label} RENAME TO ..."
+                )
             table = warehouse.table(session, base)
             if table.schema is None:
-                raise DbtRuntimeError(f"the Hudi table at {base} has no rows or columns yet; build it anew")
+                raise DbtRuntimeError(f"the Hudi table at {place} has no rows or columns yet; build it anew")
             warehouse.create_schema(session, name.database)
             with warehouse.one_writer(session, base):
                 if warehouse.directory is not None and not same_place(base, expected):
                     warehouse.directory.save_pointer(name.database.lower(), name.name, base)
                 warehouse.register(session, name.database, name.name, table)
         self.cache_added(self._relation(name.database, name.name, True))
-        return f"is the table at {base} from now on"
+        return f"is the table at {place} from now on"
