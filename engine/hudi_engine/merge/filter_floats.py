@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +45,20 @@ def nearest_float(value: object, kind: pa.DataType) -> object:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
     if _is_beyond(value, kind):
-        # Arrow takes no whole number of more than 64 bits
         return value if abs(value) > _MOST[64] else float(value)
     return pa.scalar(float(value), pa.float64()).cast(kind, safe=False).as_py()
+
+
+def float_filter(name: str, operator: str, value: object, kind: pa.DataType) -> tuple[Any, ...]:
+    """Return a filter that compares a column with one number; one beyond all floats, which Arrow refuses, lies before infinity."""
+    is_number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
+    if not (is_number and _is_beyond(value, pa.float64())):
+        return name, operator, nearest_float(value, kind)
+    if operator in ("=", "=="):
+        return name, "in", pa.array([], kind)
+    if operator == "!=":
+        return name, "!=", math.nan  # all but those without a value
+    is_above, infinity = value > 0, math.inf  # type: ignore[operator]
+    if operator in ("<", "<="):
+        return (name, "<", infinity) if is_above else (name, "<=", -infinity)
+    return (name, ">=", infinity) if is_above else (name, ">", -infinity)

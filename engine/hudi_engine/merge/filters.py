@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_engine.errors import ConfigError, SchemaError
-from hudi_engine.merge.filter_floats import float_members, nearest_float
+from hudi_engine.merge.filter_floats import float_filter, float_members
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.meta_fields import META_FIELDS
 
@@ -143,8 +143,9 @@ def _typed(given: tuple[Any, ...], schema: pa.Schema) -> tuple[Any, ...]:
     if pa.types.is_integer(kind):
         return _of_whole_numbers(name, operator, value, kind)
     if pa.types.is_floating(kind):
-        fitted = float_members if operator in ("in", "not in") else nearest_float
-        return name, operator, fitted(value, kind)
+        if operator in ("in", "not in"):
+            return name, operator, float_members(value, kind)
+        return float_filter(str(name), operator, value, kind)
     if not (pa.types.is_temporal(kind) or pa.types.is_decimal(kind)):
         return given
     if operator in ("in", "not in"):

@@ -174,6 +174,22 @@ def test_a_whole_number_of_many_digits_is_compared_with_floats_of_any_width() ->
 
 
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
+@pytest.mark.parametrize("operator", ["=", "!=", "<", "<=", ">", ">="])
+@pytest.mark.parametrize("far", [10**400, -(10**400), Decimal("1e400")], ids=["10**400", "-10**400", "1e400"])
+def test_a_number_beyond_all_floats_lies_between_them_and_infinity(
+    tmp_path: Path, far: Any, operator: str, kind: pa.DataType
+) -> None:
+    values = [1.5, -0.0, float("inf"), float("-inf")]
+    rows = pa.table({"f": pa.array([*values, None], kind)})
+    pq.write_table(rows, tmp_path / "t.parquet")
+    compare = {"=": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}[operator]
+    wanted = [each for each in values if getattr(python_operators, compare)(each, far)]
+    for read in (ds.dataset(rows).to_table, ds.dataset(tmp_path / "t.parquet").to_table):
+        found = read(filter=as_expression([("f", operator, far)], rows.schema))["f"].to_pylist()
+        assert found == wanted
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
 def test_a_text_in_a_list_is_the_number_that_it_says(kind: pa.DataType) -> None:
     rows = pa.table({"f": pa.array([1.5, 0.1, -0.0, float("-inf"), None], kind)})
     for asked, found in [
