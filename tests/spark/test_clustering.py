@@ -6,10 +6,12 @@ from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import ConfigError, WriteConflictError
+from hudi_engine.publish.layout import columns_told
 
 from tests.helpers.forms import forms
 
@@ -179,6 +181,22 @@ def test_a_condition_needs_the_values_of_its_own_columns_only(spark, tmp_path):
     assert [each.split("/")[0] for each in chosen.partitions] == ["b"]
     with pytest.raises(ConfigError, match="on the partition columns part: .* does not tell the values of at"):
         made.cluster(where="at > '2024-01-01'")
+
+
+def test_a_condition_may_be_about_decimals(spark, tmp_path):
+    data = [(1, Decimal("1.50")), (2, Decimal("2.75")), (3, Decimal("-10.00")), (4, None)]
+    made = partitioned(spark, str(tmp_path / "t"), ["price"], "id int, price decimal(10,2)", data)
+    chosen = made.schedule_clustering("id", where="price > 2.5 or price = -10", options=QUIET)
+    assert list(chosen.partitions) == ["-10.00", "2.75"]
+
+
+def test_a_folder_of_digits_with_leading_zeros_is_the_number_for_a_condition(spark, tmp_path):
+    """As a writer names its folders that pads months."""
+    made = partitioned(spark, str(tmp_path / "t"), ["month"], "id int, month string", [(1, "07"), (2, "11")])
+    schema = pa.schema([("id", pa.int32()), ("month", pa.int32())])
+    values = [{"month": "07"}, {"month": "11"}]
+    assert columns_told(made.config, schema, values) == ["month"]
+    assert columns_told(made.config, schema, [*values, {"month": "7a"}]) == []
 
 
 def test_partitions_that_are_not_there_are_refused_with_the_nearest(table):

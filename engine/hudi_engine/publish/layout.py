@@ -21,6 +21,8 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.storage.damage import damaged_parquet
 
 _INTEGER = re.compile(r"0|-?[1-9]\d*", re.ASCII)
+_DIGITS = re.compile(r"-?\d+", re.ASCII)
+_DECIMAL = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 _TEXTS: Mapping[pa.DataType, re.Pattern[str]] = {
     pa.string(): re.compile(r".+", re.DOTALL),
     pa.int32(): _INTEGER,
@@ -49,7 +51,7 @@ def folders_hold_values(config: TableConfig, schema: pa.Schema | None) -> bool:
 def columns_told(
     config: TableConfig, schema: pa.Schema, values: Iterable[Mapping[str, str | None]]
 ) -> list[str]:
-    """Return the partition columns whose stored value Spark makes of the text in every partition path.
+    """Return the partition columns whose stored value a cast in Spark makes of the text in every partition path.
 
     Args:
         config: The table's settings.
@@ -58,19 +60,30 @@ def columns_told(
     """
     if not config.folders_say_values:
         return []
-    told = [field.name for field in config.partition_fields if _may_be_told(field, schema)]
+    simple = [field for field in config.partition_fields if _is_simple(field, schema)]
+    told = {field.name: _cast_text(schema.field(field.name).type) for field in simple}
     for texts in values:
-        told = [
-            name
-            for name in told
-            if texts[name] is None or _TEXTS[schema.field(name).type].fullmatch(texts[name] or "")
-        ]
-    return told
+        told = {
+            name: text
+            for name, text in told.items()
+            if text is not None and (texts[name] is None or text.fullmatch(texts[name] or ""))
+        }
+    return [name for name, text in told.items() if text is not None]
+
+
+def _cast_text(kind: pa.DataType) -> re.Pattern[str] | None:
+    """Return the texts that a cast makes the stored value of, more than those whose type Spark finds in a folder's name."""
+    if pa.types.is_decimal(kind):
+        return _DECIMAL
+    return _DIGITS if _TEXTS.get(kind) is _INTEGER else _TEXTS.get(kind)
 
 
 def _may_be_told(field: PartitionField, schema: pa.Schema) -> bool:
-    position = schema.get_field_index(field.name)
-    return field.kind == "simple" and position >= 0 and schema.field(position).type in _TEXTS
+    return _is_simple(field, schema) and schema.field(field.name).type in _TEXTS
+
+
+def _is_simple(field: PartitionField, schema: pa.Schema) -> bool:
+    return field.kind == "simple" and schema.get_field_index(field.name) >= 0
 
 
 def path_holds_values(config: TableConfig, schema: pa.Schema | None, partition: str) -> bool:
