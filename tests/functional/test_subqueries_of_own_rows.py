@@ -37,6 +37,14 @@ PREDICATED = """
 select 1 as id, {{ 50 if is_incremental() else 10 }} as n
 """
 
+REPLACED = """
+{{ config(materialized='incremental', partition_by='d', incremental_strategy='replace_where',
+  incremental_predicates=["d = 'a'", %s]) }}
+select 1 as id, {{ 50 if is_incremental() else 10 }} as n, 'a' as d
+"""
+BOUND = "'n >= (select max(n) - 7 from ' ~ this ~ ')'"
+AMONG = "'n * 0 in (select n * 0 from ' ~ this ~ ')'"
+
 NUMBERS = itertools.count()
 
 
@@ -98,6 +106,24 @@ class TestStatementsThatReadTheirOwnTable:
             self.run(project, table, sql)
         assert self.rows(project, table) == [(1, 1), (2, 1000)]
 
+    def test_a_soft_delete_that_reads_another_table_has_no_conflict_for_the_name(
+        self, project: Any, table: str, others: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Others change another partition meanwhile; only the name of the other table has that of this one in it."""
+        begin = WriteTransaction.begin
+        project.run_sql(f"create table {{schema}}.forget_{table} using hudi as select 1 as {table}_id")
+
+        def overtaken(*args: Any, **named: Any) -> Any:
+            monkeypatch.undo()
+            others("id = 2", 1000)
+            return begin(*args, **named)
+
+        monkeypatch.setattr(WriteTransaction, "begin", overtaken)
+        name = f"{project.test_schema}.{table}"
+        asked = f"d = 'a' and id in (select {table}_id from {project.test_schema}.forget_{table})"
+        project.adapter.hudi_soft_delete(name, asked)
+        assert self.rows(project, table) == [(1, None), (2, 1000)]
+
     def test_a_soft_delete_asks_what_stands(
         self, project: Any, table: str, others: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -112,7 +138,27 @@ class TestStatementsThatReadTheirOwnTable:
 class TestPredicatesOfModels:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"predicated.sql": PREDICATED}
+        return {"predicated.sql": PREDICATED, "bound.sql": REPLACED % BOUND, "among.sql": REPLACED % AMONG}
+
+    @pytest.mark.parametrize(("name", "conflicts"), [("bound", False), ("among", True)])
+    def test_what_others_add_meanwhile_is_a_conflict_unless_one_value_alone_is_asked(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch, name: str, conflicts: bool
+    ) -> None:
+        run_dbt(["run", "--select", name])
+        begin = WriteTransaction.begin
+
+        def overtaken(*args: Any, **named: Any) -> Any:
+            monkeypatch.undo()
+            base = str(project.project_root / "warehouse" / project.test_schema / name)
+            table = HudiTable.open(SparkSession.builder.getOrCreate(), base)
+            table.insert(table.spark.sql("select 7 as id, 7 as n, 'other' as d"))
+            return begin(*args, **named)
+
+        monkeypatch.setattr(WriteTransaction, "begin", overtaken)
+        (result,) = run_dbt(["run", "--select", name], expect_pass=not conflicts).results
+        assert ("WriteConflictError" in result.message) is conflicts
+        found = project.run_sql(f"select id, n from {{schema}}.{name} where id = 1", fetch="all")
+        assert [tuple(row) for row in found] == [(1, 10 if conflicts else 50)]
 
     def test_they_read_what_stands_though_spark_was_not_shown_it_yet(
         self, project: Any, monkeypatch: pytest.MonkeyPatch

@@ -25,7 +25,7 @@ from hudi_engine.write.metadata_only import partitions_there
 
 from dbt.adapters.hudi.adopting import AdoptMethods
 from dbt.adapters.hudi.cloning import CloneMethods
-from dbt.adapters.hudi.rows.own_rows import shown_for_condition
+from dbt.adapters.hudi.sql.condition_reads import shown_for_condition
 from dbt.adapters.hudi.sql.targets import Target
 from dbt.adapters.hudi.table_services import listed
 
@@ -147,7 +147,7 @@ class Operations(CloneMethods, AdoptMethods):
         def run(table: HudiTable) -> AdapterResponse:
             warehouse, name = self.connections.warehouse, self._names(relation)
             itself = Target(name.database, name.name, table.path, None, is_face=False)
-            read = shown_for_condition(warehouse, table.spark, itself, where)
+            read = shown_for_condition(warehouse, table.spark, itself, [where])
             done = table.as_read(read).soft_delete_where(where)
             return AdapterResponse(f"SOFT DELETE of {done.rows_updated} rows, instant {done.instant}")
 

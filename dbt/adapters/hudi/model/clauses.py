@@ -55,6 +55,16 @@ def read_clauses(config: Mapping[str, object], problems: Problems) -> MergeClaus
     )
 
 
+def said_in_sql(clauses: MergeClauses | None) -> tuple[list[str], list[str]]:
+    """Return the conditions of a model's clauses, and the values that they set, as SQL."""
+    if clauses is None:
+        return [], []
+    conditions = (clauses.matched_condition, clauses.not_matched_condition, clauses.by_source_condition)
+    by_source = clauses.by_source if isinstance(clauses.by_source, Mapping) else {}
+    values = [*(clauses.update_set or {}).values(), *by_source.values()]
+    return [each for each in conditions if each], values
+
+
 def _text(key: str, config: Mapping[str, object], problems: Problems) -> str | None:
     value = config.get(key)
     if value is None or value == "":

@@ -22,6 +22,7 @@ from hudi_engine.write.rows.replacement import EventWindow, outside_rows
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from dbt.adapters.hudi.model.clauses import said_in_sql
 from dbt.adapters.hudi.model.engine_options import changed_options
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
@@ -36,13 +37,13 @@ from dbt.adapters.hudi.rows.batches import as_first_batch, as_later_batch
 from dbt.adapters.hudi.rows.constraints import Constraint, checked, stays
 from dbt.adapters.hudi.rows.keys_twice import say_of_keys_merged, say_of_keys_twice
 from dbt.adapters.hudi.rows.named_places import build_under_name, with_options
-from dbt.adapters.hudi.rows.own_rows import shown_for_condition
 from dbt.adapters.hudi.rows.room import found_in_room, newcomer, say_replaced
 from dbt.adapters.hudi.rows.schema_changes import schema_change
 from dbt.adapters.hudi.rows.unfinished import noted_as_built
 from dbt.adapters.hudi.spark.folders import plain_location, same_place
 from dbt.adapters.hudi.spark.kept_notes import forget_columns, properties_of
 from dbt.adapters.hudi.spark.warehouse import Warehouse
+from dbt.adapters.hudi.sql.condition_reads import shown_for_condition
 
 OPERATIONS: Mapping[str, operations.Operation] = {**operations.BY_NAME, "insert_new": operations.INSERT}
 # Batches whose rows share a partition overtake each other; each time one of them has committed.
@@ -114,9 +115,9 @@ def write_model(
     """
     operation = plan.merge.operation
     assert operation is not None, "a strategy of the user's own is a macro"
-    table = current_table(warehouse, session, plan).as_read(rows.base)
+    table = current_table(warehouse, session, plan)
+    table = table.as_read(rows.base or _state_asked(warehouse, session, plan))
     plan = as_later_batch(plan, table)
-    shown_for_condition(warehouse, session, plan, plan.merge.condition)
     frame = drop_meta_columns(rows.frame)
     schema = data_columns(table)
     # rows to delete name their key only, which says nothing of the table's columns
@@ -160,6 +161,15 @@ def write_model(
             forget_columns(table, change.removed)
         warehouse.register_plan(session, plan, table)
     return write_response(result, _asked(plan))
+
+
+def _state_asked(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> TableState | None:
+    """Return the table as it was before conditions and values of the model's config read it; see `shown_for_condition`."""
+    conditions, values = said_in_sql(plan.merge.clauses)
+    conditions = [plan.merge.condition or "", *conditions]
+    # one value that rows are compared with makes no conflict of what others add, as in the model's query
+    state = shown_for_condition(warehouse, session, plan, conditions, bounds=False)
+    return state or shown_for_condition(warehouse, session, plan, values)
 
 
 def _asked(plan: ModelPlan) -> str | None:

@@ -84,23 +84,6 @@ def statement_with_state_read(
     return (frame if before is None else analysed()), before
 
 
-def shown_for_condition(
-    warehouse: Warehouse, session: SparkSession, written: Written, condition: str | None
-) -> TableState | None:
-    """Return the table as it was before a condition's subquery reads it, which it then reads so or newer; None where none does.
-
-    Args:
-        warehouse: The profile's tables.
-        session: The connection's session.
-        written: What rows are chosen of.
-        condition: SQL, None for none.
-    """
-    said = (condition or "").lower()
-    if "select" not in said or written.name.lower() not in said:
-        return None
-    return shown_state(warehouse, session, written)
-
-
 def shown_state(warehouse: Warehouse, session: SparkSession, written: Written) -> TableState | None:
     """Return a table, which Spark then reads so or newer; None where it is not there, or not where it is written to."""
     base = warehouse.hudi_base(session, written.schema, written.name)

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hudi_engine.catalog import TableName
-from hudi_engine.schema.fit import quoted
 from hudi_engine.table_state import TableState
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from dbt.adapters.hudi.rows.own_rows import shown_state
-from dbt.adapters.hudi.sql import plans
+from dbt.adapters.hudi.sql.condition_reads import name_is_read, names_in, subqueries
 from dbt.adapters.hudi.sql.plans import JavaPlan
 from dbt.adapters.hudi.sql.substituted import mentioned_tables
-from dbt.adapters.hudi.sql.table_reads import reads_table
 from dbt.adapters.hudi.sql.targets import Statement, Target
-
-_SUBQUERIES = frozenset(("ScalarSubquery", "ListQuery", "Exists"))
 
 
 def state_for_subqueries(
@@ -33,8 +28,7 @@ def state_for_subqueries(
     if condition is None:
         names = _read_besides(statement)
     else:
-        inside = (each.plan() for each in plans.nodes(condition) if plans.kind(each) in _SUBQUERIES)
-        names = [parts for plan in inside for *_, parts, _ in mentioned_tables(plan)]
+        names = names_in(subqueries(condition))
     if not any(_is_read(statement, target, parts) for parts in names):
         return None
     return shown_state(statement.warehouse, statement.session, target)
@@ -68,9 +62,4 @@ def _read_besides(statement: Statement) -> list[list[str]]:
 
 
 def _is_read(statement: Statement, target: Target, parts: list[str]) -> bool:
-    """Tell whether a name is the target's, or that of a view which reads it."""
-    try:
-        frame = statement.session.table(".".join(map(quoted, parts)))
-    except AnalysisException:
-        return False  # files, or nothing, of which Spark will speak
-    return reads_table(frame, TableName(target.schema, target.name))
+    return name_is_read(statement.session, TableName(target.schema, target.name), parts)
