@@ -19,7 +19,7 @@ from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 
 @dataclass(frozen=True)
-class Found:
+class InRoom:
     """What lies in the folder of a table that is to be built.
 
     Args:
@@ -33,7 +33,7 @@ class Found:
 
 def found_in_room(
     warehouse: Warehouse, session: SparkSession, plan: ModelPlan, entry: CatalogEntry | None, *, begins: bool
-) -> Found:
+) -> InRoom:
     """Tell what a build would replace that its name does not lead to.
 
     Args:
@@ -51,16 +51,16 @@ def found_in_room(
     if begins:
         _refuse_newcomer(warehouse, session, plan, entry)
     if _leads_to(entry, plan) or not _is_written(warehouse, session, plan.base):
-        return Found()
+        return InRoom()
     own = own_build(warehouse, session, plan)
     if own is not None:
         state, came_meanwhile = own
         if begins and came_meanwhile:
             raise newcomer(plan)
-        return Found(left_by_build=state if begins else None)
+        return InRoom(left_by_build=state if begins else None)
     if begins:
         raise _unnamed(plan)
-    return Found(unnamed=True)
+    return InRoom(unnamed=True)
 
 
 def refuse_place_of_another(
