@@ -103,6 +103,16 @@ class TestNotNullAsksTheRowsThatComeAlone:
                 [(2, 1, "c", "a")],
             ),
             (
+                "merge into T t using (select * from values (1, 'a'), (3, 'z') as v(id, d)) s on t.id = s.id and t.d = s.d "
+                "when matched then update set n = 5 when not matched then insert (id, name, d) values (id, 'c', d)",
+                [(1, 5, None, "a"), (2, 1, "b", "a"), (3, None, "c", "z")],
+            ),
+            (
+                "merge into T t using (select 2 id, 7 n, 'c' name, 'a' d) s on t.id = s.id and t.d = s.d "
+                "when matched then update set * when not matched by source then update set n = 5",
+                [(1, 5, None, "a"), (2, 7, "c", "a")],
+            ),
+            (
                 "insert into T select s.id, 1, s.name, 'z' from values (3, 'c'), (4, null) as s(id, name) "
                 "join values (3), (5) as o(id) on s.id = o.id",
                 [*STORED, (3, 1, "c", "z")],
@@ -115,6 +125,21 @@ class TestNotNullAsksTheRowsThatComeAlone:
         self.made(project, "kept")
         project.run_sql(statement.replace("T ", "{schema}.kept ", 1))
         assert self.rows(project, "kept") == left
+
+    def test_a_row_that_goes_to_another_partition_is_asked_what_its_clause_gives_it(
+        self, project: Any
+    ) -> None:
+        everywhere = "primaryKey = 'id', hoodie.index.type = 'GLOBAL_BLOOM', hoodie.bloom.index.update.partition.path = 'true'"
+        self.made(project, "moved", everywhere)
+        merge = (
+            "merge into {schema}.moved t using (select ID id, 7 n, cast(null as string) name, 'b' d) s on t.id = s.id "
+            "when matched then update set SET when not matched then insert *"
+        )
+        project.run_sql(merge.replace("ID", "1").replace("SET", "d = s.d"))
+        assert self.rows(project, "moved") == [(1, 1, None, "b"), (2, 1, "b", "a")]
+        for key, given in (("2", "d = s.d, name = s.name"), ("3", "n = 5")):
+            with pytest.raises(DbtBaseException, match=REFUSED):
+                project.run_sql(merge.replace("ID", key).replace("SET", given))
 
     def test_a_row_that_stays_as_it_is_for_being_newer_is_not_asked(self, project: Any) -> None:
         self.made(project, "newer", "primaryKey = 'id', preCombineField = 'n'")

@@ -216,7 +216,7 @@ def update(statement: Statement, target: Target) -> Routed:
         value = text[key_end + 1 : end].strip()
         assignments[column] = plans.checked_text(statement.session, value, item.value())
     condition, table = _where(statement), _as_read(statement, target)
-    test = partial(never_null, target=target, table=table, given=assignments)
+    test = partial(never_null, target=target, table=table, given=dict.fromkeys(assignments, F.lit(True)))
     result = table.update_where(condition, assignments, named=target.own_name, test=test)
     return _done(statement, target, table, result)
 

@@ -28,7 +28,7 @@ from dbt.adapters.hudi.sql.targets import Statement, Target
 
 _SETTLED = T.StructType(
     [T.StructField(name, T.StringType()) for name in (settled.ACTION, settled.OLD_KEY, settled.OLD_PARTITION)]
-    + [T.StructField(settled.OLDER, T.BooleanType())]
+    + [T.StructField(settled.OLDER, T.BooleanType()), T.StructField(settled.CLAUSE, T.IntegerType())]
 )
 
 
@@ -76,7 +76,7 @@ def merge_decision(
         new = {**values, **known}
         changed = checked.select(
             *(new[name].alias(name) for name in schema.names),
-            *(F.col(name) for name in (settled.ACTION, settled.OLD_KEY, settled.OLD_PARTITION)),
+            *map(F.col, (settled.ACTION, settled.OLD_KEY, settled.OLD_PARTITION, settled.CLAUSE)),
             _older(new, sides, table.config.ordering_fields).alias(settled.OLDER),
         )
         return fit_to_table(changed, T.StructType([*schema.fields, *_SETTLED.fields]))
@@ -90,20 +90,25 @@ def _own_columns(stored: DataFrame, config: TableConfig) -> T.StructType:
     return T.StructType([field for field in stored.schema.fields if field.name not in hidden])
 
 
-def columns_given(plan: plans.JavaPlan, columns: Sequence[str]) -> Sequence[str]:
-    """Return the columns that some clause of a MERGE gives values; an INSERT gives null to those that it leaves out.
+def columns_given(plan: plans.JavaPlan, columns: Sequence[str]) -> dict[str, Column]:
+    """Return the columns that clauses of a MERGE give values, each with the rows whose clause does.
+
+    An INSERT gives null to those that it leaves out.
 
     Args:
         plan: The MERGE.
         columns: Those of the table.
     """
-    found: list[str] = []
-    for rows, action in _actions(plan):
-        if rows is ClauseRows.NEW or plans.kind(action) == "UpdateStarAction":
-            return columns
-        if plans.kind(action) != "DeleteAction":
-            found += (plans.texts(item.key().nameParts())[-1] for item in plans.items(action.assignments()))
-    return found
+    found: dict[str, list[int]] = {}
+    for number, (rows, action) in enumerate(_actions(plan)):
+        given = columns
+        if plans.kind(action) == "DeleteAction":
+            given = []
+        elif rows is not ClauseRows.NEW and plans.kind(action) != "UpdateStarAction":
+            given = [plans.texts(item.key().nameParts())[-1] for item in plans.items(action.assignments())]
+        for name in given:
+            found.setdefault(name.lower(), []).append(number)
+    return {name: F.col(settled.CLAUSE).isin(numbers) for name, numbers in found.items()}
 
 
 def _older(new: dict[str, Column], sides: Sides, ordering: Sequence[str]) -> Column:

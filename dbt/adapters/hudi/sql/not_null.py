@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 
 from hudi_engine import HudiTable
 from hudi_engine.catalog.entry_notes import EntryNotes
@@ -29,7 +29,7 @@ def never_null(
     rows: DataFrame,
     target: Target,
     table: HudiTable,
-    given: Collection[str] | None = None,
+    given: Mapping[str, Column] | None = None,
     kept: Column | None = None,
 ) -> DataFrame:
     """Return the same rows; reading one that lacks a value where it must not fails, with the columns and the row.
@@ -40,18 +40,19 @@ def never_null(
         rows: Rows that a statement writes.
         target: The table, for the message.
         table: The table.
-        given: Columns to which the statement gives values; None for all.
+        given: Columns to which the statement gives values, with the rows to which it does; None for all.
         kept: Which rows are no deletes; None for all.
     """
     said = EntryNotes.load(table.storage).properties.get(NOT_NULL, "")
-    asked = {name.lower() for name in said.split(",")}
+    asked = dict.fromkeys(said.lower().split(","), F.lit(True))
     if given is not None:
-        asked &= {name.lower() for name in given}
+        asked = {name.lower(): where for name, where in given.items() if name.lower() in asked}
     columns = [field for field in rows.schema.fields if field.name.lower() in asked]
     if not columns:
         return rows
     values = {field.name: F.col(quoted(field.name)) for field in columns}
-    lacking = (F.when(value.isNull(), F.lit(name)) for name, value in values.items())
+    lacks = {name: value.isNull() & asked[name.lower()] for name, value in values.items()}
+    lacking = (F.when(each, F.lit(name)) for name, each in lacks.items())
     known = {name.lower() for name in data_columns(table).names}
     shown = F.to_json(
         F.struct(*(quoted(name) for name in rows.columns if name.lower() in known)),
@@ -70,7 +71,7 @@ def never_null(
     # as values and not as a filter, which Spark may ask of rows that a join leaves out
     return rows.withColumns(
         {
-            field.name: F.when(values[field.name].isNull() & written, failed.cast(field.dataType)).otherwise(
+            field.name: F.when(lacks[field.name] & written, failed.cast(field.dataType)).otherwise(
                 values[field.name]
             )
             for field in columns

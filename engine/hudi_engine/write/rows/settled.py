@@ -31,6 +31,8 @@ ACTION, OLD_KEY, OLD_PARTITION, OLDER = (
     "__hudi_old",
     "__hudi_older",
 )
+CLAUSE = "__hudi_clause"
+"""Number of the clause that took a row, among all of its merge."""
 _LEAVES, _ALONE, _KEY = "__hudi_leaves", "__hudi_alone", "__hudi_key"
 
 
@@ -58,7 +60,7 @@ class Decided(OfTheWholeTable):
         decide: Gets the table's rows with ``_hoodie_record_key`` and ``_hoodie_partition_path``; returns rows with the data
             columns, what becomes of each (ACTION), the key and partition of the stored row (OLD_KEY, OLD_PARTITION; null for
             a new row) and whether it is older than that by the ordering fields (OLDER). A stored row comes once at most; of
-            several new rows with one key one is written, the newest.
+            several new rows with one key one is written, the newest. They may have CLAUSE, for the test.
         inserts: Whether any of them may be new; else they are not sorted by their keys.
         test: Gets all rows as they will be, and which of them stay; returns them so that reading one that must not be fails.
     """
@@ -81,7 +83,7 @@ class Decided(OfTheWholeTable):
         rows = settled(placed, stored, batch, state.config, index)
         if self.test is not None:
             rows = self.test(rows, ~F.col(DELETE_FLAG))
-        return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
+        return AlignedBatch(rows.drop(CLAUSE), batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
 
 
 def settled(
@@ -126,6 +128,7 @@ def settled(
         F.when(stays, F.col(OLD_PARTITION)).otherwise(F.col(PARTITION_PATH)).alias(PARTITION_PATH),
         deletes.alias(DELETE_FLAG),
         ((action == INSERT) | (moved & ~leaves)).alias(INSERT_FLAG),
+        *(F.col(name) for name in placed.columns if name == CLAUSE),
     )
 
 

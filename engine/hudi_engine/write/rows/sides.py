@@ -19,7 +19,7 @@ from hudi_engine.frames.named import under_name
 from hudi_engine.frames.reason import reason_of
 from hudi_engine.schema.fit import quoted
 from hudi_engine.write.rows.arguments import resolving
-from hudi_engine.write.rows.settled import ACTION
+from hudi_engine.write.rows.settled import ACTION, CLAUSE
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
@@ -30,7 +30,7 @@ STORED, CAME = "__hudi_stored", "__hudi_came"
 """True where a joined row has a row of the table, and one of the source; null elsewhere."""
 _UNKNOWN = ("[UNRESOLVED_COLUMN", "[FIELD_NOT_FOUND")
 _QUERY = re.compile(r"\bselect\b", re.IGNORECASE)
-_NUMBER, _VALUE, _TARGET = "__hudi_clause", "__hudi_value_", "__hudi_target"
+_VALUE, _TARGET = "__hudi_value_", "__hudi_target"
 _GIVEN = "__hudi_given_"
 
 Fit = Callable[["DataFrame", "StructField", str], "Column"]
@@ -104,7 +104,7 @@ class Sides:
     ) -> tuple[DataFrame, dict[str, Column]]:
         """Return the rows that some clause takes, the first that holds, and what each column becomes.
 
-        The rows have the table's columns under its name, the action as ACTION, and STORED.
+        The rows have the table's columns under its name, the action as ACTION, the clause's number as CLAUSE, and STORED.
 
         Args:
             target: The table's rows under their name.
@@ -123,8 +123,8 @@ class Sides:
             how.get((ClauseRows.NEW in kinds, ClauseRows.LEFT in kinds), "inner"),
         )
         values = [f"{_VALUE}{number}" for number in range(len(names))]
-        helpers = [STORED, CAME, _NUMBER, *values]
-        rows = rows.withColumn(_NUMBER, F.lit(None).cast("int")).withColumns(
+        helpers = [STORED, CAME, CLAUSE, *values]
+        rows = rows.withColumn(CLAUSE, F.lit(None).cast("int")).withColumns(
             dict.fromkeys(values, F.lit(None))
         )
         rows = _with_clauses(rows, ClauseRows.MATCHED, clauses, names)
@@ -135,10 +135,10 @@ class Sides:
             rows = _with_clauses(rows, ClauseRows.NEW, clauses, names)
             shown = [F.col(f"{_TARGET}.*")]
         rows = under_name(rows.select(*shown, *helpers), self.named or (self.target,))
-        rows = _with_clauses(rows, ClauseRows.LEFT, clauses, names).where(F.col(_NUMBER).isNotNull())
+        rows = _with_clauses(rows, ClauseRows.LEFT, clauses, names).where(F.col(CLAUSE).isNotNull())
         action = F.lit(None).cast("string")
         for number, each in enumerate(clauses):
-            action = F.when(F.col(_NUMBER) == number, each.action).otherwise(action)
+            action = F.when(F.col(CLAUSE) == number, each.action).otherwise(action)
         return rows.withColumn(ACTION, action), dict(zip(names, map(F.col, values), strict=True))
 
     @contextmanager
@@ -256,23 +256,23 @@ def _with_clauses(
         ClauseRows.NEW: came & ~stored,
         ClauseRows.LEFT: stored & ~came,
     }[kind]
-    chosen = F.col(_NUMBER)
+    chosen = F.col(CLAUSE)
     for number, each in reversed(own):
         chosen = F.when(about & holds(each.condition), F.lit(number)).otherwise(chosen)
     # each by itself: in one CASE the type of one clause's value would change those of the others
     given = {
-        f"{_GIVEN}{number}_{place}": F.when(F.col(_NUMBER) == number, each.values[name])
+        f"{_GIVEN}{number}_{place}": F.when(F.col(CLAUSE) == number, each.values[name])
         for number, each in own
         for place, name in enumerate(names)
     }
-    rows = rows.withColumn(_NUMBER, chosen).withColumns(given)
+    rows = rows.withColumn(CLAUSE, chosen).withColumns(given)
     kinds = {field.name: field for field in rows.schema.fields if field.name in given}
     values = {}
     for place, name in enumerate(names):
         value = F.col(f"{_VALUE}{place}")
         for number, each in reversed(own):
             fitted = each.fit(rows, kinds[f"{_GIVEN}{number}_{place}"], name)
-            value = F.when(F.col(_NUMBER) == number, fitted).otherwise(value)
+            value = F.when(F.col(CLAUSE) == number, fitted).otherwise(value)
         values[f"{_VALUE}{place}"] = value
     return rows.withColumns(values).drop(*given)
 
