@@ -6,6 +6,11 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt
+from hudi_engine import HudiTable
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from dbt.adapters.hudi.sql import dml
 
 DYNAMIC = "set spark.sql.sources.partitionOverwriteMode=dynamic;"
 
@@ -83,6 +88,27 @@ class TestPartitions:
         )
         with pytest.raises(Exception, match="value x of column n does not fit its type int"):
             project.run_sql("insert overwrite {schema}.numbered partition (n = 'x') select 8")
+
+    @pytest.mark.parametrize(("kind", "value"), [("string", "'x'"), ("int", "5")])
+    def test_a_column_that_another_writer_adds_meanwhile_is_null_in_its_rows(
+        self, project: Any, kind: str, value: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        project.run_sql(
+            f"create or replace table {{schema}}.wider (id int, p {kind}) using hudi partitioned by (p)"
+        )
+        project.run_sql(f"insert into {{schema}}.wider values (1, {value}), (2, null)")
+        base = project.project_root / "warehouse" / project.test_schema / "wider"
+        path_of = dml.path_of
+
+        def overtaken(*arguments: Any) -> str:
+            other = HudiTable.open(SparkSession.builder.getOrCreate(), str(base))
+            other.alter_schema(T.StructType([*other.schema.fields, T.StructField("more", T.StringType())]))
+            return path_of(*arguments)
+
+        monkeypatch.setattr(dml, "path_of", overtaken)
+        project.run_sql(f"insert overwrite {{schema}}.wider partition (p = {value}) select 9")
+        given = value.strip("'") if kind == "string" else int(value)
+        assert self.rows(project, "wider") == [(2, None, None), (9, given, None)]
 
 
 class TestPartitionsOfTimes:

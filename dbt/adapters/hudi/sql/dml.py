@@ -143,7 +143,7 @@ def _overwrite(
         result = reader.insert_overwrite_table(frame)
     elif one_partition:
         # it is replaced also where no row comes that names it; of several partitions, those without rows stay
-        result = reader.replace(frame, partitions=[path_of(statement, table, static)])
+        result = reader.replace(frame, partitions=[path_of(statement, target, table, static)])
     else:
         result = reader.insert_overwrite(frame)
     return _done(statement, target, table, result)

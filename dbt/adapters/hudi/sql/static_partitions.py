@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.config.options import resolve_options
 from hudi_engine.frames.collect import to_arrow
 from hudi_engine.keygen.generator import build_key_generator
-from hudi_engine.schema.casting import cast_batch
+from hudi_engine.schema.any_case import AnyCase
+from hudi_engine.schema.casting import cast_table
 from hudi_engine.table_state import TableState
 from hudi_engine.write.define.table_options import with_table_options
 from hudi_engine.write.operation import INSERT_OVERWRITE
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from dbt.adapters.hudi.rows.alignment import fit_to_table
 from dbt.adapters.hudi.rows.builds import data_columns
@@ -44,17 +47,29 @@ def static_partitions(plan: plans.JavaPlan, partition_by: Sequence[str], target:
     return found
 
 
-def path_of(statement: Statement, table: HudiTable, static: Static) -> str:
+def path_of(statement: Statement, target: Target, table: HudiTable, static: Static) -> str:
     """Return the path of the partition that values for all partition columns make, by the key generator that rows go through.
 
     Other values may make the same: times of a day, or null and a text without letters.
     """
-    options = resolve_options(statement.warehouse.options)
+    options = resolve_options(statement.warehouse.node.at(target.base))
     options = with_table_options(table.config, options, INSERT_OVERWRITE.name.value)
-    nothing = statement.session.range(1).select(*(F.lit(value).alias(name) for name, value in static.items()))
-    row = to_arrow(fit_to_table(nothing, data_columns(table), fill_missing=True))
-    schema = TableState.load(table.storage).data_schema()
-    if schema is not None:
-        row = cast_batch(row, schema)
+    kinds = AnyCase((field.name, field.dataType) for field in data_columns(table).fields)
+    if all(kinds.get(name) == T.StringType() for name in static):
+        row = pa.table({name: pa.array([value], pa.string()) for name, value in static.items()})
+    else:
+        row = _as_stored(statement, table, static)
     paths = build_key_generator(table.config, options=options).partition_paths(row)
     return str(paths[0].as_py())
+
+
+def _as_stored(statement: Statement, table: HudiTable, static: Static) -> pa.Table:
+    """Return the values as Spark casts them, in the types of the table's files; another writer may change its other columns."""
+    nothing = statement.session.range(1).select(*(F.lit(value).alias(name) for name, value in static.items()))
+    schema = TableState.load(table.storage).data_schema()
+    assert schema is not None, "a partitioned table has columns"
+    known = {name.lower() for name in static}
+    columns = data_columns(table)
+    fields = T.StructType([field for field in columns.fields if field.name.lower() in known])
+    stored = pa.schema([field for field in schema if field.name.lower() in known])
+    return cast_table(to_arrow(fit_to_table(nothing, fields)), stored)
