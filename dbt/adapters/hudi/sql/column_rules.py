@@ -78,7 +78,7 @@ def check_added(column: T.StructField, label: str) -> None:
 
 
 def whole_column(parts: Sequence[str], schema: T.StructType, label: str) -> str:
-    """Return the name of a column that a statement drops or changes.
+    """Return the name of a column that a statement drops or changes; it may be none of the table's.
 
     Args:
         parts: What the statement names.
@@ -88,18 +88,28 @@ def whole_column(parts: Sequence[str], schema: T.StructType, label: str) -> str:
     Raises:
         DbtRuntimeError: It is a field inside of a column.
     """
-    first = parts[0].lower()
-    holders = [column.name for column in schema.fields if column.name.lower() == first and _holds(column)]
-    if len(parts) > 1 and holders:
+    if len(parts) > 1 and _has_inside(schema, parts):
+        (holder,) = (column.name for column in schema.fields if column.name.lower() == parts[0].lower())
         raise DbtRuntimeError(
-            f"{'.'.join(parts)} of {label} is a field inside of column {holders[0]}: a field cannot be dropped or be given another "
+            f"{'.'.join(parts)} of {label} is a field inside of column {holder}: a field cannot be dropped or be given another "
             "type or a comment, by SQL; name a whole column, or rebuild the table"
         )
     return ".".join(parts)
 
 
-def _holds(column: T.StructField) -> bool:
-    return isinstance(column.dataType, (T.StructType, T.ArrayType, T.MapType))
+def _has_inside(kind: T.DataType, path: Sequence[str]) -> bool:
+    """Tell whether a path of names leads to something inside of a type, by the names that Spark gives parts of arrays and maps."""
+    if not path:
+        return True
+    parts: dict[str, T.DataType] = {}
+    if isinstance(kind, T.StructType):
+        parts = {field.name.lower(): field.dataType for field in kind.fields}
+    elif isinstance(kind, T.ArrayType):
+        parts = {"element": kind.elementType}
+    elif isinstance(kind, T.MapType):
+        parts = {"key": kind.keyType, "value": kind.valueType}
+    inner = parts.get(path[0].lower())
+    return inner is not None and _has_inside(inner, path[1:])
 
 
 def check_default(column: str, default: str | None, label: str) -> None:
