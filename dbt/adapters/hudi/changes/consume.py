@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hudi_engine.changes.columns import BEFORE, CHANGE_TYPE, CHANGE_TYPES, COMMITTED, DELETE
+from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.declared.write_options import IndexOptions
+from hudi_engine.config.enums import MergeMode
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import DELETES
@@ -32,7 +34,8 @@ def consumed(plan: ModelPlan, frame: DataFrame, feed: Feed, *, rebuilds: bool) -
         feed: What the query takes of its inputs.
         rebuilds: The table is built anew, so there is nothing to delete.
 
-    A change type that is none fails the write, and so do several rows with a key, of several commits, that do not say of which.
+    A change type that is none fails the write, and so do several rows with a key, of several commits, that do not say of which,
+    unless none of them is a delete and one is the newest by the ordering fields, which the write takes.
     """
     helpers = consumed_columns(plan, frame.columns)
     if not helpers:
@@ -46,8 +49,10 @@ def consumed(plan: ModelPlan, frame: DataFrame, feed: Feed, *, rebuilds: bool) -
         order.reverse()
     keys = _key_columns(plan)
     places = Window.partitionBy(*map(_column, keys))
-    is_untold = feed.tells_steps and committed is None
-    rank = _only_row(keys, places) if is_untold else F.rank().over(places.orderBy(*order))
+    if feed.brings_steps and committed is None:
+        rank = _told_rank(keys, places, deleted, _ordering(plan, frame.columns))
+    else:
+        rank = F.rank().over(places.orderBy(*order))
     newest = frame.withColumn(_RANK, rank).where(f"{_RANK} = 1").drop(_RANK)
     if rebuilds:
         return newest.where(~deleted).drop(*helpers)
@@ -99,8 +104,17 @@ def _key_columns(plan: ModelPlan) -> list[str]:
     return [*plan.table.record_key, *(() if is_global else plan.table.partition_columns)]
 
 
-def _only_row(keys: list[str], places: WindowSpec) -> Column:
-    """Return 1, and fail on a row that is not the only one with its key: which of them is the newest could not be told."""
+def _ordering(plan: ModelPlan, columns: Iterable[str]) -> list[Column]:
+    """Return what orders rows of a key by themselves; nothing where it is no column of the query, or does not count."""
+    fields, names = plan.table.precombine_field, spellings(columns)
+    by_commit = plan.given_options.get(TableOptions.MERGE_MODE.key) == MergeMode.COMMIT_TIME_ORDERING.value
+    if by_commit or any(name.split(".")[0] not in names for name in fields):
+        return []
+    return [F.col(".".join(map(quoted, name.split(".")))) for name in fields]
+
+
+def _told_rank(keys: list[str], places: WindowSpec, deleted: Column, ordering: list[Column]) -> Column:
+    """Return 1, and fail on rows of one key of which could not be told which is the newest."""
     key = F.concat_ws(", ", *(_column(name).cast("string") for name in keys))
     problem = F.concat(
         F.lit(f"hudi_changes with mode='all': the query has several rows with {', '.join(keys)} '"),
@@ -109,7 +123,12 @@ def _only_row(keys: list[str], places: WindowSpec) -> Column:
             f"', and no column {COMMITTED} that says which is the newest; select {COMMITTED} too, or make it one row a key"
         ),
     )
-    return F.when(F.count(F.lit(1)).over(places) > 1, F.raise_error(problem)).otherwise(F.lit(1))
+    several = F.count(F.lit(1)).over(places) > 1
+    first = places.orderBy(*(each.desc_nulls_last() for each in ordering or [F.lit(1)]))
+    # the rows up to the first one, and its equals
+    tied = (F.rank().over(first) == 1) & (F.count(F.lit(1)).over(first) > 1)
+    untold = several & (tied | F.max(deleted).over(places))
+    return F.when(untold, F.raise_error(problem)).otherwise(F.lit(1))
 
 
 def _checked(kind: str) -> Column:

@@ -90,6 +90,11 @@ class Feed:
         return bool(self.inputs) and not self.tells_steps
 
     @property
+    def brings_steps(self) -> bool:
+        """Whether a window may tell several changes of a row; one that begins at nothing tells each row once."""
+        return self.tells_steps and any(taken.since is not None for taken in self.inputs.values())
+
+    @property
     def brings_nothing(self) -> bool:
         """Whether no input has a commit that the target has not consumed."""
         return bool(self.inputs) and all(
