@@ -32,6 +32,11 @@ TYPES = {
     "texts and numbers": (("string", "'one'", "'two'"), ("int", "1")),
     "fractions and whole numbers": (("double", "1.5", "2.5"), ("bigint", "1")),
     "structs": (("struct<x: string>", "struct('one')", "struct('two')"), ("struct<x: int>", "struct(1)")),
+    "structs with fewer fields": (
+        ("struct<x: string, y: int>", "struct('one', 1)", "struct('two', 1)"),
+        ("struct<x: int>", "struct(1)"),
+    ),
+    "lists and structs": (("array<int>", "array(1)", "array(2)"), ("struct<x: int>", "struct(1)")),
 }
 
 
@@ -64,6 +69,18 @@ def test_rows_of_before_that_cannot_be_read_as_they_are_now_are_a_gap(spark, tmp
         (("bigint", "1", "2"), ("int", "1")),
         (("int", "1", "2"), ("string", "'1'")),
         (("decimal(20,2)", "1.25", "2.25"), ("decimal(10,2)", "1.25")),
+        (
+            ("struct<x: int, y: string, z: int>", "struct(1, 'a', 3)", "struct(2, 'b', 3)"),
+            ("struct<z: int, x: int>", "struct(3, 1)"),
+        ),
+        (
+            ("array<struct<x: int, y: bigint>>", "array(struct(1, 5))", "array(struct(2, 5))"),
+            ("array<struct<y: int>>", "array(struct(5))"),
+        ),
+        (
+            ("map<string, struct<x: bigint>>", "map('k', struct(1))", "map('k', struct(2))"),
+            ("map<string, struct<x: int>>", "map('k', struct(1))"),
+        ),
     ],
 )
 def test_rows_of_before_that_can_be_read_as_they_are_now_are_told(spark, tmp_path, then, now):

@@ -64,12 +64,26 @@ def _is_readable_as(stored: pa.DataType, wanted: pa.DataType) -> bool:
     if can_change(stored, wanted):
         return True
     if pa.types.is_nested(stored) or pa.types.is_nested(wanted):
-        return False
+        parts = _parts(stored, wanted)
+        return parts is not None and all(_is_readable_as(*part) for part in parts)
     try:
         cast_array(_sample(stored), wanted)
     except SchemaError:
         return False
     return True
+
+
+def _parts(stored: pa.DataType, wanted: pa.DataType) -> list[tuple[pa.DataType, pa.DataType]] | None:
+    """Return the types in two nested ones that are read as each other, None where the one is read as no other; see `cast_array`."""
+    if pa.types.is_struct(stored) and pa.types.is_struct(wanted):
+        # by name: a field that only one has is left out, or null
+        known = {field.name: field.type for field in stored}
+        return [(known[field.name], field.type) for field in wanted if field.name in known]
+    if pa.types.is_list(stored) and pa.types.is_list(wanted):
+        return [(stored.value_type, wanted.value_type)]
+    if pa.types.is_map(stored) and pa.types.is_map(wanted):
+        return [(stored.key_type, wanted.key_type), (stored.item_type, wanted.item_type)]
+    return None
 
 
 def _sample(kind: pa.DataType) -> pa.Array:
