@@ -147,7 +147,9 @@ def next_window(
             taken.take(metadata)
         taken.end = instant
     if last is not None and is_before_active(state, last):
-        return _archived_window(state, begin, last)
+        found = _archived_window(state, begin, last)
+        # a reader that has passed the end stays where it is, as before an end on the active timeline
+        return found if found.end or since is None else NextWindow(newest_until(state, since), 0)
     if since is not None and _falls_short(taken, begin) and is_before_active(state, begin):
         # archiving may have left an older saved commit behind, and nobody is to go back to that
         found = NextWindow(newest_until(state, since), 0)
