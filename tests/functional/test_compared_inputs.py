@@ -77,3 +77,40 @@ class TestInputsOfOtherTypes:
         run_dbt(["run", "-s", "follower"])
         rows = project.run_sql(f"select id, v from {project.test_schema}.follower", fetch="all")
         assert sorted(map(tuple, rows)) == [(3, "33")]
+
+
+KEYED = """
+{{ config(materialized='table', unique_key='id') }}
+select cast(id as {{ var('kind', 'string') }}) as id, {{ var('v', "cast('one' as string)") }} as v
+from values {{ var('ids', "('1'), ('2')") }} as t(id)
+"""
+OF_KEYED = """
+{{ config(materialized='incremental', unique_key='id') }}
+select cast(id as string) as id, cast(v as string) as v, _change_type, _commit_time
+from {{ hudi_changes(ref('keyed'), on_gap=var('on_gap', 'fail')) }}
+"""
+
+
+class TestInputsWithKeysOfOtherTypes:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"keyed.sql": KEYED, "follower.sql": OF_KEYED}
+
+    def rows(self, project: Any) -> list[tuple[Any, ...]]:
+        return sorted(
+            map(tuple, project.run_sql(f"select id, v from {project.test_schema}.follower", fetch="all"))
+        )
+
+    def test_a_key_that_the_input_could_not_have_is_named_and_others_are_compared(self, project: Any) -> None:
+        run_dbt(["run", "--vars", "{ids: \"('abc'), ('1'), ('2')\"}"])
+        run_dbt(["run", "-s", "keyed", "--vars", "{kind: int, ids: '(2), (3)', v: \"date'2026-01-01'\"}"])
+        (failed,) = run_dbt(["run", "-s", "follower", "--vars", "{on_gap: compare}"], expect_pass=False)
+        assert (
+            "has a row whose id is 'abc', of type string, and id of the input 'keyed' is int"
+            in failed.message
+        )
+        assert "Run the model with --full-refresh" in failed.message
+        assert self.rows(project) == [("1", "one"), ("2", "one"), ("abc", "one")]
+        project.run_sql(f"delete from {project.test_schema}.follower where id = 'abc'")
+        run_dbt(["run", "-s", "follower", "--vars", "{on_gap: compare}"])
+        assert self.rows(project) == [("2", "2026-01-01"), ("3", "2026-01-01")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED, DELETE
 from hudi_engine.changes.read import changes_between
@@ -9,9 +11,10 @@ from hudi_engine.changes.window import Span
 from hudi_engine.config.options import resolve_options
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.table_state import TableState
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from dbt.adapters.hudi.spark.earlier import rows_as_of
 
@@ -32,7 +35,8 @@ def compared_with(
         end: State of the input.
 
     Raises:
-        DbtRuntimeError: The model has no key, or the input lacks a column of it.
+        DbtRuntimeError: The model has no key, or the input lacks a column of it, or has it with a type of which a key of the
+            model is no value.
         TimelineError: Files of the model or of its input may have gone while they were listed.
     """
     options = resolve_options({})
@@ -54,18 +58,14 @@ def compared_with(
         for each in target.config.partition_fields
         if (name := each.name.lower()) in given and name in known
     ]
-    same = [F.col(f"stored.`{known[key]}`") == F.col(f"given.`{given[key]}`") for key in keys]
-    # as texts, for their types may differ, and what cannot be made the other type would fail the run
-    same += [
-        F.col(f"stored.`{known[name]}`")
-        .cast("string")
-        .eqNullSafe(F.col(f"given.`{given[name]}`").cast("string"))
-        for name in places
-        if name not in keys
-    ]
-    gone = stored.alias("stored").join(rows.alias("given"), same, "left_anti")
+    shared = list(dict.fromkeys((*keys, *places)))
+    gone = stored.alias("stored").join(
+        rows.alias("given"), [_same(stored, rows, known[name], given[name]) for name in shared], "left_anti"
+    )
+    told_by = {known[name]: rows.schema[given[name]].dataType for name in shared}
+    _check_deletes(stored, told_by, source, target)
     columns = [
-        _if_it_can(F.col(f"`{known[field.name]}`"), field.dataType).alias(field.name)
+        _if_it_can(stored, f"`{known[field.name]}`", field.dataType).alias(field.name)
         if field.name in known
         else F.lit(None).cast(field.dataType).alias(field.name)
         for field in rows.schema.fields
@@ -75,6 +75,56 @@ def compared_with(
     return rows.unionByName(told)
 
 
-def _if_it_can(column: Column, kind: DataType) -> Column:
-    """Cast a column, to null where its value is none of the type; Spark before 4 has no word for it, and does so unless told."""
-    return column.try_cast(kind) if hasattr(Column, "try_cast") else column.cast(kind)
+def _same(stored: DataFrame, given: DataFrame, ours: str, theirs: str) -> Column:
+    """Tell whether a row of the model has the value that the input's row has in it: of the model's type."""
+    left, right, kind = F.col(f"stored.`{ours}`"), f"given.`{theirs}`", stored.schema[ours].dataType
+    same = kind == given.schema[theirs].dataType
+    return left.eqNullSafe(F.col(right) if same else _if_it_can(given.alias("given"), right, kind))
+
+
+def _check_deletes(
+    stored: DataFrame, kinds: Mapping[str, DataType], source: TableState, target: TableState
+) -> None:
+    """Refuse rows of the model whose keys are no values of the input's types: no delete could say which row it is of.
+
+    Args:
+        stored: The model's rows.
+        kinds: Type in the input of each column by which rows are told apart.
+        source: The input.
+        target: The model's table.
+
+    Raises:
+        DbtRuntimeError: Naming the first such value.
+    """
+    for name, kind in kinds.items():
+        own = stored.schema[name].dataType
+        if own == kind:
+            continue
+        there = stored.select(
+            F.col(f"`{name}`").alias("own"), _if_it_can(stored, f"`{name}`", kind).alias("told")
+        )
+        lost = there.where(~F.col("own").eqNullSafe(_if_it_can(there, "told", own))).first()
+        if lost is not None:
+            raise DbtRuntimeError(
+                f"on_gap is 'compare', but {target.config.name!r} has a row whose {name} is {lost['own']!r}, of type "
+                f"{own.simpleString()}, and {name} of the input {source.config.name!r} is {kind.simpleString()} now, of which "
+                "that is no value: the row could not be deleted. Run the model with --full-refresh"
+            )
+
+
+def _if_it_can(frame: DataFrame, column: str, kind: DataType) -> Column:
+    """Cast a column, to null where its value is none of the type."""
+    cast = _tried(column, kind)
+    try:
+        frame.select(cast)
+    except AnalysisException:  # no value of the one type is one of the other
+        return F.lit(None).cast(kind)
+    return cast
+
+
+def _tried(column: str, kind: DataType) -> Column:
+    if hasattr(Column, "try_cast"):
+        return F.col(column).try_cast(kind)
+    # Spark before 4 has it in SQL only, where the names in a nested type may not be what SQL calls a name
+    is_nested = isinstance(kind, (ArrayType, MapType, StructType))
+    return F.col(column).cast(kind) if is_nested else F.expr(f"try_cast({column} as {kind.simpleString()})")
