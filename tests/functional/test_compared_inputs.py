@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt
+from hudi_engine.changes.checkpoint import read_checkpoint
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
+
+from tests.functional.test_changes import Chain
+from tests.functional.test_writes_under_way import under_way
 
 ORDERS = """
 {{ config(materialized='incremental', unique_key='id', partition_by=['p']) }}
@@ -87,7 +91,7 @@ from values {{ var('ids', "('1'), ('2')") }} as t(id)
 OF_KEYED = """
 {{ config(materialized='incremental', unique_key='id') }}
 select cast(id as string) as id, cast(v as string) as v, _change_type, _commit_time
-from {{ hudi_changes(ref('keyed'), on_gap=var('on_gap', 'fail')) }}
+from {{ hudi_changes(ref('keyed'), on_gap=var('on_gap', 'fail'), end=var('end', none)) }}
 """
 
 
@@ -114,3 +118,23 @@ class TestInputsWithKeysOfOtherTypes:
         project.run_sql(f"delete from {project.test_schema}.follower where id = 'abc'")
         run_dbt(["run", "-s", "follower", "--vars", "{on_gap: compare}"])
         assert self.rows(project) == [("2", "2026-01-01"), ("3", "2026-01-01")]
+
+    def test_an_input_made_anew_whose_first_commit_is_not_there_yet_takes_no_row_from_the_model(
+        self, project: Any
+    ) -> None:
+        run_dbt(["run", "--full-refresh"])
+        chain = Chain(project)
+        noted = read_checkpoint(chain.state("follower"))
+        project.run_sql(f"drop table {project.test_schema}.keyed purge")
+        run_dbt(["run", "-s", "keyed", "--vars", "{ids: \"('1'), ('4')\"}"])
+        project.run_sql(f"insert into {project.test_schema}.keyed values ('5', 'five')")
+        first = chain.state("keyed").timeline.completed_writes[0].requested_time
+        follow = ["run", "-s", "follower", "--vars"]
+        with under_way(chain, "keyed", first):
+            run_dbt([*follow, "{on_gap: compare}"])
+            assert self.rows(project) == [("1", "one"), ("2", "one")]
+        run_dbt([*follow, "{on_gap: compare, end: '2020-01-01'}"])
+        assert self.rows(project) == [("1", "one"), ("2", "one")]
+        assert read_checkpoint(chain.state("follower")) == noted, "so the next run compares"
+        run_dbt([*follow, "{on_gap: compare}"])
+        assert self.rows(project) == [("1", "one"), ("4", "one"), ("5", "five")]

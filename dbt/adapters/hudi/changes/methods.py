@@ -29,7 +29,7 @@ from dbt.adapters.hudi.changes.consume import beside_steps, consumed_columns
 from dbt.adapters.hudi.changes.feed import Feed, Taken
 from dbt.adapters.hudi.changes.noted import CheckpointWish, consumer_line, keep_changes
 from dbt.adapters.hudi.changes.replay import check_begin, with_later_changes
-from dbt.adapters.hudi.changes.told import next_taken, told_rows
+from dbt.adapters.hudi.changes.told import next_taken, takes_nothing, told_rows
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.feeds import check_takes_changes, tables_named
@@ -125,6 +125,12 @@ class ChangeFeeds(metaclass=AdapterMeta):
         if wish.on_gap == FAIL:
             # an error would end the command for every other node too
             logger.warning("{}. A run of {} will fail", str(gap), target.render())
+            return told_rows(session, state, taken, wish)
+        if takes_nothing(taken, wish):
+            # to be compared with no rows would be to lose all
+            logger.warning(
+                "{}. Nothing of {} can be taken yet, so the model stays as it is", gap.lost, state.config.name
+            )
             return told_rows(session, state, taken, wish)
         logger.warning("{}. All rows of {} are taken, as on_gap says", gap.lost, state.config.name)
         if wish.on_gap == SNAPSHOT:

@@ -53,3 +53,8 @@ def next_taken(state: TableState, feed: Feed, source: str, fresh: bool, wish: As
     window = next_window(state, since, end=wish.end, limits=wish.limits)
     is_early = ends_early(state, noted, window.end)
     return Taken(since, window.end, window.commits, is_early, wish.window, window.hole)
+
+
+def takes_nothing(taken: Taken, wish: Asked) -> bool:
+    """Tell whether a window ends before the first commit there is: at a write under way, or at an end that is asked for."""
+    return taken.end is None and (taken.hole or wish.end) is not None
