@@ -36,7 +36,7 @@ from dbt.adapters.hudi.model.feeds import check_takes_changes, tables_named
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.model.selected import own_strategies
 from dbt.adapters.hudi.relation import named
-from dbt.adapters.hudi.spark.earlier import rows_as_of
+from dbt.adapters.hudi.spark.earlier import rows_as_of, rows_of_the_run
 
 
 def _way_of_a_model(target: BaseRelation, model: dict[str, Any]) -> str:
@@ -170,7 +170,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
                 # instant alone a write that was under way before it would be there later
                 state = self.connections.warehouse.pinned.setdefault(table.path, state)
             instant = instant_as_of(state, when if hasattr(when, "year") else str(when))
-            frame = rows_as_of(session, state, instant)
+            frame = (rows_of_the_run if when == LATEST_STATE else rows_as_of)(session, state, instant)
             shown = self._shown(frame, relation, target, ("as of", str(when)))
             # of a batch, a sample and a run without rows dbt reads a part of what is referred to
             return replace(shown, limit=relation.limit, event_time_filter=relation.event_time_filter)
