@@ -29,7 +29,7 @@ from dbt.adapters.hudi.changes.consume import beside_steps, consumed_columns
 from dbt.adapters.hudi.changes.feed import Feed, Taken
 from dbt.adapters.hudi.changes.noted import CheckpointWish, consumer_line, keep_changes
 from dbt.adapters.hudi.changes.replay import check_begin, with_later_changes
-from dbt.adapters.hudi.changes.told import next_taken, takes_nothing, told_rows
+from dbt.adapters.hudi.changes.told import next_taken, takes_nothing, told_rows, way_of_a_model
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.feeds import check_takes_changes, tables_named
@@ -37,16 +37,6 @@ from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.model.selected import own_strategies
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.spark.earlier import rows_as_of, rows_of_the_run
-
-
-def _way_of_a_model(target: BaseRelation, model: dict[str, Any]) -> str:
-    """Return what else a model can do about a gap; a query of ``dbt show`` has no rows to compare with or to build anew."""
-    if model.get("resource_type") != "model":
-        return ""
-    return (
-        f"\nIn the model: hudi_changes(..., on_gap='compare') compares all rows with {target.render()}, "
-        "on_gap='snapshot' takes all rows as inserts; or run it with --full-refresh."
-    )
 
 
 def _as_it_is(_adapter: Any, relation: BaseRelation, *_: Any, **__: Any) -> BaseRelation:
@@ -97,7 +87,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
             except HistoryGapError as gap:
                 taken, noted = replace(taken, since=None), None
                 if wish.on_gap == FAIL and not self.connections.only_compiles:
-                    raise DbtRuntimeError(f"{gap}{_way_of_a_model(target, model)}") from gap
+                    raise DbtRuntimeError(f"{gap}{way_of_a_model(target, model)}") from gap
                 frame = self._beyond_gap(session, state, taken, wish, target, gap)
             feed.inputs[source] = taken
             feed.tells_steps |= wish.mode == ALL

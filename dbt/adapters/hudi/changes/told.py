@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.changes.checkpoint import next_window
 from hudi_engine.changes.read import Wanted, changes_between
@@ -58,3 +61,18 @@ def next_taken(state: TableState, feed: Feed, source: str, fresh: bool, wish: As
 def takes_nothing(taken: Taken, wish: Asked) -> bool:
     """Tell whether a window ends before the first commit there is: at a write under way, or at an end that is asked for."""
     return taken.end is None and (taken.hole or wish.end) is not None
+
+
+def way_of_a_model(target: BaseRelation, model: dict[str, Any]) -> str:
+    """Return what else a model can do about a gap; a query of ``dbt show`` has no rows to compare with or to build anew.
+
+    Args:
+        target: The model's relation.
+        model: The node that asks.
+    """
+    if model.get("resource_type") != "model":
+        return ""
+    return (
+        f"\nIn the model: hudi_changes(..., on_gap='compare') compares all rows with {target.render()}, "
+        "on_gap='snapshot' takes all rows as inserts; or run it with --full-refresh."
+    )
