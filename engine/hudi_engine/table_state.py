@@ -31,6 +31,7 @@ from hudi_engine.schema.avro_change import avro_with_columns
 from hudi_engine.schema.meta_fields import with_meta_columns, without_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.beginning import first_write
 from hudi_engine.timeline.continuity import still_shows
 from hudi_engine.timeline.schema_commits import LATEST_SCHEMA, load_schema_history
 
@@ -85,21 +86,12 @@ class TableState:
     def readable_schema(self, as_of: str | None = None) -> pa.Schema | None:
         """Return the columns in which a state is read: today's for one before the first commit, which has no rows."""
         writes = self.timeline.completed_writes
-        if (
-            as_of is not None
-            and writes
-            and as_of < writes[0].requested_time
-            and not self._archived_before(as_of)
-        ):
-            oldest = writes[0].requested_time
-            logger.warning(
-                "as of %s table %s has no rows: its oldest commit is %s", as_of, self.config.name, oldest
-            )
+        if as_of is not None and writes and as_of < writes[0].requested_time:
+            oldest = first_write(self.timeline) or writes[0]
+            if as_of < oldest.requested_time:
+                told = "as of %s table %s has no rows: its oldest commit is %s"
+                logger.warning(told, as_of, self.config.name, oldest.requested_time)
         return self.data_schema(as_of) or self.data_schema()
-
-    def _archived_before(self, as_of: str) -> bool:
-        """Tell whether a write of that time or older has left the active timeline."""
-        return any(each.requested_time <= as_of for each in self.timeline.archived.completed_writes)
 
     def avro_schema(self, data_schema: pa.Schema) -> dict[str, Any]:
         """Return Avro record of ``data_schema``; of the table's own text is kept what does not change."""

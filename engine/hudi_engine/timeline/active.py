@@ -18,6 +18,7 @@ from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.timeline.archived import ArchivedTimeline, archived_completion_times
 from hudi_engine.timeline.avro_file import decode_avro_file
+from hudi_engine.timeline.beginning import is_before_beginning
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.committed import CommittedInstants
 from hudi_engine.timeline.instant import (
@@ -361,6 +362,8 @@ class Timeline:
     def check_readable(self, as_of: str | None, *, asked: str = "as_of") -> None:
         """Refuse a point in time whose files a clean may have deleted; a savepoint's are kept, and those of the newest write.
 
+        Before its first commit a table had none.
+
         Args:
             as_of: Newest requested time that would count, None for now.
             asked: Name of the argument, for the message.
@@ -375,7 +378,7 @@ class Timeline:
         if self.first_write_time is not None and as_of < self.first_write_time:
             archived = CleanBound(self.archived.cleaned_up_to, "of the archive")
             bound = max(bound or archived, archived)
-        if bound is not None and as_of < bound.oldest:
+        if bound is not None and as_of < bound.oldest and not is_before_beginning(self, as_of):
             raise TimelineError(
                 f"{asked} is {as_of}, but the table at {self._storage.base!r} has been cleaned up to {bound.oldest}; read "
                 f"as of that instant or a later one, and retain more commits if older ones are to stay readable (clean "
@@ -431,12 +434,8 @@ class Timeline:
             raise
 
     def _newest_write_before(self, clean: Instant) -> str:
-        before = [
-            write.requested_time
-            for write in self.completed_writes
-            if write.requested_time < clean.requested_time
-        ]
-        return before[-1] if before else clean.requested_time
+        times = [write.requested_time for write in self.completed_writes]
+        return max((time for time in times if time < clean.requested_time), default=clean.requested_time)
 
     def _plans(self, action: str) -> dict[str, dict[str, Any]]:
         found = {}
