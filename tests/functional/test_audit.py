@@ -155,7 +155,8 @@ class TestNamedAndWritten:
     def test_a_first_build_that_fails_makes_no_table(self, project: Any) -> None:
         project.run_sql("drop table if exists {schema}.selected")
         arrive(project, "(1, 'a', 'bad')")
-        run_dbt(["run"], expect_pass=False)
+        said = str(run_dbt(["run"], expect_pass=False).results[0].message)
+        assert "failed before the commit; no table is made:" in said
         assert "selected" not in {row[1] for row in project.run_sql("show tables in {schema}", fetch="all")}
         arrive(project, "(1, 'a', 'good')")
         run_dbt(["run"])

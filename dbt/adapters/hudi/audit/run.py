@@ -62,13 +62,17 @@ class Audit:
             self._handle.stand_in = None
             self._session.catalog.dropTempView(self._view)
         if failed:
-            raise DbtRuntimeError(_told(self._plan, failed))
+            raise DbtRuntimeError(_told(self._plan, failed, is_first=self._is_first()))
         logger.debug(
             "{} test(s) of {}.{} passed before the commit",
             len(self._plan.tests),
             self._plan.schema,
             self._plan.name,
         )
+
+    def _is_first(self) -> bool:
+        """Tell whether there is no table of the name: it gets one with the commit, or never."""
+        return self._warehouse.hudi_base(self._session, self._plan.schema, self._plan.name) is None
 
     def _run(self, planned: PlannedTest) -> str | None:
         """Return what there is to say of a test that fails, None for one that passes."""
@@ -114,9 +118,7 @@ class Audit:
         return self._handle.with_states(self._session, sql)
 
 
-def _told(plan: ModelPlan, failed: Sequence[str]) -> str:
+def _told(plan: ModelPlan, failed: Sequence[str], *, is_first: bool) -> str:
     listed = "\n".join(f"  * {each}" for each in failed)
-    return (
-        f"{len(failed)} of {len(plan.tests)} test(s) of {plan.schema}.{plan.name} failed before the commit; the table is as it "
-        f"was:\n{listed}"
-    )
+    left = "no table is made" if is_first else "the table is as it was"
+    return f"{len(failed)} of {len(plan.tests)} test(s) of {plan.schema}.{plan.name} failed before the commit; {left}:\n{listed}"
