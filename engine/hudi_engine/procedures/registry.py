@@ -234,6 +234,15 @@ _CHANGING = (
         changes=True,
     ),
 )
+_REFUSED: Mapping[tuple[str, str], str] = MappingProxyType(
+    {
+        ("run_compaction", "path"): "refused: the table goes by its name",
+        ("run_clean", "skip_locking"): "true is refused",
+        ("run_clean", "schedule_in_line"): "false is refused",
+        ("repair_orphan_files", "backup_path"): "refused: nothing is copied",
+    }
+)
+"""Arguments of Hudi's that are legal there and refused here, or one value of them is; what reads them says more."""
 PROCEDURES: Mapping[str, Procedure] = MappingProxyType({each.name: each for each in (*_LOOKING, *_CHANGING)})
 
 
@@ -270,6 +279,7 @@ def help_text(command: str | None = None) -> str:
         lines = [f"call {each.name}(...): {(each.run.__doc__ or '').splitlines()[0]}" for each in known]
         return "\n".join([*lines, "call help(cmd => 'show_commits') names arguments and columns of one"])
     found = find_procedure(command.strip())
-    needed = ("table", *found.required)
-    arguments = ", ".join(f"{name} (required)" if name in needed else name for name in found.arguments)
+    notes = {name: said for (of, name), said in _REFUSED.items() if of == found.name}
+    notes |= dict.fromkeys(("table", *found.required), "required")
+    arguments = ", ".join(f"{name} ({notes[name]})" if name in notes else name for name in found.arguments)
     return f"{found.name}\narguments: {arguments}\ncolumns: {found.columns}"

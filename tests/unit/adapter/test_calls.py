@@ -110,3 +110,18 @@ def test_a_comment_may_follow_a_call(monkeypatch: pytest.MonkeyPatch, behind: st
 def test_comments_between_arguments_are_none() -> None:
     text = "'t', /* which */ predicate => 'x' -- all of it\n, -- so many\n limit => 5 /* rows */"
     assert procedures.given_arguments("p", text, POSITIONS) == {"table": "t", "predicate": "x", "limit": "5"}
+
+
+def test_a_path_in_the_place_of_a_table_is_said_to_be_none() -> None:
+    with pytest.raises(DbtRuntimeError, match="needs table => 'schema.table'; a path alone is not taken"):
+        procedures.call(
+            MagicMock(), using("spark_catalog"), "call run_compaction(op => 'schedule', path => '/t')"
+        )
+
+
+def test_an_unknown_table_without_a_schema_is_told_to_name_one() -> None:
+    session, warehouse = using("spark_catalog"), MagicMock()
+    session.catalog.currentDatabase.return_value = "default"
+    warehouse.hudi_base.return_value = None
+    with pytest.raises(DbtRuntimeError, match=r"default\.orders is not a .* table => 'schema\.orders'"):
+        procedures.call(warehouse, session, "call run_clean(table => 'orders')")

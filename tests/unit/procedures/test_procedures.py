@@ -110,3 +110,22 @@ def test_help_names_every_procedure_and_what_one_takes() -> None:
     assert "arguments: table (required), instant_time (required)" in help_text("restore_to_instant")
     with pytest.raises(ConfigError, match="procedure 'nothing' is not known"):
         help_text("nothing")
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "value", "said"),
+    [
+        ("run_compaction", "path", "/data/t", "path (refused: the table goes by its name)"),
+        ("run_clean", "skip_locking", "true", "skip_locking (true is refused)"),
+        ("run_clean", "schedule_in_line", "false", "schedule_in_line (false is refused)"),
+        ("repair_orphan_files", "backup_path", "/b", "backup_path (refused: nothing is copied)"),
+    ],
+)
+def test_help_says_beside_an_argument_that_it_is_refused(
+    services: TableServices, name: str, argument: str, value: str, said: str
+) -> None:
+    assert said in help_text(name)
+    with pytest.raises(ConfigError, match=f"{argument} "):
+        find_procedure(name).call(services, {argument: value})
+    with pytest.raises(ConfigError, match="leave"):
+        find_procedure(name).call(services, {argument: value})

@@ -56,11 +56,17 @@ def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Routed 
     procedure = find_procedure(called)
     given = given_arguments(procedure.name, text, procedure.arguments)
     if "table" not in given:
-        raise DbtRuntimeError(f"{procedure.name} needs table => 'schema.table'")
+        hint = "; a path alone is not taken" if "path" in given else ""
+        raise DbtRuntimeError(f"{procedure.name} needs table => 'schema.table'{hint}")
     parts = given["table"].replace("`", "").split(".")
     named = own_name(session, parts)
     if named is None:
         raise DbtRuntimeError(f"{'.'.join(parts)} is a table of another catalog; name one of spark_catalog")
+    if len(parts) == 1 and warehouse.hudi_base(session, *named) is None:
+        raise DbtRuntimeError(
+            f"{'.'.join(named)} is not a Hudi table: a name without a schema is of Spark's current one, {named[0]}; write "
+            f"table => 'schema.{parts[0]}'"
+        )
     table = warehouse.require_table(session, *named)
     if procedure.changes:
         with warehouse.one_writer(session, table.path):
