@@ -57,7 +57,7 @@ class TestOperations:
         page = (Path(project.project_root) / "target" / "orders.html").read_text(encoding="utf-8")
         assert newest[0] in page and "day=d2" in page
         told = project.run_sql("call help(cmd => 'run_clean')", fetch="one")[0]
-        assert "table (required), retain_commits" in told
+        assert "table (required), skip_locking (true is refused)" in told
         assert "call show_fsview_latest(...)" in project.run_sql("call help()", fetch="one")[0]
         assert "0 repairs would be made" in operate("hudi_repair", "")
         assert "0 repairs made" in operate("hudi_repair", "kinds: duplicate_keys, dry_run: false")
@@ -76,11 +76,13 @@ class TestOperations:
         )
         operate("hudi_delete_partitions", "partitions: [day=d1]")
         assert [row[0] for row in self.rows(project)] == [0, 2]
+        text = "partitions: 'day=d0, day=d2'"
+        assert "2 partitions would go" in operate("hudi_delete_partitions", f"{text}, dry_run: true")
 
     def test_what_makes_no_sense_is_refused_by_name(self, project: Any) -> None:
         run_dbt(["run"])
         assert "give a list of partition paths" in operate(
-            "hudi_delete_partitions", "partitions: day=d1", expect_pass=False
+            "hudi_delete_partitions", "partitions: ','", expect_pass=False
         )
         assert "legal values: partition_metadata" in operate("hudi_repair", "kinds: [all]", expect_pass=False)
         assert "no completed write" in operate(

@@ -18,6 +18,7 @@ from hudi_engine import HudiTable
 from hudi_engine.catalog import TableName
 from hudi_engine.cli.ask import ask
 from hudi_engine.inspect import partition_facts
+from hudi_engine.layout.layout import split_names
 from hudi_engine.repair import Repair
 from hudi_engine.report import default_name, write_report
 from hudi_engine.table_state import TableState
@@ -115,12 +116,14 @@ class Operations(CloneMethods, AdoptMethods):
 
     @available.parse_none
     def hudi_delete_partitions(
-        self, relation: BaseRelation | str, partitions: Sequence[str], *, dry_run: bool = False
+        self, relation: BaseRelation | str, partitions: Sequence[str] | str, *, dry_run: bool = False
     ) -> str:
-        """Remove partitions as one commit."""
-        if isinstance(partitions, str) or not partitions:
+        """Remove partitions as one commit; in a text they have commas between."""
+        given = partitions
+        partitions = split_names(partitions) if isinstance(partitions, str) else partitions
+        if not partitions:
             raise DbtRuntimeError(
-                f"partitions is {partitions!r}; give a list of partition paths such as ['day=2026-01-01']"
+                f"partitions is {given!r}; give a list of partition paths such as ['day=2026-01-01']"
             )
         if dry_run:
             with self._look(relation, "delete partitions of") as services:
