@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from hudi_engine import HistoryGapError, HudiTable
 from hudi_engine.table_rebuild import rebuild_table
@@ -48,6 +51,48 @@ def test_rows_that_lost_or_regained_a_value_which_nobody_wrote_are_a_gap(spark, 
     table.upsert(spark.createDataFrame([(2, 4, 22)], WIDE))
     assert [row["id"] for row in table.changes(back).collect()] == [2]
     assert table.changes(None).count() == 2, "from the beginning all rows are told as they are"
+
+
+def test_a_drop_that_is_in_the_archive_by_now_counts_too(spark, tmp_path):
+    few = {
+        "hoodie.clean.commits.retained": "1",
+        "hoodie.keep.min.commits": "2",
+        "hoodie.keep.max.commits": "3",
+    }
+    table = HudiTable.create(spark, str(tmp_path / "t"), options=few, **DEFINITION)
+    table.upsert(spark.createDataFrame([(1, 1, 10)], WIDE))
+    drop(spark, table)
+    for number in range(8):
+        table.upsert(spark.createDataFrame([(2, number)], NARROW))
+    active = times(table)
+    assert len(active) <= 4
+    table.upsert(spark.createDataFrame([(2, 9, 21)], WIDE))
+    with pytest.raises(HistoryGapError, match="column 'x' had been dropped"):
+        table.changes(active[-1])
+
+
+def test_where_nothing_is_before_the_start_all_rows_are_told_as_they_are(spark, table):
+    drop(spark, table)
+    table.upsert(spark.createDataFrame([(1, 3, 11)], WIDE))
+    rows = table.changes("2020-01-01").select("id", "x", "_change_type").collect()
+    assert sorted(map(tuple, rows)) == [(1, 11, "insert"), (2, None, "insert")]
+    assert table.cdc("2020-01-01").count() == 4, "images of each commit are told"
+
+
+def test_the_columns_that_a_service_names_are_not_those_of_the_table(spark, tmp_path):
+    table = HudiTable.create(spark, str(tmp_path / "t"), table_type="mor", **DEFINITION)
+    table.upsert(spark.createDataFrame([(1, 1)], NARROW))
+    first = times(table)[0]
+    table.upsert(spark.createDataFrame([(1, 2, 10)], WIDE))
+    done = table.compact()
+    body = Path(table.path, ".hoodie", f"{done.instant}.commit")
+    told = json.loads(body.read_text())
+    fields = json.loads(told["extraMetadata"]["schema"])
+    fields["fields"] = [each for each in fields["fields"] if each["name"] != "x"]
+    told["extraMetadata"]["schema"] = json.dumps(fields)
+    body.write_text(json.dumps(told))
+    table.upsert(spark.createDataFrame([(1, 3, 11)], WIDE))
+    assert HudiTable.open(spark, table.path).changes(first).count() == 1
 
 
 def test_a_new_column_is_no_gap(spark, table):

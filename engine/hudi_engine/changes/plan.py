@@ -10,7 +10,6 @@ import pyarrow as pa
 from hudi_engine.changes.columns import ALL, COMMITTED, LATEST, NET, STEP, task_schema, told_columns
 from hudi_engine.changes.gaps import CleanedFiles, check_known, check_start, check_timeline
 from hudi_engine.changes.group import Comparison, compare_group, is_of, meet
-from hudi_engine.changes.returned import check_returned
 from hudi_engine.changes.retyped import check_types
 from hudi_engine.changes.slices import StatesOfGroups
 from hudi_engine.changes.touched import Step, net_step, single_steps, told_as_one, without_overwrites
@@ -108,7 +107,7 @@ def steps_since(
         skip_insert_overwrite: Overwrites are no part of a step, so that the window is a step between each two of them.
 
     Raises:
-        HistoryGapError: Commits of the window are not on the timeline, its start was taken back, or a column came back in it.
+        HistoryGapError: Commits of the window are not on the timeline, or its start was taken back.
         TimelineError: A point in time that is none, or an end before the start.
     """
     digits = digits_of(start, state.config)
@@ -118,7 +117,6 @@ def steps_since(
         check_start(state, start)
     window = window_of(state, start, end)
     check_timeline(state, window, digits)
-    check_returned(state, window, digits)
     cleaned = CleanedFiles(state, window, digits)
     windows = without_overwrites(state, window) if skip_insert_overwrite else [window]
     if mode == ALL:

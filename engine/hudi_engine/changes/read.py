@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hudi_engine.changes.columns import AFTER, ALL, CHANGE_TYPE, DELETE, LATEST, MODES, NET, check_names
 from hudi_engine.changes.frame import Reading, compared_rows, inserted_rows, newest_images
 from hudi_engine.changes.plan import plan_changes, steps_since
+from hudi_engine.changes.returned import check_returned
 from hudi_engine.changes.touched import newest_step
 from hudi_engine.changes.window import Span, state_at
 from hudi_engine.config.options import Options
@@ -93,6 +94,7 @@ def _since(reading: Reading, start: Moment, end: Moment | None, wanted: Wanted) 
     steps, cleaned = steps_since(
         state, start, end, mode=mode, known=wanted.known, skip_insert_overwrite=wanted.skip_insert_overwrite
     )
+    check_returned(state, start, end, mode)
     step = newest_step(state, steps) if mode == LATEST else None
     if step is not None:
         return newest_images(reading, step, cleaned)

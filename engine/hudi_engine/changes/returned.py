@@ -6,50 +6,79 @@ again once it is back. Such rows keep the commit time that they had, so what a w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
 
-from hudi_engine.changes.window import Window, order_of
+from hudi_engine.changes.columns import ALL
+from hudi_engine.changes.window import order_of, window_of
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.errors import HistoryGapError
 from hudi_engine.schema.avro import avro_to_arrow
+from hudi_engine.schema.meta_fields import meta_fields
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.timeline.instant import Instant
+from hudi_engine.timeline.moments import Moment, digits_of
+from hudi_engine.timeline.newest_first import newest_first
 from hudi_engine.timeline.schema_commits import load_schema_history
 
 _ADVICE = "Choose on_gap='snapshot' to take all rows as inserts, or start at that commit or a later one"
-_Named = tuple[str, frozenset[str]]
-"""A write's instant, and the columns that the table has from it on."""
 
 
-def check_returned(state: TableState, window: Window, start: str) -> None:
+@dataclass(frozen=True)
+class _Columns:
+    """What a write says of the table's columns.
+
+    Args:
+        instant: The write.
+        names: Its columns.
+        is_whole: Whether it replaced the whole table, so that no file of before is left.
+    """
+
+    instant: Instant
+    names: frozenset[str]
+    is_whole: bool
+
+
+def check_returned(state: TableState, start: Moment, end: Moment | None, mode: str) -> None:
     """Refuse a window in which a column came back; one that is new is none, nor one of a table that was replaced as a whole since.
 
     Args:
         state: The table.
-        window: The writes.
-        start: Where the changes begin, for messages.
+        start: Excluded.
+        end: Included; None for now.
+        mode: ``all`` tells each commit by itself, otherwise the states at both ends are compared.
 
     Raises:
         HistoryGapError: Naming the column, and the commit that brought it back.
     """
-    if not window.start:
-        return  # every row is told as it is
-    before = [each for each in state.timeline.completed_writes if order_of(each) <= window.start]
-    texts = [(each.requested_time, *_told(state, each.requested_time)) for each in window.writes]
-    whole = [number for number, told in enumerate(texts) if told[2]]
-    if whole:
-        # its rows are written anew, so that they are compared
-        texts, before = texts[whole[-1] :], []
-    elif before:
-        newest = before[-1].requested_time
-        texts = [(newest, state.schema_json(newest), False), *texts]
-    changed = [
-        next(same) for _, same in groupby((each for each in texts if each[1]), key=lambda each: each[1])
-    ]
-    if len(changed) < 2:
+    window = window_of(state, start, end)
+    if not (window.start and window.writes):
         return
-    named = [(time, frozenset(avro_to_arrow(str(text)).names)) for time, text, _ in changed]
-    found = _returned(state, named, [each.requested_time for each in before])
+    inside = {each.requested_time for each in window.writes}
+    told = _newest_first(state, max(inside))
+    named: list[_Columns] = []
+    rest: Iterator[_Columns] = iter(())
+    # The columns of the table are those of the greatest requested time, whatever completed when.
+    for each in told:
+        is_before = each.instant.requested_time not in inside
+        if is_before and order_of(each.instant) > window.start:
+            continue
+        named.append(each)
+        if is_before:
+            rest = iter(()) if each.is_whole else told
+            break
+        if each.is_whole and mode != ALL:
+            break  # its rows are written anew, so that they are compared
+    else:
+        if mode != ALL:
+            return  # nothing is before the start: all rows are told as they are
+    if len({each.names for each in named}) > 1:
+        _refuse(state, _returned(named[::-1], rest), digits_of(start, state.config))
+
+
+def _refuse(state: TableState, found: tuple[str, str] | None, start: str) -> None:
     # where columns are found by ids, one of the same name is another column
     if found is None or load_schema_history(state.storage, state.timeline) is not None:
         return
@@ -63,31 +92,43 @@ def check_returned(state: TableState, window: Window, start: str) -> None:
     )
 
 
-def _returned(state: TableState, named: Sequence[_Named], before: Sequence[str]) -> tuple[str, str] | None:
-    """Return a column that was away and is there at the end, and the write that brought it back; None where there is none."""
-    for column in sorted(named[-1][1]):
-        there = [column in names for _, names in named]
+def _returned(named: Sequence[_Columns], earlier: Iterator[_Columns]) -> tuple[str, str] | None:
+    """Return a column that was away and is there at the end, and the write that brought it back; None where there is none.
+
+    Args:
+        named: The state at the start and the writes since, in order.
+        earlier: Writes before that, newest first; looked at only where a column is new.
+    """
+    new: dict[str, str] = {}
+    for column in sorted(named[-1].names):
+        there = [column in each.names for each in named]
         if all(there):
             continue
         last_away = len(there) - 1 - there[::-1].index(False)
-        if any(there[:last_away]) or _was_there(state, column, before):
-            return column, named[last_away + 1][0]
+        since = named[last_away + 1].instant.requested_time
+        if any(there[:last_away]):
+            return column, since
+        new[column] = since
+    for each in earlier if new else ():
+        found = sorted(new.keys() & each.names)
+        if found:
+            return found[0], new[found[0]]
+        if each.is_whole:
+            break
     return None
 
 
-def _was_there(state: TableState, column: str, before: Sequence[str]) -> bool:
-    """Tell whether an earlier state that files are left of had a column, as far as the active timeline goes."""
-    for instant in reversed(before):
-        text, is_whole = _told(state, instant)
-        if text and column in avro_to_arrow(text).names:
-            return True
-        if is_whole:
-            return False
-    return False
+def _newest_first(state: TableState, last: str) -> Iterator[_Columns]:
+    """Yield what writes say of the columns, those of the archive after the active ones.
+
+    A table service may have begun before a write of new columns completed, and says those from before it.
+    """
+    meta = frozenset(meta_fields(operation=True))
+    for instant, metadata in newest_first(state.timeline, attrgetter("requested_time"), last):
+        if metadata.schema_json and not metadata.is_of_service:
+            names = frozenset(avro_to_arrow(metadata.schema_json).names) - meta
+            yield _Columns(instant, names, _is_whole(metadata))
 
 
-def _told(state: TableState, instant: str) -> tuple[str | None, bool]:
-    """Return the columns that a write names, as Avro, and whether it replaced the whole table."""
-    write = next(each for each in state.timeline.completed_writes if each.requested_time == instant)
-    metadata = state.timeline.commit_metadata(write)
-    return metadata.schema_json, metadata.operation_type == WriteOperation.INSERT_OVERWRITE_TABLE
+def _is_whole(metadata: CommitMetadata) -> bool:
+    return metadata.operation_type == WriteOperation.INSERT_OVERWRITE_TABLE

@@ -24,6 +24,7 @@ from hudi_engine.changes.gaps import check_start
 from hudi_engine.changes.group import Comparison
 from hudi_engine.changes.pieces import Piece, units_of_tasks
 from hudi_engine.changes.plan import ChangePlan, plan_changes, plan_newest, steps_since
+from hudi_engine.changes.returned import check_returned
 from hudi_engine.changes.retyped import check_types
 from hudi_engine.changes.slices import slices_of_whole
 from hudi_engine.changes.touched import newest_step
@@ -167,6 +168,7 @@ def _plan(state: TableState, start: str, end: str, mode: str) -> ChangePlan:
     read = _read_of(state)
     if start:
         steps, cleaned = steps_since(state, start, end, mode=mode, known=True)
+        check_returned(state, start, end, mode)
         step = newest_step(state, steps) if mode == LATEST else None
         if step is not None:
             return plan_newest(state, read, step, cleaned)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.catalog.sql_text import type_text
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED, DELETE
 from hudi_engine.changes.read import changes_between
 from hudi_engine.changes.window import Span
@@ -127,4 +128,4 @@ def _tried(column: str, kind: DataType) -> Column:
         return F.col(column).try_cast(kind)
     # Spark before 4 has it in SQL only, where the names in a nested type may not be what SQL calls a name
     is_nested = isinstance(kind, (ArrayType, MapType, StructType))
-    return F.col(column).cast(kind) if is_nested else F.expr(f"try_cast({column} as {kind.simpleString()})")
+    return F.col(column).cast(kind) if is_nested else F.expr(f"try_cast({column} as {type_text(kind)})")

@@ -8,6 +8,7 @@ from hudi_engine.changes.columns import BEFORE, CHANGE_TYPE, CHANGE_TYPES, COMMI
 from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.config.enums import MergeMode
+from hudi_engine.config.merge_mode import payload_merge_mode
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import DELETES
@@ -107,8 +108,10 @@ def _key_columns(plan: ModelPlan) -> list[str]:
 def _ordering(plan: ModelPlan, columns: Iterable[str]) -> list[Column]:
     """Return what orders rows of a key by themselves; nothing where it is no column of the query, or does not count."""
     fields, names = plan.table.precombine_field, spellings(columns)
-    by_commit = plan.given_options.get(TableOptions.MERGE_MODE.key) == MergeMode.COMMIT_TIME_ORDERING.value
-    if by_commit or any(name.split(".")[0] not in names for name in fields):
+    mode = plan.given_options.get(TableOptions.MERGE_MODE.key)
+    if mode is None and TableOptions.PAYLOAD_CLASS.key in plan.given_options:
+        mode = payload_merge_mode(plan.given_options[TableOptions.PAYLOAD_CLASS.key])
+    if mode == MergeMode.COMMIT_TIME_ORDERING or any(name.split(".")[0] not in names for name in fields):
         return []
     return [F.col(".".join(map(quoted, name.split(".")))) for name in fields]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import socket
 from dataclasses import replace
 
 from dbt_common.invocation import get_invocation_id
@@ -60,6 +62,9 @@ def _relation_of_warehouse(warehouse: Warehouse, session: SparkSession, plan: Mo
     place = plain_location(warehouse.places.location_root)
     if warehouse.directory is None:
         conf = session._jsparkSession.sessionState().newHadoopConf()
-        metastore = next((told for key in _METASTORE if (told := conf.get(key))), "")
-        place = f"{place} hive {hashlib.sha256(str(metastore).encode()).hexdigest()[:16]}"
+        metastore = next((str(told) for key in _METASTORE if (told := conf.get(key))), "")
+        if not metastore or "derby" in metastore.lower():
+            # Spark's own lies in the working directory of this machine, and others have theirs under the same address.
+            metastore = f"{metastore} {socket.gethostname()} {os.getcwd()}"
+        place = f"{place} hive {hashlib.sha256(metastore.encode()).hexdigest()[:16]}"
     return f"{plan.schema.lower()}.{plan.name.lower()} of {place}"
