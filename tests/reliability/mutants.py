@@ -144,14 +144,18 @@ MUTANTS = (
     ),
     Mutant(
         "files of other attempts go before the commit",
-        (f"{E}txn.transaction:delete_unwanted_files",),
+        (f"{E}txn.transaction:delete_unwanted_files", f"{E}txn.transaction:settle_markers"),
         _no_files,
         attempts.run,
         "insert, cow",
     ),
     Mutant(
         "a late task looks whether its write goes on",
-        (f"{E}handles.write_task:check_inflight", f"{E}txn.transaction:delete_unwanted_files"),
+        (
+            f"{E}handles.write_task:check_inflight",
+            f"{E}txn.transaction:delete_unwanted_files",
+            f"{E}txn.transaction:settle_markers",
+        ),
         _no_files,
         attempts.run,
         "first upsert, cow",
