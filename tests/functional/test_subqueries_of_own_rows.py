@@ -163,7 +163,7 @@ class TestPredicatesOfModels:
     def test_they_read_what_stands_though_spark_was_not_shown_it_yet(
         self, project: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        run_dbt(["run"])
+        run_dbt(["run", "--select", "predicated"])
         current_table = builds.current_table
 
         def meanwhile(*given: Any) -> HudiTable:
@@ -175,6 +175,6 @@ class TestPredicatesOfModels:
             return current_table(*given)
 
         monkeypatch.setattr(builds, "current_table", meanwhile)
-        run_dbt(["run"])
+        run_dbt(["run", "--select", "predicated"])
         found = project.run_sql("select id, n from {schema}.predicated", fetch="all")
         assert sorted(tuple(row) for row in found) == [(1, 50), (2, 100)]
