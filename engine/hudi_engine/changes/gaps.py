@@ -26,6 +26,7 @@ from hudi_engine.timeline.moments import Moment, digits_of
 _INSTANT = re.compile(r"\d{14}|\d{17}")
 _UNDOING = ("rollback", "restore")
 _CHOICES = "Choose on_gap='snapshot' to take all rows as inserts, or start at a state the table still has"
+_FROM_THERE = "Choose on_gap='snapshot' to take all rows as inserts, or start at that commit or a later one"
 KEEPING = (
     "Retain more commits (hoodie.clean.commits.retained, hoodie.keep.min.commits), or register the reader with "
     "HudiTable.register_consumer, so that it can be away longer"
@@ -275,6 +276,23 @@ def _groups_of(partition: str, paths: Iterable[str]) -> Iterator[tuple[FileGroup
         file = parse_base_file(path, partition) or parse_log_file(path, partition)
         if file is not None and not getattr(file, "is_cdc", False):
             yield (partition, file.file_id), file.instant
+
+
+def gap_of_column(state: TableState, start: str, lost: str, since: str | None) -> HistoryGapError:
+    """Return the error of changes that cannot be told because of what became of a column.
+
+    Args:
+        state: The table.
+        start: Where the changes begin.
+        lost: What cannot be told.
+        since: The commit from which on they can be, None when unknown.
+    """
+    return HistoryGapError(
+        f"the changes of table {state.config.name!r} after {start or 'the beginning'} cannot be told in full: {lost}",
+        start,
+        since,
+        _FROM_THERE,
+    )
 
 
 def _gap(state: TableState, start: str, lost: str, keeping: str = "") -> HistoryGapError:

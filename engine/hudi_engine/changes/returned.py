@@ -11,19 +11,16 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from hudi_engine.changes.columns import ALL
+from hudi_engine.changes.gaps import gap_of_column
 from hudi_engine.changes.window import order_of, window_of
 from hudi_engine.config.enums import WriteOperation
-from hudi_engine.errors import HistoryGapError
 from hudi_engine.schema.avro import avro_to_arrow
 from hudi_engine.schema.meta_fields import meta_fields
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import Instant
 from hudi_engine.timeline.moments import Moment, digits_of
 from hudi_engine.timeline.newest_first import newest_first
 from hudi_engine.timeline.schema_commits import load_schema_history
-
-_ADVICE = "Choose on_gap='snapshot' to take all rows as inserts, or start at that commit or a later one"
 
 
 @dataclass(frozen=True)
@@ -83,13 +80,11 @@ def _refuse(state: TableState, found: tuple[str, str] | None, start: str) -> Non
     if found is None or load_schema_history(state.storage, state.timeline) is not None:
         return
     column, since = found
-    raise HistoryGapError(
-        f"the changes of table {state.config.name!r} after {start} cannot be told in full: column {column!r} had "
-        f"been dropped and is back since commit {since}, by which rows that nobody wrote have lost or regained its values",
-        start,
-        since,
-        _ADVICE,
+    lost = (
+        f"column {column!r} had been dropped and is back since commit {since}, by which rows that nobody wrote have lost or "
+        "regained its values"
     )
+    raise gap_of_column(state, start, lost, since)
 
 
 def _returned(named: Sequence[_Columns], earlier: Iterator[_Columns]) -> tuple[str, str] | None:
@@ -124,11 +119,11 @@ def _newest_first(state: TableState, last: str) -> Iterator[_Columns]:
     A table service may have begun before a write of new columns completed, and says those from before it.
     """
     meta = frozenset(meta_fields(operation=True))
+    known: dict[str, frozenset[str]] = {}  # most commits have the columns of the one before
     for instant, metadata in newest_first(state.timeline, attrgetter("requested_time"), last):
-        if metadata.schema_json and not metadata.is_of_service:
-            names = frozenset(avro_to_arrow(metadata.schema_json).names) - meta
-            yield _Columns(instant, names, _is_whole(metadata))
-
-
-def _is_whole(metadata: CommitMetadata) -> bool:
-    return metadata.operation_type == WriteOperation.INSERT_OVERWRITE_TABLE
+        text = metadata.schema_json
+        if text and not metadata.is_of_service:
+            if text not in known:
+                known[text] = frozenset(avro_to_arrow(text).names) - meta
+            is_whole = metadata.operation_type == WriteOperation.INSERT_OVERWRITE_TABLE
+            yield _Columns(instant, known[text], is_whole)

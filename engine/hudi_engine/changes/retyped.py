@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from hudi_engine.changes.gaps import gap_of_column
 from hudi_engine.changes.group import Comparison
 from hudi_engine.changes.window import Point
 from hudi_engine.errors import HistoryGapError, SchemaError
@@ -17,8 +18,6 @@ from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.schema.casting import cast_array
 from hudi_engine.schema.evolution import can_change
 from hudi_engine.table_state import TableState
-
-_ADVICE = "Choose on_gap='snapshot' to take all rows as inserts, or start at that commit or a later one"
 
 
 def check_types(
@@ -110,13 +109,8 @@ def _gap(state: TableState, read: ReadContext, field: pa.Field, newest: str, sta
     later = [each.requested_time for each in state.timeline.completed_writes if each.requested_time > newest]
     since = next((each for each in later if _type_at(state, field.name, each) == now), None)
     by = "" if since is None else f" since commit {since}, which built the table anew"
-    return HistoryGapError(
-        f"the changes of table {state.config.name!r} after {start or 'the beginning'} cannot be told in full: column "
-        f"{field.name!r} was {field.type} and is {now}{by}, and the rows of before cannot be read as that",
-        start,
-        since,
-        _ADVICE,
-    )
+    lost = f"column {field.name!r} was {field.type} and is {now}{by}, and the rows of before cannot be read as that"
+    return gap_of_column(state, start, lost, since)
 
 
 def _type_at(state: TableState, name: str, instant: str) -> pa.DataType | None:
