@@ -222,8 +222,11 @@ def is_running(state: TableState, instant: Instant, options: Options) -> bool:
     ``hoodie.cleaner.policy.failed.writes`` says whether it is taken for dead (``EAGER``), as Apache Hudi does when
     it runs the service inline. A rollback of a run that was not ended when the table was opened is another live program's too.
     """
-    if undone_by(state.storage, state.config, state.timeline, instant.requested_time) is not None:
-        return True
+    undoing = undone_by(state.storage, state.config, state.timeline, instant.requested_time)
+    return undoing is not None or _is_worked_on(state, instant, options)
+
+
+def _is_worked_on(state: TableState, instant: Instant, options: Options) -> bool:
     if instant.state is State.REQUESTED:
         return False
     owner = Liveness(state.storage, state.config, options).of(instant)
@@ -245,7 +248,7 @@ def check_not_running(service: str, state: TableState, instant: Instant, options
             f"{plan} is being rolled back by {undoing.action} {undoing.requested_time}, which another program began; the next "
             "writer ends it once its files are older than a heartbeat may be, and then the plan can be run"
         )
-    if is_running(state, instant, options):
+    if _is_worked_on(state, instant, options):
         raise ServiceError(f"{plan} is being run by another process; wait until it is done")
 
 

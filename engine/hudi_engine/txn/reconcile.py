@@ -110,9 +110,11 @@ def _wanted(timeline: Timeline, instant: str) -> Collection[str] | None:
             return timeline.commit_metadata(write).file_paths()
     if not timeline.is_committed(instant):
         return frozenset()
+    if instant not in timeline.undone_since():
+        return None
     # A compaction whose run was rolled back may have run again, and been archived since.
-    archived = (each.requested_time for each in timeline.archived.completed_writes)
-    return frozenset() if instant in timeline.undone_since() and instant not in archived else None
+    stands = any(each.requested_time == instant for each in timeline.archived.completed_writes)
+    return None if stands else frozenset()
 
 
 def _drop_old_markers(storage: Storage, instant: str, now_ms: int) -> None:
