@@ -43,6 +43,16 @@ def read_constraints(model: Mapping[str, object]) -> tuple[Constraint, ...]:
     return tuple(found)
 
 
+def row_shown(names: Iterable[str]) -> Column:
+    """Return the beginning of a row as JSON, for messages.
+
+    Args:
+        names: Columns that are shown.
+    """
+    row = F.to_json(F.struct(*map(quoted, names)), {"ignoreNullFields": "false"})
+    return F.substring(row, 1, _SHOWN)
+
+
 def checked(
     frame: DataFrame,
     constraints: Iterable[Constraint],
@@ -66,11 +76,7 @@ def checked(
             F.lit(
                 f"constraint violated: {constraint.name}: {constraint.condition}; nothing was written; a row that breaks it: "
             ),
-            F.substring(
-                F.to_json(F.struct(*map(quoted, names or frame.columns)), {"ignoreNullFields": "false"}),
-                1,
-                _SHOWN,
-            ),
+            row_shown(names or frame.columns),
         )
         if frame.sparkSession.version.startswith("3."):
             # this Spark asks rows of one side of a join that the join leaves out, but by what differs from task to task

@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
-from dbt.adapters.hudi.rows.own_rows import Written
 from dbt.adapters.hudi.rows.unfinished import own_build
 from dbt.adapters.hudi.spark.folders import plain_location, same_place
 from dbt.adapters.hudi.spark.warehouse import Warehouse
@@ -47,10 +46,13 @@ def found_in_room(
         DbtRuntimeError: It is the table of another name; or the model begins, and it would replace rows of others, or its table
             has been built by now, which it was not when the run looked.
     """
-    refuse_place_of_another(warehouse, session, plan, entry)
+    leads = entry is not None and entry.base is not None and same_place(entry.base, plan.base)
+    is_written = not leads and _is_written(warehouse, session, plan.base)
+    if is_written:
+        _refuse_place_of_another(warehouse, session, plan)
     if begins:
         _refuse_newcomer(warehouse, session, plan, entry)
-    if _leads_to(entry, plan) or not _is_written(warehouse, session, plan.base):
+    if not is_written:
         return InRoom()
     own = own_build(warehouse, session, plan)
     if own is not None:
@@ -63,20 +65,12 @@ def found_in_room(
     return InRoom(unnamed=True)
 
 
-def refuse_place_of_another(
-    warehouse: Warehouse, session: SparkSession, table: Written, entry: CatalogEntry | None
-) -> None:
-    """Refuse to build a table in a folder that is another name's table.
-
-    Raises:
-        DbtRuntimeError: It is.
-    """
-    if _leads_to(entry, table) or not _is_written(warehouse, session, table.base):
-        return
-    other = name_of_place(warehouse, session, table.base)
+def _refuse_place_of_another(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> None:
+    """Refuse to build a table in a folder that is another name's table."""
+    other = name_of_place(warehouse, session, plan.base)
     if other is not None:
         raise DbtRuntimeError(
-            f"{table.schema}.{table.name} would be built at {plain_location(table.base)}, which is the table {other.label}: its "
+            f"{plan.schema}.{plan.name} would be built at {plain_location(plan.base)}, which is the table {other.label}: its "
             "rows would be replaced. Set another location_root (such as one with the schema in it), in SQL another LOCATION, or "
             "another alias"
         )
@@ -143,10 +137,6 @@ def _unnamed(plan: ModelPlan) -> DbtRuntimeError:
         f"the name: dbt run-operation hudi_adopt --args '{{table: {plan.schema}.{plan.name}, location: \"{place}\"}}'; "
         f"{replacing}"
     )
-
-
-def _leads_to(entry: CatalogEntry | None, table: Written) -> bool:
-    return entry is not None and entry.base is not None and same_place(entry.base, table.base)
 
 
 def _is_written(warehouse: Warehouse, session: SparkSession, base: str) -> bool:

@@ -12,11 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.rows.builds import data_columns
-from dbt.adapters.hudi.rows.constraints import stays
+from dbt.adapters.hudi.rows.constraints import row_shown, stays
 from dbt.adapters.hudi.spark.kept_notes import NOT_NULL
 from dbt.adapters.hudi.sql.targets import Target
-
-_SHOWN = 300
 
 
 def noted(schema: T.StructType) -> dict[str, str]:
@@ -54,16 +52,12 @@ def never_null(
     lacks = {name: value.isNull() & asked[name.lower()] for name, value in values.items()}
     lacking = (F.when(each, F.lit(name)) for name, each in lacks.items())
     known = {name.lower() for name in data_columns(table).names}
-    shown = F.to_json(
-        F.struct(*(quoted(name) for name in rows.columns if name.lower() in known)),
-        {"ignoreNullFields": "false"},
-    )
     failed = F.raise_error(
         F.concat(
             F.lit(f"{target.label} is declared NOT NULL in "),
             F.concat_ws(", ", *lacking),
             F.lit(", where a row of this statement is null; nothing was written. Give a value; the row: "),
-            F.substring(shown, 1, _SHOWN),
+            row_shown(name for name in rows.columns if name.lower() in known),
         )
     )
     written = stays(rows, rows.columns, table.config)
