@@ -37,15 +37,16 @@ CHANGES = {
 }
 
 
+@pytest.fixture(scope="class")
+def chain(project: Any) -> Chain:
+    run_dbt(["run"])
+    return Chain(project)
+
+
 class TestStepsOfAKey:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         return {"orders.sql": ORDERS, "steps.sql": STEPS, "totals.sql": ONE_A_KEY}
-
-    @pytest.fixture(scope="class")
-    def chain(self, project: Any) -> Chain:
-        run_dbt(["run"])
-        return Chain(project)
 
     @pytest.mark.parametrize("change", CHANGES)
     def test_several_commits_of_a_key_are_refused_until_the_query_says_which_is_the_newest(
@@ -70,11 +71,6 @@ class TestStepsThatOrderThemselves:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         return {"orders.sql": ORDERS, "ordered.sql": ORDERED, "fanned.sql": FANNED_OUT}
-
-    @pytest.fixture(scope="class")
-    def chain(self, project: Any) -> Chain:
-        run_dbt(["run"])
-        return Chain(project)
 
     def test_a_first_build_takes_each_row_once_so_that_a_join_may_make_more_of_it(self, chain: Chain) -> None:
         assert len(chain.rows("fanned", "id, n")) == 2 * len(chain.rows("orders", "id"))

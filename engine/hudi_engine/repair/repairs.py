@@ -84,13 +84,12 @@ def repair(
     unknown = [kind for kind in kinds or () if kind not in KINDS]
     if unknown:
         raise ConfigError(f"repair {unknown[0]!r} is unknown; legal values: {', '.join(KINDS)}")
-    elsewhere = [kind for kind in (kinds or KINDS[:-1]) if kind != DUPLICATE_KEYS]
-    if partitions is not None and elsewhere:
+    chosen = [kind for kind in (kinds or KINDS[:-1]) if kind != DUPLICATE_KEYS]
+    if partitions is not None and chosen:
         raise ConfigError(
-            f"repair {elsewhere[0]!r} looks at the whole table, and partitions are named; leave them out, or repair "
+            f"repair {chosen[0]!r} looks at the whole table, and partitions are named; leave them out, or repair "
             f"{DUPLICATE_KEYS!r} alone, which looks at partitions"
         )
-    chosen = [kind for kind in (kinds or KINDS[:-1]) if kind != DUPLICATE_KEYS]
     found = _of_files(storage, options, publication, chosen, dry_run) if chosen else []
     if DUPLICATE_KEYS in (kinds or ()):
         found += _duplicate_keys(storage, options, None if dry_run else publication, partitions)
