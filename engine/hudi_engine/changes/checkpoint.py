@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, fields, replace
 
-from hudi_engine.changes.window import is_before_active, order_of, position_of
+from hudi_engine.changes.gaps import check_timeline
+from hudi_engine.changes.window import Window, is_before_active, order_of, position_of
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import ConfigError, CorruptTableError, TimelineError
 from hudi_engine.table_state import TableState
@@ -142,7 +143,7 @@ def next_window(
             break
         metadata = state.timeline.commit_metadata(instant)
         if not metadata.is_of_service:
-            if not taken.has_room(limits, metadata) and (since is not None or _is_readable(state, taken)):
+            if not taken.has_room(limits, metadata) and (since is not None or _can_be_first(state, taken)):
                 break
             taken.take(metadata)
         taken.end = instant
@@ -198,14 +199,16 @@ def _archived_window(state: TableState, begin: str, last: str) -> NextWindow:
     return NextWindow(max(inside, key=inside.__getitem__, default=None), len(inside))
 
 
-def _is_readable(state: TableState, taken: _Taken) -> bool:
-    """Tell whether the rows of a state can be the first part of a table."""
+def _can_be_first(state: TableState, taken: _Taken) -> bool:
+    """Tell whether a state can be the first part of a table: a savepoint's rows may be there when the changes since are not."""
     assert taken.end is not None, "a commit was taken"
+    name, bound = taken.end.requested_time, state.timeline.cleaned_up_to
     try:
-        state.timeline.check_readable(taken.end.requested_time)
+        state.timeline.check_readable(name)
+        check_timeline(state, Window(order_of(taken.end), None, ()), name)
     except TimelineError:
         return False
-    return True
+    return bound is None or name >= bound.oldest
 
 
 def _rows_of(metadata: CommitMetadata) -> int:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine.changes.checkpoint import NextWindow, next_window
+from hudi_engine.changes.checkpoint import NextWindow, WindowLimits, next_window
+from hudi_engine.changes.source import ChangeSource
+from hudi_engine.publish.publication import publication_of
+from hudi_engine.services import clean
 from hudi_engine.services.archive.execute import archive_instants
 from hudi_engine.table_state import TableState
+from hudi_engine.txn.savepoint import create_savepoint
 
 from tests.helpers.handmade import HandmadeTable, file_id
-from tests.unit.services.tables import DAY_1, SCHEMA, batch, options
+from tests.unit.services.tables import DAY_1, GROUP_1, SCHEMA, batch, options
 
 
 @pytest.fixture
@@ -56,3 +60,26 @@ def test_what_was_archived_before_the_write_under_way_is_the_first_window(table:
         state, [each for each in state.timeline.completed_writes if each.requested_time in before], options()
     )
     assert next_window(TableState.load(table.storage), None).end == before[-1]
+
+
+@pytest.mark.parametrize("passed_by", [None, "clean", "archive"])
+def test_the_first_window_of_a_limited_reader_ends_where_it_can_go_on(
+    table: HandmadeTable, passed_by: str | None
+) -> None:
+    commits = [table.commit({DAY_1: {GROUP_1: batch({"a": number}, DAY_1)}}) for number in range(8)]
+    create_savepoint(table.storage, options(), publication_of(table.storage), commits[0])
+    create_savepoint(table.storage, options(), publication_of(table.storage), commits[2])
+    if passed_by == "clean":
+        clean(table.storage, options(), retain_commits=2)
+    elif passed_by == "archive":
+        state = TableState.load(table.storage)
+        archived = {*commits[1:5]} - {commits[2]}
+        writes = [each for each in state.timeline.completed_writes if each.requested_time in archived]
+        archive_instants(state, writes, options())
+    state = TableState.load(table.storage)
+    end = next_window(state, None, limits=WindowLimits(max_commits=1)).end
+    assert end == commits[{None: 0, "clean": 6, "archive": 5}[passed_by]]
+    last = next_window(state, end).end
+    source = ChangeSource({"path": str(table.path)})
+    for begin, until in (("", end), (end, last)):
+        assert [piece.rows().num_rows for piece in source.pieces(begin, until, source.columns())] == [1]
