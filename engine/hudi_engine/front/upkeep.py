@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hudi_engine.changes.gaps import check_known
 from hudi_engine.clone import CloneResult
 from hudi_engine.errors import ConfigError
 from hudi_engine.frames.session import prepare_session
@@ -310,7 +311,10 @@ class Upkeep(TableBase):
 
         Raises:
             ConfigError: An empty name, an instant that is no digits, or a time that is not positive.
+            HistoryGapError: The instant is no commit of the table, or was taken back.
         """
+        if str(instant).isdigit():  # all else is refused by its form
+            check_known(TableState.load(self.storage), str(instant))
         return register_consumer(self.storage, name, str(instant), hours)
 
     def forget_consumer(self, name: str) -> bool:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from hudi_engine.errors import ConfigError, CorruptTableError
+from hudi_engine import HudiTable
+from hudi_engine.errors import ConfigError, CorruptTableError, HistoryGapError
 from hudi_engine.services import clean
 from hudi_engine.txn.consumers import (
     CONSUMERS,
@@ -70,6 +73,22 @@ def test_a_registration_that_says_nothing_is_refused(
 ) -> None:
     with pytest.raises(ConfigError, match="legal are a name, the digits of a commit and a time above 0"):
         register_consumer(five.storage, name, instant, hours)
+
+
+@pytest.mark.parametrize("instant", ["20990101000000000", "2026", SECOND[:-3]])
+def test_a_reader_is_not_registered_from_an_instant_that_the_table_never_had(
+    five: HandmadeTable, instant: str
+) -> None:
+    session: Any = SimpleNamespace(conf={})
+    table = HudiTable(session, str(five.path), five.storage)
+    with pytest.raises(
+        HistoryGapError, match=f"after {instant} .* no commit of its timeline is that instant"
+    ):
+        table.register_consumer("daily", instant, hours=1)
+    with pytest.raises(ConfigError, match="the digits of a commit"):
+        table.register_consumer("daily", "then", hours=1)
+    assert table.consumers() == []
+    assert table.register_consumer("daily", SECOND, hours=1).instant == SECOND
 
 
 def test_a_registration_that_cannot_be_read_stops_the_clean(five: HandmadeTable) -> None:
