@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudi_engine.changes.altered import alterations
 from hudi_engine.changes.checkpoint import (
     LIMIT_NAMES,
     WindowLimits,
@@ -51,12 +52,13 @@ class ChangeSource:
     Args:
         options: Options of the reader.
         told: How to get to places of stores, for a process that was not told itself.
+        chosen: The columns of the reader are some that were asked for, of which the table may have more.
 
     Raises:
         ConfigError: Options that are none, or have values that are none.
     """
 
-    def __init__(self, options: Mapping[str, str], told: Told | None = None) -> None:
+    def __init__(self, options: Mapping[str, str], told: Told | None = None, *, chosen: bool = False) -> None:
         """Check what the reader was given, all of it in one error."""
         given = {key.lower(): value for key, value in options.items()}
         problems = [
@@ -76,7 +78,7 @@ class ChangeSource:
         if problems:
             raise ConfigError(f"{FORMAT}: " + "; ".join(problems), tuple(problems))
         self.limits = WindowLimits(*(None if text is None else int(text) for text in found.values()))
-        self._told = told
+        self._told, self._chosen = told, chosen
         self._path, self._start, self._end = given["path"], given.get("start", EARLIEST), given.get("end")
 
     def state(self) -> TableState:
@@ -135,7 +137,7 @@ class ChangeSource:
 
         Raises:
             HistoryGapError: They cannot be told in full any more.
-            SchemaError: A column has been renamed or dropped by its id since the reader was made.
+            SchemaError: A column is new, renamed, dropped or of another type since the reader was made.
             UnsupportedTableError: A column has the name of a column of changes by now.
         """
         if start == end:
@@ -143,7 +145,7 @@ class ChangeSource:
         state = self.state()
         plan = _plan(state, start, end, self.mode)
         newest = self.mode == LATEST and bool(start)  # all rows first are inserts in every mode
-        _check_columns(state, plan, columns)
+        _check_columns(state, plan, columns, chosen=self._chosen)
         bare = replace(plan, units=())
         yield from (Piece(bare, units, columns, newest) for units in units_of_tasks(plan.units))
 
@@ -181,13 +183,14 @@ def _plan(state: TableState, start: str, end: str, mode: str) -> ChangePlan:
     return plan
 
 
-def _check_columns(state: TableState, plan: ChangePlan, columns: pa.Schema) -> None:
-    """Refuse a reader whose columns have other names by now; those of tables without column ids are null where they are gone."""
-    gone = [name for name in columns.names if name not in told_schema(plan.read.schema).names]
-    if gone and plan.read.schema_history is not None:
+def _check_columns(state: TableState, plan: ChangePlan, columns: pa.Schema, *, chosen: bool) -> None:
+    """Refuse a reader whose columns are others by now, which would leave out a new one, or tell other values than there are."""
+    made, now = (pa.struct(list(each)) for each in (columns, told_schema(plan.read.schema)))
+    found = [*alterations(made, now, chosen=chosen)]
+    if found:
         raise SchemaError(
-            f"{FORMAT}: column {gone[0]!r} of table {state.config.name!r} was renamed or dropped since the reader was made; load "
-            "it anew (a stream: start it again)"
+            f"{FORMAT}: table {state.config.name!r} has other columns since the reader was made: {', '.join(found)}; load it "
+            "anew (a stream: start it again)"
         )
 
 

@@ -21,6 +21,8 @@ class HudiChanges(DataSource):
     """``spark.read.format("hudi_changes")``, and ``spark.readStream`` from Spark 4.2 on."""
 
     _told: Told | None = None
+    _chosen = True
+    """Whether the columns are those of a schema that was given; Spark asks for them where none was."""
 
     @classmethod
     def name(cls) -> str:
@@ -29,11 +31,12 @@ class HudiChanges(DataSource):
 
     def schema(self) -> StructType:
         """Return the table's columns, then ``_change_type`` and ``_commit_time``."""
-        return arrow_to_spark(ChangeSource(self.options, self._told).columns())
+        self._chosen = False
+        return arrow_to_spark(self._source().columns())
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Read once, from option ``start`` to option ``end``."""
-        return _BatchReader(ChangeSource(self.options, self._told), spark_to_arrow(schema))
+        return _BatchReader(self._source(), spark_to_arrow(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Read on, batch by batch.
@@ -48,7 +51,10 @@ class HudiChanges(DataSource):
                 f"a stream of {FORMAT} needs Spark 4.2 or newer; use table.changes(start, end) in a loop with "
                 "table.next_window(start)"
             ) from error
-        return ChangeStream(ChangeSource(self.options, self._told), spark_to_arrow(schema))
+        return ChangeStream(self._source(), spark_to_arrow(schema))
+
+    def _source(self) -> ChangeSource:
+        return ChangeSource(self.options, self._told, chosen=self._chosen)
 
 
 def source_that_knows(told: Told) -> type[HudiChanges]:
