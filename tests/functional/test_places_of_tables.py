@@ -114,14 +114,18 @@ class TestATableOfAnotherFormat:
             "added.sql": ADDED,
             "by_day.sql": BY_DAY,
             "kept.sql": BY_DAY.replace("begin=", "full_refresh=false, begin="),
+            "history.sql": ADDED.replace("'incremental'", "'incremental', full_refresh=false"),
             "doubled.sql": "{{ config(materialized='table') }} select id * 2 as id from {{ this }}",
             "fails.sql": "{{ config(materialized='table') }} select raise_error('no') as id",
         }
 
     def test_an_incremental_model_takes_all_rows_where_it_replaces_one(self, project: Any) -> None:
         project.run_sql("create table {schema}.added using parquet as select bigint(3) as id")
-        for _ in range(2):
-            run_dbt(["run", "--select", "added"])
+        for is_replaced in (True, False):
+            _, told = run_dbt_and_capture(["run", "--select", "added"])
+            assert (
+                "added has replaced a table of another format, whose rows are gone" in told
+            ) is is_replaced
             found = project.run_sql("select id from {schema}.added order by id", fetch="all")
             assert found == [(number,) for number in range(5)]
 
@@ -144,6 +148,18 @@ class TestATableOfAnotherFormat:
             with patch_microbatch_end_time("2020-01-04 18:30:00"):
                 _, told = run_dbt_and_capture(["run", "--select", "kept", *more], expect_pass=False)
             assert "take full_refresh: false out of the model and run it with --full-refresh once" in told
+
+    def test_one_that_is_never_built_anew_replaces_no_rows(self, project: Any) -> None:
+        project.run_sql("create table {schema}.history using parquet as select bigint(7) as id")
+        for more in ([], ["--full-refresh"]):
+            _, told = run_dbt_and_capture(["run", "--select", "history", *more], expect_pass=False)
+            assert (
+                "is a table of another format; its rows would be replaced: take full_refresh: false" in told
+            )
+            assert project.run_sql("select id from {schema}.history", fetch="all") == [(7,)]
+        project.run_sql("drop table {schema}.history")
+        run_dbt(["run", "--select", "history"])
+        assert project.run_sql("select count(*) from {schema}.history", fetch="all") == [(5,)]
 
     def test_it_stays_until_the_rows_of_the_model_are_written(self, project: Any) -> None:
         for name in ("doubled", "fails"):

@@ -37,7 +37,7 @@ from dbt.adapters.hudi.rows.batches import as_first_batch, as_later_batch
 from dbt.adapters.hudi.rows.constraints import Constraint, checked, stays
 from dbt.adapters.hudi.rows.keys_twice import say_of_keys_merged, say_of_keys_twice
 from dbt.adapters.hudi.rows.named_places import build_under_name, with_options
-from dbt.adapters.hudi.rows.room import found_in_room, newcomer, say_replaced
+from dbt.adapters.hudi.rows.room import found_in_room, newcomer, say_other_replaced, say_replaced
 from dbt.adapters.hudi.rows.schema_changes import schema_change
 from dbt.adapters.hudi.rows.unfinished import noted_as_built
 from dbt.adapters.hudi.spark.folders import plain_location, same_place
@@ -96,6 +96,7 @@ def rebuild_model(
             raise newcomer(plan) from error
     if found.unnamed:
         say_replaced(plan)
+    say_other_replaced(plan, entry)
     table = warehouse.table(session, plan.base)
     say_of_keys_twice(plan, table, result.rows_inserted)
     warehouse.register_plan(session, plan, table, properties=properties_of(plan, table, rebuilt=True))

@@ -114,6 +114,17 @@ def say_replaced(plan: ModelPlan) -> None:
     )
 
 
+def say_other_replaced(plan: ModelPlan, entry: CatalogEntry | None) -> None:
+    """Warn that what had a model's name was a table of another format, if it was one."""
+    if entry is not None and entry.base is None and not entry.is_view:
+        logger.warning(
+            "{}.{} has replaced a table of another format, whose rows are gone. If a later table is to stay, give the model "
+            "another alias",
+            plan.schema,
+            plan.name,
+        )
+
+
 def _refuse_newcomer(
     warehouse: Warehouse, session: SparkSession, plan: ModelPlan, entry: CatalogEntry | None
 ) -> None:

@@ -6,15 +6,15 @@
   {%- set other_format = existing_relation is not none and not adapter.is_hudi_table(existing_relation) -%}
   {%- set replaces = should_full_refresh() and not plan.resumes -%}
   {%- set rebuild = existing_relation is none or replaces or other_format -%}
-  {% if plan.merge.window and other_format and existing_relation.is_table and not should_full_refresh() %}
+  {%- set keeps_rows = config.get('full_refresh') is false -%}
+  {% if (plan.merge.window or keeps_rows) and other_format and existing_relation.is_table and not should_full_refresh() %}
     {#- dbt goes by the relation's type where it chooses the batches of a run -#}
+    {%- set why = "dbt would build its newest batches alone" if plan.merge.window else "its rows would be replaced" -%}
     {%- set way = "run it with --full-refresh" -%}
-    {% if config.get('full_refresh') is false %}
+    {% if keeps_rows %}
       {%- set way = "take full_refresh: false out of the model and run it with --full-refresh once, or drop the table" -%}
     {% endif %}
-    {% do exceptions.raise_compiler_error(
-      this ~ " is a table of another format; dbt would build its newest batches alone: " ~ way
-    ) %}
+    {% do exceptions.raise_compiler_error(this ~ " is a table of another format; " ~ why ~ ": " ~ way) %}
   {% endif %}
 
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
