@@ -13,6 +13,11 @@ MACRO = """
   insert into {{ arg_dict['target_relation'] }} select id from {{ arg_dict['temp_relation'] }}
 {% endmacro %}
 """
+DEFAULT = """
+{% macro get_incremental_default_sql(arg_dict) %}
+  insert into {{ arg_dict['target_relation'] }} select id * 10 as id from {{ arg_dict['temp_relation'] }}
+{% endmacro %}
+"""
 OF_META = """
 {% macro get_incremental_some_sql(arg_dict) %}
   insert into {{ arg_dict['target_relation'] }} select id from {{ arg_dict['temp_relation'] }} where {{ arg_dict['incremental_predicates'][0] }}
@@ -41,7 +46,7 @@ select id from {{ hudi_changes(ref('source_rows')) }}
 class TestStrategiesOfAProject:
     @pytest.fixture(scope="class")
     def macros(self) -> dict[str, str]:
-        return {"my_append.sql": MACRO, "some.sql": OF_META}
+        return {"my_append.sql": MACRO, "some.sql": OF_META, "default.sql": DEFAULT}
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -51,6 +56,7 @@ class TestStrategiesOfAProject:
             "strict.yml": PROPERTIES,
             "source_rows.sql": "{{ config(materialized='table') }} select 1 as id",
             "fed.sql": FED,
+            "by_default.sql": "{{ config(materialized='incremental', unique_key='id') }} select 1 as id",
         }
 
     def test_a_contract_holds_in_later_runs(self, project: Any) -> None:
@@ -59,6 +65,12 @@ class TestStrategiesOfAProject:
         (result,) = run_dbt(["run", "--select", "strict", "--vars", "id: 'null'"], expect_pass=False).results
         assert "id" in result.message and "null" in result.message.lower()
         assert project.run_sql("select id from {schema}.strict order by id", fetch="all") == [(1,), (2,)]
+
+    def test_its_macro_for_the_default_is_taken(self, project: Any) -> None:
+        for _ in range(2):
+            run_dbt(["run", "--select", "by_default"])
+        found = project.run_sql("select id from {schema}.by_default order by id", fetch="all")
+        assert found == [(1,), (10,)]
 
     def test_predicates_under_meta_reach_its_macro(self, project: Any) -> None:
         for last in (1, 4):

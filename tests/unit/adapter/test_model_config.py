@@ -206,6 +206,9 @@ def test_an_overwrite_with_a_predicate_replaces_the_rows_that_fulfil_it() -> Non
 
 def test_a_strategy_of_the_user_is_left_to_dbt() -> None:
     assert plan(own_strategies=["my_own"], incremental_strategy="my_own").merge.operation is None
+    merge = plan(own_strategies=["default"], unique_key="id").merge
+    assert (merge.strategy, merge.operation) == ("default", None)
+    assert plan("table", own_strategies=["default"], unique_key="id", audit=True).merge.operation == "upsert"
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,9 @@ from dbt.adapters.hudi.impl import HudiConfig
 from dbt.adapters.hudi.model import known_configs
 from dbt.adapters.hudi.model.column_types import in_spark, nearly_named
 from dbt.adapters.hudi.model.known_configs import OF_DBT, REFUSED_OF_MERGES, SAID, USED, unused_configs
+from dbt.adapters.hudi.model.own_strategies import own_strategies
 from dbt.adapters.hudi.model.plan import Places, resolve_plan
-from dbt.adapters.hudi.model.selected import check_nodes, own_strategies
+from dbt.adapters.hudi.model.selected import check_nodes
 
 PLACES = Places("/warehouse", "/project")
 KEYED = {"unique_key": "id"}
@@ -345,6 +346,10 @@ def node(name: str, raw_code: str = "", **config: Any) -> Any:
     config = {"materialized": "incremental", **config}
     return SimpleNamespace(
         name=name,
+        alias=config.get("alias", name),
+        schema="analytics",
+        database=None,
+        resource_type="model",
         raw_code=raw_code,
         config=SimpleNamespace(to_dict=lambda omit_none: config),
     )
@@ -395,7 +400,6 @@ def test_an_option_in_two_spellings_is_told_with_the_model_and_the_value_that_co
     """As dbt puts them together: the project's 5 keeps its place under the model's 7, and a folder's other spelling follows."""
     options = {"hoodie.clean.commits.retained": 7, "hoodie.cleaner.commits.retained": 6}
     one = node("a", options=options)
-    one.resource_type = "model"
     check_nodes(
         [one],
         [],
@@ -421,3 +425,11 @@ def test_a_strategy_is_the_projects_own_when_it_has_the_macro() -> None:
     macros = [macro("get_incremental_mine_sql"), macro("get_incremental_merge_sql", package="dbt_spark")]
     assert own_strategies(macros) == {"mine"}
     assert problems_of({"incremental_strategy": "mine"}) == []
+
+
+def test_the_default_is_the_projects_own_and_no_other_packages() -> None:
+    for prefix in ("", "hudi__", "default__"):
+        name = f"{prefix}get_incremental_default_sql"
+        assert own_strategies([macro(name)], "shop") == {"default"}
+        for package in ("dbt", "dbt_spark", "utils"):
+            assert own_strategies([macro(name, package=package)], "shop") == frozenset()

@@ -129,8 +129,9 @@ def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str
     """
     is_incremental = raw.config.get("materialized") == "incremental"
     problems = raw.problems if is_incremental else Problems()
-    strategy = _strategy(_asked(raw, problems), table, own_strategies, problems)
-    operation = _operation(strategy, table, own_strategies)
+    own = own_strategies if is_incremental else ()
+    strategy = _strategy(_asked(raw, problems), table, own, problems)
+    operation = _operation(strategy, table, own)
     if operation == "insert_overwrite" and (
         raw.config.get("incremental_predicates") or raw.config.get("predicates")
     ):
@@ -195,10 +196,10 @@ def _asked(raw: RawConfig, problems: Problems) -> str:
 
 def _strategy(strategy: str, table: ModelTable, own_strategies: Collection[str], problems: Problems) -> str:
     """Return the strategy, a default for the table; a refused or misspelled one is told with the way out."""
-    if strategy == "default":
-        return "upsert" if table.record_key else "insert"
     if strategy in own_strategies:
         return strategy
+    if strategy == "default":
+        return "upsert" if table.record_key else "insert"
     if strategy in _REFUSED:
         problems.add(
             f"incremental_strategy {strategy!r} is not supported; {_REFUSED[strategy]} "

@@ -9,15 +9,14 @@ from typing import Any
 
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.spelling import nearest
 
 from dbt.adapters.hudi.logs import warn
 from dbt.adapters.hudi.model.contracts import say_of_constraints
 from dbt.adapters.hudi.model.feeds import check_takes_changes, takes_changes
 from dbt.adapters.hudi.model.hook_calls import KnownMacros, hook_problems
 from dbt.adapters.hudi.model.known_configs import unused_configs
-from dbt.adapters.hudi.model.merge import STRATEGIES, is_known
 from dbt.adapters.hudi.model.meta import with_meta
+from dbt.adapters.hudi.model.own_strategies import INTERNAL_PACKAGES, lacks_macro, own_strategies
 from dbt.adapters.hudi.model.pinned import as_of_problems
 from dbt.adapters.hudi.model.plan import ModelPlan
 
@@ -27,9 +26,7 @@ _OF_OTHERS: Mapping[str, str] = dict.fromkeys(
     "dbt-hudi has no table that refreshes itself; use incremental with a schedule, or view",
 )
 _KINDS = ("model", "seed", "snapshot")
-_INTERNAL_PACKAGES = ("dbt", "dbt_spark", "dbt_hudi")
 _READ_CONFIG = re.compile(r"config(?:\.(?:meta_)?(?:get|require)\(|\[)\s*['\"]([\w-]+)['\"]|config\.(\w+)")
-_STRATEGY_MACRO = re.compile(r"get_incremental_(\w+)_sql")
 _SHOWN_NODES = 3
 
 
@@ -66,35 +63,6 @@ class SelectedNodes:
 SELECTED = SelectedNodes()
 
 
-def own_strategies(macros: Iterable[Any]) -> frozenset[str]:
-    """Return the incremental strategies that a project, or a package it uses, has macros for.
-
-    Args:
-        macros: The macros of the project and its packages, dbt's own among them.
-    """
-    found: set[str] = set()
-    for macro in macros:
-        named = _STRATEGY_MACRO.fullmatch(macro.name)
-        if named and macro.package_name not in _INTERNAL_PACKAGES:
-            found.update((named[1], named[1].replace("delete_insert", "delete+insert")))
-    return frozenset(found)
-
-
-def lacks_macro(strategy: object, macros: Iterable[Any]) -> bool:
-    """Tell whether a strategy is neither ours nor nearly so: the user's own, whose macro dbt does not find.
-
-    That is told by the node itself, as dbt does; the other nodes run.
-
-    Args:
-        strategy: The incremental strategy of a node, None for the default.
-        macros: The macros of the project and its packages.
-    """
-    name = str(strategy or "default")
-    if name == "default" or is_known(name) or name in own_strategies(macros):
-        return False
-    return nearest(name, STRATEGIES) is None
-
-
 def check_nodes(
     nodes: Collection[Any],
     macros: Collection[Any],
@@ -113,9 +81,9 @@ def check_nodes(
         DbtRuntimeError: Some nodes cannot be built.
     """
     read_by_macros = _keys_read(
-        macro.macro_sql for macro in macros if macro.package_name not in _INTERNAL_PACKAGES
+        macro.macro_sql for macro in macros if macro.package_name not in INTERNAL_PACKAGES
     )
-    known, own = KnownMacros.of(macros), own_strategies(macros)
+    known, own = KnownMacros.of(macros), own_strategies(macros, project)
     unused: dict[tuple[str, str], list[str]] = {}
     problems = []
     by_base: dict[str, list[str]] = {}
@@ -131,7 +99,7 @@ def check_nodes(
         say_of_constraints(node, config)
         for key, word in unused_configs(config, read_by_macros | _keys_read([node.raw_code or ""])).items():
             unused.setdefault((key, word), []).append(node.name)
-        if lacks_macro(config.get("incremental_strategy"), macros):
+        if lacks_macro(config.get("incremental_strategy"), own):
             continue
         try:
             plan = _plan_of(node, config, resolve, own)
@@ -170,7 +138,7 @@ def _plan_of(
     """Resolve a node that becomes a table, and warn of its options in two spellings; None for others."""
     kind = str(config.get("materialized"))
     if kind == "incremental" and takes_changes(node.raw_code or ""):
-        check_takes_changes(node.name, str(config.get("incremental_strategy") or ""), own)
+        check_takes_changes(node.name, str(config.get("incremental_strategy") or "default"), own)
     if kind in _OF_OTHERS:
         raise DbtRuntimeError(
             f"materialized is {kind!r} for {node.name}; legal values: view, table, incremental, ephemeral. {_OF_OTHERS[kind]}"
