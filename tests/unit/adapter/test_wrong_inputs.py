@@ -433,3 +433,16 @@ def test_the_default_is_the_projects_own_and_no_other_packages() -> None:
         assert own_strategies([macro(name)], "shop") == {"default"}
         for package in ("dbt", "dbt_spark", "utils"):
             assert own_strategies([macro(name, package=package)], "shop") == frozenset()
+
+
+@pytest.mark.parametrize("other", ["view", "seed", "table", "incremental"])
+def test_two_nodes_whose_names_differ_in_case_alone_are_refused(other: str) -> None:
+    def planned(model: Any) -> Any:
+        config = {"location_root": "/lake", **model.config.to_dict(omit_none=True)}
+        return resolve_plan({"config": config}, "analytics", model.alias, PLACES)
+
+    first = node("first", alias="Tab")
+    with pytest.raises(DbtRuntimeError) as raised:
+        check_nodes([first, node("second", materialized=other, alias="tab")], [], planned)
+    assert "model first and model second would be one relation, analytics.tab" in raised.value.msg
+    check_nodes([first, node("third", materialized="ephemeral", alias="tab")], [], planned)

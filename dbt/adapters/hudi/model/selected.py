@@ -16,6 +16,7 @@ from dbt.adapters.hudi.model.feeds import check_takes_changes, takes_changes
 from dbt.adapters.hudi.model.hook_calls import KnownMacros, hook_problems
 from dbt.adapters.hudi.model.known_configs import unused_configs
 from dbt.adapters.hudi.model.meta import with_meta
+from dbt.adapters.hudi.model.one_name import TakenNames
 from dbt.adapters.hudi.model.own_strategies import INTERNAL_PACKAGES, lacks_macro, own_strategies
 from dbt.adapters.hudi.model.pinned import as_of_problems
 from dbt.adapters.hudi.model.plan import ModelPlan
@@ -86,7 +87,7 @@ def check_nodes(
     known, own = KnownMacros.of(macros), own_strategies(macros, project)
     unused: dict[tuple[str, str], list[str]] = {}
     problems = []
-    by_base: dict[str, list[str]] = {}
+    taken = TakenNames()
     configs: list[tuple[Any, dict[str, object]]] = []
     # dbt names the nodes in the order in which its threads get to them
     for node in sorted(nodes, key=lambda each: str(each.name)):
@@ -106,19 +107,13 @@ def check_nodes(
         except DbtRuntimeError as error:
             problems.append(error.msg)
             continue
-        if plan is not None:
-            by_base.setdefault(plan.base, []).append(f"{node.resource_type} {node.name}")
+        taken.note(node, config, plan)
         if plan is not None or config.get("materialized") == "view":
             problems += hook_problems(node, plan, known)
     for (key, word), names in unused.items():
         warn(f"{key}, a config of {_listed(names)}, is not used: {word}")
     problems += as_of_problems(configs, macros, project)
-    problems += [
-        f"{' and '.join(names)} would be one table, the one at {base}: each would replace the other's rows. Give them different "
-        "names (alias), or different folders (location_root; without it the schema is part of a table's folder)"
-        for base, names in by_base.items()
-        if len(names) > 1
-    ]
+    problems += taken.problems()
     if problems:
         raise DbtRuntimeError("\n".join(problems))
 
