@@ -19,7 +19,7 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.rows import builds
-from dbt.adapters.hudi.rows.alignment import failures_query
+from dbt.adapters.hudi.rows.failing_rows import failures_query
 from dbt.adapters.hudi.rows.schema_changes import ChangeOfColumns, new_fields, schema_change, type_changes
 from dbt.adapters.hudi.rows.snapshots import checked_columns, fit_query
 from dbt.adapters.hudi.spark.catalog_rows import STORED_MARKS, columns
@@ -145,9 +145,11 @@ class ColumnChanges(metaclass=AdapterMeta):
         return checked_columns(asked, stored)
 
     @available.parse(lambda *_, **__: "")
-    def hudi_failures_query(self, query: str, names: Sequence[str]) -> str:
-        """Query of a test, whose columns are given, as one of which a table can be made."""
-        return failures_query(query, names)
+    def hudi_failures_query(self, query: str) -> str:
+        """Query of a test as one of which a table can be made."""
+        with self.connections.work(query) as session:
+            handle = self.connections.get_thread_connection().handle
+            return failures_query(query, session.sql(handle.with_states(session, query)).schema)
 
 
 def _fields(columns: Iterable[Any]) -> list[T.StructField]:

@@ -7,8 +7,6 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.hudi.rows.alignment import (
     chosen_columns,
-    failures_query,
-    legal_names,
     refuse_absent,
     told_of_dropped,
 )
@@ -46,11 +44,3 @@ def test_a_renamed_column_is_told_by_both_names_with_what_each_mode_does() -> No
 
 def test_no_choice_means_all() -> None:
     assert chosen_columns(["id", "a`b"], []) == (["`id`", "`a``b`"], [])
-
-
-def test_names_that_a_table_cannot_have_are_made_legal_and_the_others_stay() -> None:
-    given = ["id", "count(1)", "1st", "ID", "a b", "a_b", "id_2"]
-    assert legal_names(given) == ["id", "count_1_", "_1st", "ID_3", "a_b_2", "a_b", "id_2"]
-    assert legal_names(["sum(x)", "sum[x]", "é"]) == ["sum_x_", "sum_x_2", "_"]
-    said = "select * from (\nselect count(1) -- all\n) as failures (`count_1_`)"
-    assert failures_query("select count(1) -- all", ["count(1)"]) == said

@@ -17,7 +17,7 @@ from dbt.adapters.hudi.audit.to_be import ToBe
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.audit import AuditTest, PlannedTest
 from dbt.adapters.hudi.model.plan import ModelPlan
-from dbt.adapters.hudi.rows.alignment import failures_query
+from dbt.adapters.hudi.rows.failing_rows import failures_query
 from dbt.adapters.hudi.spark.errors import is_cancellation, short_message
 from dbt.adapters.hudi.spark.handle import HudiHandle
 from dbt.adapters.hudi.spark.warehouse import Warehouse
@@ -105,7 +105,7 @@ class Audit:
             self._warehouse.create_schema(self._session, schema)
             cursor = self._handle.cursor()
             query = self._query(test.sql)
-            failures = failures_query(query, self._session.sql(query).columns)
+            failures = failures_query(query, self._session.sql(query).schema)
             cursor.execute(
                 f"create or replace table {quoted(schema)}.{quoted(name)} using hudi as {failures}"
             )

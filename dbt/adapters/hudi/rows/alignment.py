@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -141,29 +140,6 @@ def refuse_absent(
         "name, or set on_schema_change to append_new_columns (the column stays, null in new rows) or sync_all_columns (it is "
         "dropped, with the values it has)"
     )
-
-
-def failures_query(query: str, names: Sequence[str]) -> str:
-    """Return the query of a test as one of which a table can be made: it may select count(*), or two columns of one name.
-
-    Args:
-        query: The test's SQL.
-        names: The columns that it selects.
-    """
-    return f"select * from (\n{query}\n) as failures ({', '.join(map(quoted, legal_names(names)))})"
-
-
-def legal_names(names: Sequence[str]) -> list[str]:
-    """Names that Avro allows, each once; those that are legal stay."""
-    found: list[str] = []
-    taken = {name.lower() for name in names}
-    for name in names:
-        legal = re.sub(r"^(?=\d)", "_", re.sub(r"\W", "_", name, flags=re.ASCII)) or "_"
-        number = 2
-        while legal.lower() in {each.lower() for each in found} or (legal != name and legal.lower() in taken):
-            legal, number = f"{legal.rstrip('_0123456789') or '_'}_{number}", number + 1
-        found.append(legal)
-    return found
 
 
 def with_delete_mark(table: T.StructType, frame: DataFrame) -> T.StructType:

@@ -4,7 +4,7 @@
   {%- else -%}
     create or replace table {{ relation }} using hudi as
     {% if model.resource_type == 'test' -%}
-      {{ adapter.hudi_failures_query(compiled_code, get_columns_in_query(compiled_code)) }}
+      {{ adapter.hudi_failures_query(compiled_code) }}
     {%- else -%}
       {{ compiled_code }}
     {%- endif %}
