@@ -162,6 +162,24 @@ class TestNamedAndWritten:
         run_dbt(["run"])
         assert rows_of(project, "selected") == [(1, "a", "good")]
 
+    def test_a_warning_that_dbt_makes_an_error_stops_the_commit(self, project: Any) -> None:
+        write_file(
+            SELECTED.replace("'unique', 'few_rows'", "'not_null'"),
+            project.project_root,
+            "models",
+            "selected.sql",
+        )
+        arrive(project, "(4, 'a', 'four')")
+        run_dbt(["run"])
+        arrive(project, "(cast(null as int), 'a', 'x')")
+        for words in (["--warn-error"], ["--warn-error-options", "{error: [LogTestResult]}"]):
+            said = str(run_dbt([*words, "run"], expect_pass=False).results[0].message)
+            assert "not_null_selected_id: got 1 result(s), configured to fail if != 0" in said
+            assert rows_of(project, "selected") == [(4, "a", "four")]
+        run_dbt(["run"])
+        assert rows_of(project, "selected") == [(None, "a", "x")]
+        write_file(SELECTED, project.project_root, "models", "selected.sql")
+
     def test_a_name_that_is_none_is_refused_before_anything_runs(self, project: Any) -> None:
         write_file(SELECTED.replace("few_rows", "few_row"), project.project_root, "models", "selected.sql")
         said = str(run_dbt(["run"], expect_pass=False).results[0].message)

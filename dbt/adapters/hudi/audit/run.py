@@ -13,6 +13,7 @@ from hudi_engine.write.inspection import before_commit
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt.adapters.hudi.audit.tests import warnings_fail
 from dbt.adapters.hudi.audit.to_be import ToBe
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.audit import AuditTest, PlannedTest
@@ -89,14 +90,16 @@ class Audit:
             if is_cancellation(error):
                 raise
             return f"{test.name} cannot be run over the rows to be: {short_message(error)}"
+        limit = test.error_if
         if not (should_error and test.severity == "error"):
-            if should_warn:
-                logger.warning(
-                    "{}: got {} result(s), configured to warn if {}", test.name, failures, test.warn_if
-                )
-            return None
+            if not should_warn:
+                return None
+            limit = test.warn_if
+            if not warnings_fail():
+                logger.warning("{}: got {} result(s), configured to warn if {}", test.name, failures, limit)
+                return None
         stored = "" if test.store is None else f"; {self._stored(test, test.store)}"
-        return f"{test.name}: got {failures} result(s), configured to fail if {test.error_if}{stored}"
+        return f"{test.name}: got {failures} result(s), configured to fail if {limit}{stored}"
 
     def _stored(self, test: AuditTest, place: tuple[str, str]) -> str:
         """Keep the failing rows in a table; the test's verdict stands where that fails."""

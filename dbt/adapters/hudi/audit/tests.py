@@ -48,6 +48,14 @@ def audit_tests(asked: AuditConfig, unique_id: str, manifest: Any, config: Any) 
     )
 
 
+def warnings_fail() -> bool:
+    """Tell whether dbt takes a test that warns for one that fails: `--warn-error`, or its options name results of tests."""
+    from dbt.flags import get_flags
+
+    flags: Any = get_flags()  # type: ignore[no-untyped-call]
+    return bool(flags.WARN_ERROR or flags.WARN_ERROR_OPTIONS.includes("LogTestResult"))
+
+
 def _is_attached(node: Any, unique_id: str) -> bool:
     """Tell whether a test is a node's: a generic one where it is written, a singular one where it reads no other node."""
     attached = getattr(node, "attached_node", None)
