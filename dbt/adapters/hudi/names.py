@@ -13,6 +13,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 
 from dbt.adapters.hudi.connections import HudiConnectionManager
+from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.meta import with_meta
 from dbt.adapters.hudi.model.pinned import as_of_problems
 from dbt.adapters.hudi.model.plan import ModelPlan
@@ -22,6 +23,7 @@ from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.spark import functions
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.folder_names import FolderNames
+from dbt.adapters.hudi.sql.stated import table_clauses
 from dbt.adapters.hudi.sql.table_reads import reads_table
 
 
@@ -177,6 +179,18 @@ class Names(metaclass=AdapterMeta):
             name = named(relation)
             entry = self.connections.warehouse.entry(session, name.database, name.name)
         return entry is not None and entry.is_hudi_table
+
+    @available.parse(lambda *_, **__: "")
+    def hudi_table_clauses(self, relation: BaseRelation, model: Mapping[str, Any]) -> str:
+        """Return the clauses with which SQL makes a node's table as its configs say."""
+        name, config = named(relation), with_meta(model.get("config") or {}, str(model.get("name")))
+        plan = self._resolve(name.database, name.name, config)
+        if plan.audit:
+            logger.warning(
+                "{} is made by SQL of a materialization of the project's own, which no tests can stop: they run after it",
+                relation.render(),
+            )
+        return table_clauses(plan)
 
     @available.parse_none
     def hudi_end_trial(self, trial: BaseRelation, table: BaseRelation) -> None:

@@ -2,11 +2,16 @@
   {%- if temporary -%}
     {{ create_temporary_view(relation, compiled_code) }}
   {%- else -%}
-    create or replace table {{ relation }} using hudi as
-    {% if model.resource_type == 'test' -%}
-      {{ adapter.hudi_failures_query(compiled_code) }}
+    {%- set kind = model.resource_type if model is defined else none -%}
+    create or replace table {{ relation }} using hudi
+    {% if kind == 'test' -%}
+      as {{ adapter.hudi_failures_query(compiled_code) }}
+    {%- elif kind in ('model', 'seed', 'snapshot') -%}
+      {#- a materialization of the project's own makes the table by this -#}
+      {{ adapter.hudi_table_clauses(relation, model) }} {{ comment_clause() }} as
+      {{ hudi_check_contract(compiled_code, language) }}
     {%- else -%}
-      {{ compiled_code }}
+      as {{ compiled_code }}
     {%- endif %}
   {%- endif -%}
 {%- endmacro %}
