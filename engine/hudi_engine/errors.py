@@ -16,7 +16,8 @@
     ├── TimelineError            an instant is not there, or is in the wrong state
     │   └── HistoryGapError      clean, archive or a restore took what a window of changes needs
     ├── WriteConflictError       another writer won
-    │   └── ConsumedMeanwhileError   it noted a checkpoint of its own, so that the rows are those of a window that is past
+    │   ├── ConsumedMeanwhileError   it noted a checkpoint of its own, so that the rows are those of a window that is past
+    │   └── PlannedMeanwhileError    it planned a clustering that nobody runs
     ├── StorageError             the storage failed or cannot give a needed guarantee
     └── ServiceError             a table service (compaction, clean, ...) failed
 """
@@ -123,6 +124,13 @@ class ConsumedMeanwhileError(WriteConflictError):
     """Another writer noted another checkpoint than the one that the rows of this write were taken after.
 
     To write them again would be no better: they are to be taken anew, after the checkpoint that the table has now.
+    """
+
+
+class PlannedMeanwhileError(WriteConflictError):
+    """A clustering that nobody runs has planned what this write touches.
+
+    To write again is no better before somebody runs the plan or takes it back.
     """
 
 

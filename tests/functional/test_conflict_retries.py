@@ -67,6 +67,23 @@ class TestConflictRetries:
         ):
             self.run("often")
 
+    def test_a_plan_that_nobody_runs_fails_the_model_at_once(self, project: Any) -> None:
+        run_dbt(["run", "--full-refresh", "--vars", "{retries: 0}"])
+        table = f"table => '{project.test_schema}.counted'"
+        project.run_sql(f"call run_clustering({table}, order => 'id', op => 'schedule')")
+
+        def rollbacks() -> int:
+            done = project.run_sql(f"call show_timeline({table})", fetch="all")
+            return [row[1] for row in done].count("rollback")
+
+        before = rollbacks()
+        told = self.run(2, passes=False)
+        assert "which is planned and not done" in told and "conflict_retries" not in told
+        assert rollbacks() == before + 1
+        project.run_sql(f"call run_clustering({table}, op => 'execute')")
+        self.run(0)
+        assert self.rows(project) == [(1, 2)]
+
 
 class TestFollowers:
     @pytest.fixture(scope="class")

@@ -13,7 +13,12 @@ from dataclasses import dataclass
 from hudi_engine.config.declared.clustering_options import ClusteringOptions
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
-from hudi_engine.errors import ConfigError, CorruptTableError, WriteConflictError
+from hudi_engine.errors import (
+    ConfigError,
+    CorruptTableError,
+    PlannedMeanwhileError,
+    WriteConflictError,
+)
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.instant import Instant, State
 from hudi_engine.txn.footprint import FileGroup
@@ -105,7 +110,8 @@ def refuse_closed(touched: Collection[FileGroup], closed: Mapping[FileGroup, Pla
         closed: What :func:`closed_groups` returns.
 
     Raises:
-        WriteConflictError: naming the clustering, the file group and the ways out.
+        WriteConflictError: naming the clustering that is being run, and the file group.
+        PlannedMeanwhileError: naming the clustering that nobody runs, the file group and the ways out.
     """
     found = sorted(group for group in touched if group in closed)
     if not found:
@@ -117,7 +123,7 @@ def refuse_closed(touched: Collection[FileGroup], closed: Mapping[FileGroup, Pla
             f"{what}, which another process is running now, and must not change until it is done; nothing was written. Wait "
             "until it is done, and run this write again"
         )
-    raise WriteConflictError(
+    raise PlannedMeanwhileError(
         f"{what}, which is planned and not done, and must not change until then; nothing was written. Run that clustering "
         f"or roll it back, and run this write again, or set {ClusteringOptions.UPDATES_STRATEGY} to SparkAllowUpdateStrategy"
     )

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from hudi_engine.errors import ConsumedMeanwhileError, WriteConflictError
+from hudi_engine.errors import ConsumedMeanwhileError, PlannedMeanwhileError, WriteConflictError
 
 logger = logging.getLogger(__name__)
 
@@ -30,12 +30,13 @@ def retried(write: Callable[[], Result], retries: int) -> Result:
     Raises:
         WriteConflictError: when the last attempt was overtaken too.
         ConsumedMeanwhileError: when what is written is to be made anew.
+        PlannedMeanwhileError: when it waits for a clustering that nobody runs.
     """
     pause = _FIRST_PAUSE_S
     for left in range(retries, 0, -1):
         try:
             return write()
-        except ConsumedMeanwhileError:
+        except (ConsumedMeanwhileError, PlannedMeanwhileError):
             raise
         except WriteConflictError as conflict:
             logger.warning("beginning again after a conflict, %d attempt(s) left: %s", left, conflict)

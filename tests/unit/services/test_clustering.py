@@ -12,6 +12,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import (
     ConfigError,
     CorruptTableError,
+    PlannedMeanwhileError,
     ServiceError,
     TimelineError,
     UnsupportedTableError,
@@ -339,6 +340,7 @@ def test_a_write_to_file_groups_of_a_clustering_that_runs_is_told_to_wait(tmp_pa
     def meanwhile(function, items):  # type: ignore[no-untyped-def]
         with pytest.raises(WriteConflictError) as refused:
             refuse_closed([(DAY_2, GROUP_3)], closed_now(storage))
+        assert not isinstance(refused.value, PlannedMeanwhileError)
         told.append(str(refused.value))
         return [function(each) for each in items]
 
@@ -356,7 +358,7 @@ def test_who_may_write_to_planned_file_groups(tmp_path: Path) -> None:
     timeline = tables.timeline(storage)
     closed = closed_now(storage)
     assert closed[DAY_1, GROUP_1] == PlannedBy(planned) and len(closed) == 3
-    with pytest.raises(WriteConflictError, match=f"clustering {planned}.*nothing was written"):
+    with pytest.raises(PlannedMeanwhileError, match=f"clustering {planned}.*nothing was written"):
         refuse_closed([(DAY_2, GROUP_3)], closed)
     refuse_closed([(DAY_2, "another")], closed)
     allow = options(clustering__updates__strategy="x.SparkAllowUpdateStrategy")

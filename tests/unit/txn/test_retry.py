@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.errors import StorageError, WriteConflictError
+from hudi_engine.errors import PlannedMeanwhileError, StorageError, WriteConflictError
 from hudi_engine.txn.retry import retried
 
 
@@ -39,8 +39,9 @@ def test_the_last_conflict_is_raised(retries: int) -> None:
     assert len(attempts) == retries + 1
 
 
-def test_another_error_is_not_tried_again() -> None:
-    attempts, write = overtaken(1, StorageError)
-    with pytest.raises(StorageError):
+@pytest.mark.parametrize("error", [StorageError, PlannedMeanwhileError])
+def test_another_error_and_a_plan_that_nobody_runs_are_not_tried_again(error: type[Exception]) -> None:
+    attempts, write = overtaken(1, error)
+    with pytest.raises(error):
         retried(write, 3)  # type: ignore[arg-type]
     assert attempts == [1]

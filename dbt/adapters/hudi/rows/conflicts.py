@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from hudi_engine.errors import ConsumedMeanwhileError, WriteConflictError
+from hudi_engine.errors import ConsumedMeanwhileError, PlannedMeanwhileError, WriteConflictError
 from hudi_engine.txn.retry import retried
 
 Result = TypeVar("Result")
@@ -22,6 +22,7 @@ def evaluated_again(write: Callable[[], Result], evaluate: Callable[[], object],
     Raises:
         WriteConflictError: The last attempt was overtaken too.
         ConsumedMeanwhileError: Another run has consumed the model's inputs, whose windows were fixed when this run started.
+        PlannedMeanwhileError: A clustering that nobody runs has planned what the model changes.
     """
     tried = False
 
@@ -40,7 +41,7 @@ def evaluated_again(write: Callable[[], Result], evaluate: Callable[[], object],
             "comes after them"
         ) from error
     except WriteConflictError as error:
-        if retries:
+        if retries or isinstance(error, PlannedMeanwhileError):
             raise
         raise WriteConflictError(
             f"{error}\nWith conflict_retries in its config a model is evaluated again by itself, that often"
