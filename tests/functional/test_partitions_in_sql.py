@@ -111,6 +111,73 @@ class TestPartitions:
         assert self.rows(project, "wider") == [(2, None, None), (9, given, None)]
 
 
+@pytest.mark.parametrize("hive_style", ["true", "false"])
+class TestPartitionsThatGoAndAreShown:
+    @pytest.fixture(autouse=True)
+    def _table(self, project: Any, hive_style: str) -> None:
+        style = f"'hoodie.datasource.write.hive_style_partitioning' '{hive_style}'"
+        project.run_sql(
+            "create or replace table {schema}.sales (id int, d date, n int, s string) using hudi "
+            f"options (primaryKey 'id', {style}) partitioned by (d, n, s)"
+        )
+        project.run_sql(
+            "insert into {schema}.sales values (1, date'2024-01-01', 1, 'a b:c'), (2, date'2024-01-01', 2, null), "
+            "(3, date'2024-01-02', 1, 'x'), (4, date'2024-01-03', 10, 'x')"
+        )
+
+    def ids(self, project: Any) -> list[int]:
+        return [row[0] for row in project.run_sql("select id from {schema}.sales order by id", fetch="all")]
+
+    def shown(self, project: Any, rest: str = "") -> list[str]:
+        return [row[0] for row in project.run_sql(f"show partitions {{schema}}.sales{rest}", fetch="all")]
+
+    def test_they_are_shown_as_spark_writes_them(self, project: Any) -> None:
+        some = ["d=2024-01-01/n=1/s=a b%3Ac", "d=2024-01-01/n=2/s=__HIVE_DEFAULT_PARTITION__"]
+        assert self.shown(project) == [*some, "d=2024-01-02/n=1/s=x", "d=2024-01-03/n=10/s=x"]
+        assert self.shown(project, " partition (D = '2024-01-01')") == some
+        assert self.shown(project, " partition (s = 'x', n = 1, d = '2024-01-02')") == [
+            "d=2024-01-02/n=1/s=x"
+        ]
+        assert self.shown(project, " partition (n = 7)") == []
+
+    @pytest.mark.parametrize("said", ["", "/* no partition */ "])
+    def test_the_table_is_described_without_one(self, project: Any, said: str) -> None:
+        told = [row[0] for row in project.run_sql(f"describe {said}{{schema}}.sales", fetch="all")]
+        assert {"id", "d", "n", "s"} <= set(told)
+
+    def test_they_go_by_all_of_their_columns_or_by_some(self, project: Any) -> None:
+        project.run_sql("alter table {schema}.sales drop partition (d = date'2024-01-02', n = 1, s = 'x')")
+        assert self.ids(project) == [1, 2, 4]
+        project.run_sql("alter table {schema}.sales drop partition (n = 1), partition (s = null)")
+        assert self.ids(project) == [4]
+        project.run_sql("truncate table {schema}.sales partition (n = '10')")
+        assert self.ids(project) == []
+
+    def test_one_that_holds_no_rows_is_told_unless_it_may_be_missing(self, project: Any) -> None:
+        with pytest.raises(Exception, match="d=2024-01-09.* hold no rows"):
+            project.run_sql("alter table {schema}.sales drop partition (n = 1), partition (d = '2024-01-09')")
+        with pytest.raises(Exception, match="hold no rows"):
+            project.run_sql("truncate table {schema}.sales partition (d = '2024-01-02', n = 1, s = 'y')")
+        project.run_sql("alter table {schema}.sales drop if exists partition (d = '2024-01-09')")
+        assert self.ids(project) == [1, 2, 3, 4]
+        project.run_sql("alter table {schema}.sales drop if exists partition (n = 1), partition (n = 7)")
+        assert self.ids(project) == [2, 4]
+
+    @pytest.mark.parametrize(
+        ("statement", "told"),
+        [
+            ("alter table {schema}.sales drop partition (id = 1)", "its partition columns: d, n, s"),
+            ("alter table {schema}.sales drop partition (n = 1) purge", "leave PURGE out"),
+            ("describe {schema}.sales partition (d = '2024-01-01')", "SHOW PARTITIONS names them"),
+            ("show partitions {schema}.whole", "is not partitioned"),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused(self, project: Any, statement: str, told: str) -> None:
+        project.run_sql("create or replace table {schema}.whole (id int) using hudi")
+        with pytest.raises(Exception, match=told):
+            project.run_sql(statement)
+
+
 class TestPartitionsOfTimes:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -336,7 +336,8 @@ class TestStatements:
         ("statement", "reason"),
         [
             ("alter table {schema}.orders rename column name to label", "cannot rename a column"),
-            ("alter table {schema}.orders drop partition (dt = 'x')", "delete the rows"),
+            ("alter table {schema}.orders drop partition (dt = 'never')", "hold no rows in table"),
+            ("alter table {schema}.orders add partition (dt = 'x')", "come with its rows"),
             ("from {schema}.keyless insert into {schema}.orders select 1, 'a', 'b'  insert into {schema}.keyless select 1, 'a'", "one INSERT INTO"),
             ("merge into {schema}.keyless d using (select 1 as id) s on d.id = s.id when matched then delete", "no record key"),
             ("update {schema}.orders set dt = 'z'", "part of the key or the partition"),

@@ -9,10 +9,26 @@ import pytest
 from hudi_engine.config.other_keys import NOT_DONE
 
 from dbt.adapters.hudi.model import merge
+from dbt.adapters.hudi.sql import router
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/limits.md").read_text(encoding="utf-8")
 LISTED = {text for line in PAGE.splitlines() for text in line.split("`")[1::2]}
+STATEMENTS = {
+    "RenameColumn": "RENAME COLUMN",
+    "ReplaceColumns": "REPLACE COLUMNS",
+    "SetTableLocation": "SET LOCATION",
+    "AddPartitions": "ADD PARTITION",
+    "RenamePartitions": "PARTITION ... RENAME TO PARTITION",
+    "RecoverPartitions": "RECOVER PARTITIONS",
+    "RepairTable": "MSCK REPAIR TABLE",
+    "LoadData": "LOAD DATA",
+    "AnalyzeColumn": "ANALYZE TABLE ... FOR COLUMNS",
+    "SetTableSerDeProperties": "SET SERDE",
+    "AddConstraint": "ADD CONSTRAINT",
+    "AddCheckConstraint": "ADD CONSTRAINT ... CHECK",
+    "AlterTableClusterBy": "ALTER TABLE ... CLUSTER BY",
+}
 
 
 @pytest.mark.parametrize("key", NOT_DONE)
@@ -44,6 +60,11 @@ def test_no_strategy_is_listed_that_is_legal_by_now() -> None:
         set(merge.STRATEGIES) & {line.split("`")[1] for line in PAGE.splitlines() if line.startswith("| `")}
         == set()
     )
+
+
+def test_every_statement_that_is_refused_is_listed() -> None:
+    assert set(router._REFUSED) == set(STATEMENTS)
+    assert set(STATEMENTS.values()) <= LISTED
 
 
 def test_the_readme_leads_there() -> None:

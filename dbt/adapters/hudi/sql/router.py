@@ -22,6 +22,7 @@ from dbt.adapters.hudi.sql import (
     dml,
     functions,
     information_schema,
+    partitions,
     plans,
     procedures,
 )
@@ -39,7 +40,7 @@ _SERVICES: Mapping[str, str] = {
 _LOOK_AT = frozenset(
     (
         "insert update delete merge truncate alter drop create replace analyze with from msck repair load cache call "
-        "explain comment execute"
+        "explain comment execute show describe desc"
     ).split()
 ).union(_SERVICES)
 
@@ -53,6 +54,8 @@ _ON_TABLE: Mapping[str, Action] = {
     "DeleteFromTable": dml.delete,
     "MergeIntoTable": dml.merge,
     "TruncateTable": dml.truncate,
+    "TruncatePartition": partitions.truncate_partition,
+    "DropPartitions": partitions.drop_partitions,
     "AddColumns": ddl.add_columns,
     "DropColumns": ddl.drop_columns,
     "AlterColumn": ddl.alter_column,
@@ -70,11 +73,9 @@ _REFUSED: Mapping[str, str] = {
     "ReplaceColumns": "use ALTER TABLE ... ADD COLUMNS or DROP COLUMN",
     "SetTableLocation": "the place of a Hudi table is fixed; set location_root and rebuild with --full-refresh",
     "AddPartitions": "partitions of a Hudi table come with its rows",
-    "DropPartitions": "delete the rows, or use insert_overwrite",
     "RenamePartitions": "partitions of a Hudi table come with its rows",
     "RecoverPartitions": "partitions of a Hudi table come with its commits; nothing has to be repaired",
     "RepairTable": "partitions of a Hudi table come with its commits; nothing has to be repaired",
-    "TruncatePartition": "delete the rows, or use insert_overwrite",
     "LoadData": "insert the rows with INSERT INTO ... SELECT",
     "AnalyzeColumn": "statistics of a Hudi table come from its commits",
     "SetTableSerDeProperties": "a Hudi table has no serde",
@@ -82,7 +83,7 @@ _REFUSED: Mapping[str, str] = {
     "AddCheckConstraint": "the contract of a model checks rows",
     "AlterTableClusterBy": "{{ hudi_cluster(...) }} puts its rows in order",
 }
-# Statements that make or drop names, or are about all of a schema, and need the warehouse whatever the target is.
+# Statements that make, drop or show names, or are about all of a schema, and need the warehouse whatever the target is.
 _ON_NAME: Mapping[str, Callable[[Statement], Routed | None]] = {
     "CreateTable": creating.create_from_columns,
     "CreateTableAsSelect": creating.create_table_as_select,
@@ -101,6 +102,9 @@ _ON_NAME: Mapping[str, Callable[[Statement], Routed | None]] = {
     "CreateUserDefinedFunction": functions.create_function,
     "DropFunction": functions.drop_function,
     "AnalyzeTables": ddl.analyze_tables,
+    "ShowPartitions": partitions.show_partitions,
+    "DescribeRelation": partitions.describe_partition,
+    "DescribeTablePartition": partitions.describe_partition,
 }
 
 

@@ -1,8 +1,8 @@
-"""PARTITION (column = value) of an INSERT: the values, and the one partition that all of them make."""
+"""PARTITION (column = value) of a statement: the values, and the one partition that all of them make."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 from dbt_common.exceptions import DbtRuntimeError
@@ -32,19 +32,21 @@ def static_partitions(plan: plans.JavaPlan, partition_by: Sequence[str], target:
     Raises:
         DbtRuntimeError: It names what is no partition column of the table.
     """
+    pairs = [(str(pair._1()), pair._2()) for pair in plans.items(plan.partitionSpec())]
+    refuse_other_columns((name for name, _ in pairs), partition_by, target)
+    given = {name: value.get() for name, value in pairs if value.isDefined()}
+    return {name: None if value is None else str(value) for name, value in given.items()}
+
+
+def refuse_other_columns(names: Iterable[str], partition_by: Sequence[str], target: Target) -> None:
+    """Raise DbtRuntimeError where PARTITION (...) names what is no partition column of the table."""
     known = {name.lower() for name in partition_by}
-    found: Static = {}
-    for pair in plans.items(plan.partitionSpec()):
-        name, given = str(pair._1()), pair._2()
+    for name in names:
         if name.lower() not in known:
             raise DbtRuntimeError(
                 f"PARTITION ({name}): {target.label} is not partitioned by it; its partition columns: "
                 f"{', '.join(partition_by) or 'none'}"
             )
-        if given.isDefined():
-            value = given.get()
-            found[name] = None if value is None else str(value)
-    return found
 
 
 def path_of(statement: Statement, target: Target, table: HudiTable, static: Static) -> str:
