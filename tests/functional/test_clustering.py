@@ -58,6 +58,8 @@ class TestClustering:
         _, output = run_dbt_and_capture(["run-operation", "hudi_cluster", "--args", f"{table}}}"])
         assert "1 file groups became 1, 80 rows" in output
         rows = project.run_sql("call show_clustering(table => '{schema}.hooked')", fetch="all")
+        # Spark's schema is default, where no such table is
+        assert project.run_sql("call show_clustering(table => 'hooked')", fetch="all") == rows
         assert [row[2] for row in rows] == ["COMPLETED"] * 3
         rows = project.run_sql("call run_clustering(table => '{schema}.hooked', order => 'id')", fetch="all")
         assert [row[2] for row in rows] == ["COMPLETED"]

@@ -119,9 +119,38 @@ def test_a_path_in_the_place_of_a_table_is_said_to_be_none() -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("current", "there", "found"),
+    [
+        ("default", {}, "analytics"),
+        ("default", {"default"}, "default"),
+        ("other", {"other"}, "other"),
+        ("other", {}, None),
+    ],
+)
+def test_a_table_without_a_schema_is_of_the_targets_where_sparks_default_has_none_such(
+    current: str, there: set[str], found: str | None
+) -> None:
+    session, warehouse = using("spark_catalog"), MagicMock(target_schema="analytics")
+    session.catalog.currentDatabase.return_value = current
+    known = {"analytics", *there}
+    warehouse.entry = lambda _, schema, name: "an entry" if schema in known else None
+    warehouse.hudi_base = lambda _, schema, name: "/t" if schema in known else None
+    if found is None:
+        with pytest.raises(DbtRuntimeError, match="other.orders is not a Hudi table"):
+            procedures.call(warehouse, session, "call show_commits(table => 'orders')")
+        return
+    warehouse.require_table.side_effect = LookupError
+    with pytest.raises(LookupError):
+        procedures.call(warehouse, session, "call show_commits(table => 'orders')")
+    warehouse.require_table.assert_called_once_with(session, found, "orders")
+
+
 def test_an_unknown_table_without_a_schema_is_told_to_name_one() -> None:
     session, warehouse = using("spark_catalog"), MagicMock()
     session.catalog.currentDatabase.return_value = "default"
     warehouse.hudi_base.return_value = None
-    with pytest.raises(DbtRuntimeError, match=r"default\.orders is not a .* table => 'schema\.orders'"):
+    with pytest.raises(
+        DbtRuntimeError, match=r"default\.orders is not a .* the target's; write table => 'schema\.orders'"
+    ):
         procedures.call(warehouse, session, "call run_clean(table => 'orders')")

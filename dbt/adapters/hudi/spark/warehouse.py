@@ -87,6 +87,7 @@ class Warehouse:
         self.begun = datetime.datetime.now(datetime.timezone.utc)
         self._credentials = credentials
         self.places = Places(credentials.resolve_location_root(project_root), project_root)
+        self.target_schema = str(credentials.schema)
         self.options: Mapping[str, str] = credentials.options
         self.node = NodeOptions(self.options)
         if credentials.storage_options:

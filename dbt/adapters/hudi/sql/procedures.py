@@ -62,11 +62,8 @@ def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Routed 
     named = own_name(session, parts)
     if named is None:
         raise DbtRuntimeError(f"{'.'.join(parts)} is a table of another catalog; name one of spark_catalog")
-    if len(parts) == 1 and warehouse.hudi_base(session, *named) is None:
-        raise DbtRuntimeError(
-            f"{'.'.join(named)} is not a Hudi table: a name without a schema is of Spark's current one, {named[0]}; write "
-            f"table => 'schema.{parts[0]}'"
-        )
+    if len(parts) == 1:
+        named = _in_schema(warehouse, session, named)
     table = warehouse.require_table(session, *named)
     if procedure.changes:
         with warehouse.one_writer(session, table.path):
@@ -75,6 +72,23 @@ def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Routed 
     else:
         rows = procedure.call(table.services(), given)
     return Routed(AdapterResponse(f"CALL {procedure.name}"), session.createDataFrame(rows, procedure.columns))
+
+
+def _in_schema(warehouse: Warehouse, session: SparkSession, named: tuple[str, str]) -> tuple[str, str]:
+    """Return a name without a schema as Spark has it, or by the target's schema where Spark's is ``default`` and has none such.
+
+    Raises:
+        DbtRuntimeError: Neither is a Hudi table.
+    """
+    schema, name = named
+    if schema.lower() == "default" and warehouse.entry(session, *named) is None:
+        schema = warehouse.target_schema
+    if warehouse.hudi_base(session, schema, name) is None:
+        raise DbtRuntimeError(
+            f"{schema}.{name} is not a Hudi table: a name without a schema is of Spark's current one, or, where that is "
+            f"default and has none such, of the target's; write table => 'schema.{name}'"
+        )
+    return schema, name
 
 
 def _parts(statement: str) -> tuple[str, str]:
