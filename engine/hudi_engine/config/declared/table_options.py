@@ -17,7 +17,7 @@ class TableOptions:
 
     DATABASE_NAME = text_option(
         "hoodie.database.name",
-        None,
+        "default",
         TABLE,
         "Database name kept in the table's properties; enters the checksum.",
     )

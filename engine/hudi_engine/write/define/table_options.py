@@ -31,7 +31,7 @@ STICKY_INDEX: tuple[Option[OptionValue], ...] = (
 )
 """Index options that a table keeps in its properties."""
 
-USUAL_DATABASE = "default"
+USUAL_DATABASE = TableOptions.DATABASE_NAME.default
 """Database of a table whose definition names none; said or kept, it is as good as none."""
 
 _DEFINITION: dict[str, Callable[[TableConfig], str]] = {
