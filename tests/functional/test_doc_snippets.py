@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from dbt.tests.util import run_dbt
@@ -16,16 +20,16 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MODEL = re.compile(r"```sql\n-- models/([\w/]+\.sql)\n(.*?)```", re.DOTALL)
 PROFILE = re.compile(r"```yaml\n(?:# profiles\.yml\n)?(\w+:\n  target:.*?)```", re.DOTALL)
-EVENTS = """order_id,customer_id,order_date,amount,updated_at,status
-1,7,2026-01-01,10.5,2026-01-01 10:00:00,new
-2,7,2026-01-01,3.5,2026-01-01 10:05:00,paid
-"""
-LATER = """order_id,customer_id,order_date,amount,updated_at,status
-1,7,2026-01-01,10.5,2026-01-01 11:00:00,shipped
-2,7,2026-01-01,3.5,2026-01-01 09:55:00,new
-3,8,2026-01-02,1.0,2026-01-02 11:02:00,new
-"""
-SHOP = "sources: [{name: shop, schema: '{{ target.schema }}', tables: [{name: order_events}]}]"
+FILE = re.compile(r"```\w+\n# ([\w/]+\.(?:py|yml))\n(.*?)```", re.DOTALL)
+README = dict(FILE.findall(PAGES[0].read_text("utf-8")))
+LATER = {
+    "order_id": [1, 2, 3],
+    "customer_id": [7, 7, 8],
+    "amount": [10.5, 3.5, 1.0],
+    "status": ["shipped", "new", "new"],
+    "order_date": ["2026-01-01", "2026-01-01", "2026-01-02"],
+    "updated_at": ["11:00", "09:55", "11:02"],
+}
 
 
 def snippets(pattern: re.Pattern[str]) -> list[tuple[str, ...]]:
@@ -44,19 +48,12 @@ def test_the_profiles_are_legal() -> None:
 class TestModelsOfThePages:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"sources.yml": SHOP, **dict(snippets(MODEL))}
-
-    @pytest.fixture(scope="class")
-    def seeds(self) -> dict[str, str]:
-        types = "{order_date: date, amount: 'decimal(10,2)', updated_at: timestamp}"
-        config = f"seeds: [{{name: order_events, config: {{column_types: {types}}}}}]"
-        return {"order_events.csv": EVENTS, "seeds.yml": config}
+        return {"sources.yml": README["models/sources.yml"], **dict(snippets(MODEL))}
 
     def test_they_do_what_the_page_says(self, project: Any) -> None:
-        run_dbt(["seed"])
+        subprocess.run([sys.executable, "-c", README["land.py"]], cwd=project.project_root, check=True)
         run_dbt(["run"])
-        (project.project_root / "seeds" / "order_events.csv").write_text(LATER, "utf-8")
-        run_dbt(["seed"])
+        pq.write_table(pa.table(LATER), project.project_root / "landing" / "order_events" / "2.parquet")
         run_dbt(["run"])
 
         def rows(query: str) -> list[tuple[Any, ...]]:
