@@ -1,0 +1,31 @@
+"""The page of operations shows macros as they are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+MACROS = {
+    name: arguments
+    for file in (ROOT / "dbt/include/hudi/macros/procedures").glob("*.sql")
+    for name, arguments in re.findall(r"macro (hudi_[a-z]\w*)\((.*?)\) %}", file.read_text(encoding="utf-8"))
+}
+SHOWN = [
+    (page, *found)
+    for page in ("operations.md", "clustering.md")
+    for line in (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
+    if line.startswith("| ")
+    for found in re.findall(r"`(hudi_\w+)\((.*?)\)`", line.split(" | ")[0 if page == "operations.md" else 1])
+]
+
+
+@pytest.mark.parametrize(("page", "name", "arguments"), SHOWN)
+def test_a_macro_is_shown_with_all_its_arguments(page: str, name: str, arguments: str) -> None:
+    assert arguments == MACROS[name]
+
+
+def test_every_macro_is_shown() -> None:
+    assert set(MACROS) == {name for page, name, _ in SHOWN if page == "operations.md"}
