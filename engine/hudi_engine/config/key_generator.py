@@ -14,6 +14,10 @@ from hudi_engine.errors import UnsupportedTableError
 TYPE_KEY = "hoodie.table.keygenerator.type"
 CLASS_KEY = "hoodie.table.keygenerator.class"
 KEY_GENERATOR_PACKAGE = "org.apache.hudi.keygen"
+PARTITION_FIELDS = "hoodie.table.partition.fields"
+KINDS_PROPERTY = "hoodie.engine.partition.kinds"
+"""Where a table keeps the kinds of its partition fields. Beside their names Hudi has them from version 8 on; before, it
+takes them for part of the names."""
 
 _CLASSES = {
     KeyGeneratorType.SIMPLE: ("SimpleKeyGenerator", "SimpleAvroKeyGenerator"),
@@ -24,6 +28,7 @@ _CLASSES = {
     KeyGeneratorType.GLOBAL_DELETE: ("GlobalDeleteKeyGenerator", "GlobalAvroDeleteKeyGenerator"),
 }
 """Hudi's classes; the first is the one that a new table names."""
+_TIME_FORMAT = ".keygen.timebased.output.dateformat"
 _BY_CLASS = {name: kind for kind, names in _CLASSES.items() for name in names}
 _WITHOUT_VALUES = (KeyGeneratorType.TIMESTAMP, KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE)
 
@@ -40,6 +45,13 @@ def declared_key_generator(properties: Mapping[str, str]) -> KeyGeneratorType | 
         return KeyGeneratorType(declared)
     package, _, name = properties.get(CLASS_KEY, "").strip().rpartition(".")
     return _BY_CLASS.get(name) if package in ("", KEY_GENERATOR_PACKAGE) else None
+
+
+def partition_kinds(properties: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the kinds that a table says of its partition fields, by name; empty when it says none."""
+    said = ",".join(properties.get(key, "") for key in (KINDS_PROPERTY, PARTITION_FIELDS))
+    parts = (part.strip().rpartition(":") for part in said.split(","))
+    return {name: kind.strip().lower() for name, colon, kind in parts if colon}
 
 
 def resolve_key_generator(
@@ -67,7 +79,7 @@ def resolve_key_generator(
         )
     if partition_fields == 0:
         return KeyGeneratorType.NON_PARTITION
-    if _says_kinds(properties):
+    if partition_kinds(properties):
         return KeyGeneratorType.CUSTOM
     return KeyGeneratorType.SIMPLE if partition_fields == 1 and key_fields <= 1 else KeyGeneratorType.COMPLEX
 
@@ -78,19 +90,18 @@ def folders_have_values(properties: Mapping[str, str], *, keeps_kinds: bool) -> 
     Args:
         properties: The table's properties.
         keeps_kinds: Whether who made the table would have stored which fields of a custom key generator are formatted times;
-            Hudi stores the names alone for tables of version 6.
+            Hudi stores the names alone for tables of version 6, and drops the kinds when it makes their properties anew, but
+            not the format of the times.
     """
     kind = declared_key_generator(properties)
     if kind is None:
         return not _named(properties)
     if kind is KeyGeneratorType.CUSTOM:
-        return keeps_kinds or _says_kinds(properties)
+        return bool(partition_kinds(properties)) or (
+            keeps_kinds and not any(key.endswith(_TIME_FORMAT) for key in properties)
+        )
     return kind not in _WITHOUT_VALUES
 
 
 def _named(properties: Mapping[str, str]) -> str:
     return properties.get(TYPE_KEY, "").strip() or properties.get(CLASS_KEY, "").strip()
-
-
-def _says_kinds(properties: Mapping[str, str]) -> bool:
-    return ":" in properties.get("hoodie.table.partition.fields", "")

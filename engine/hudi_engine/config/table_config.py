@@ -16,8 +16,10 @@ from typing import Any
 from hudi_engine.config.declared.table_options import CHANGELOG_PROPERTY, TableOptions
 from hudi_engine.config.enums import CdcLogging, KeyGeneratorType, MergeMode, TableType
 from hudi_engine.config.key_generator import (
+    PARTITION_FIELDS,
     declared_key_generator,
     folders_have_values,
+    partition_kinds,
     resolve_key_generator,
 )
 from hudi_engine.config.merge_mode import resolve_merge_mode, unavailable_value
@@ -166,13 +168,9 @@ class TableConfig:
         default = (
             "timestamp" if declared_key_generator(self.properties) is KeyGeneratorType.TIMESTAMP else "simple"
         )
-        fields = []
-        for text in self._names("hoodie.table.partition.fields"):
-            name, colon, kind = text.rpartition(":")
-            fields.append(
-                PartitionField(name, kind.strip().lower()) if colon else PartitionField(text, default)
-            )
-        return tuple(fields)
+        names = [text.rpartition(":")[0] or text for text in self._names(PARTITION_FIELDS)]
+        kinds = partition_kinds(self.properties)
+        return tuple(PartitionField(name, kinds.get(name, default)) for name in names)
 
     @cached_property
     def is_partitioned(self) -> bool:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.enums import KeyGeneratorType
+from hudi_engine.config.key_generator import partition_kinds
 from hudi_engine.config.options import Options, canonical_key
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, InvalidKeyError, SchemaError
@@ -24,7 +25,6 @@ from hudi_engine.keygen.text import key_text
 from hudi_engine.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.keygen.timestamp_format import TimestampFormat
 
-_STORED_PARTITION_FIELDS = "hoodie.table.partition.fields"
 _GIVEN_PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
 _FIELD_KINDS = ("simple", "timestamp")
 _FIRST_VERSION_THAT_ALWAYS_PREFIXES = 9
@@ -234,8 +234,7 @@ def _partition_fields(config: TableConfig, options: Options | None) -> tuple[tup
     if config.key_generator in _NO_PARTITIONS:
         return ()
     fields = tuple((each.name, each.kind) for each in config.partition_fields)
-    stored = config.properties.get(_STORED_PARTITION_FIELDS, "")
-    if config.key_generator is KeyGeneratorType.CUSTOM and ":" not in stored:
+    if config.key_generator is KeyGeneratorType.CUSTOM and not partition_kinds(config.properties):
         fields = _given_kinds(config, options, fields)
     for name, kind in fields:
         if kind not in _FIELD_KINDS:

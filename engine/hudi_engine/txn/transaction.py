@@ -40,6 +40,7 @@ from hudi_engine.txn.last_word import check_follows, check_last_word, check_note
 from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table, has_foreign_metadata_table
 from hudi_engine.txn.open_instant import OpenInstant
+from hudi_engine.txn.partition_names import has_kinds_in_names, kinds_beside_names
 from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.reconcile import delete_unwanted_files, settle_markers
 from hudi_engine.txn.recovery import Recovery, pending_writes, recover, table_lock
@@ -161,9 +162,10 @@ class WriteTransaction:
         self._require(State.REQUESTED, "go in flight")
         with storage_errors(self._storage, f"start {self.action} {self.instant}"):
             self.still_ours()
-            if has_foreign_metadata_table(self._storage, self.config):
+            if has_foreign_metadata_table(self._storage, self.config) or has_kinds_in_names(self.config):
                 with table_lock(self._storage, self._options):
-                    self.config = drop_foreign_metadata_table(self._storage, TableConfig.load(self._storage))
+                    config = drop_foreign_metadata_table(self._storage, TableConfig.load(self._storage))
+                    self.config = kinds_beside_names(self._storage, config)
             self._opened.start(profile.to_json())
         self._state = State.INFLIGHT
 

@@ -61,11 +61,22 @@ def test_ordering_fields_are_found_under_both_names(key: str) -> None:
     assert TableConfig.from_properties(V6 | {key: "ts, seq"}).ordering_fields == ("ts", "seq")
 
 
-def test_partition_fields_may_carry_their_kind() -> None:
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"hoodie.table.partition.fields": "country:simple,ts:TIMESTAMP"},
+        {
+            "hoodie.table.partition.fields": "country,ts",
+            "hoodie.engine.partition.kinds": "country:simple,ts:TIMESTAMP",
+        },
+    ],
+    ids=["in the names", "beside the names"],
+)
+def test_partition_fields_may_carry_their_kind(fields: dict[str, str]) -> None:
     config = TableConfig.from_properties(
         V6
+        | fields
         | {
-            "hoodie.table.partition.fields": "country:simple,ts:TIMESTAMP",
             "hoodie.table.keygenerator.type": "CUSTOM",
             "hoodie.keygen.timebased.output.dateformat": "yyyy",
             "hoodie.deltastreamer.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
@@ -74,6 +85,19 @@ def test_partition_fields_may_carry_their_kind() -> None:
 
     assert config.partition_fields == (PartitionField("country"), PartitionField("ts", "timestamp"))
     assert config.timestamp_keygen == {"output.dateformat": "yyyy", "timestamp.type": "EPOCHMILLISECONDS"}
+    assert config.folders_say_values
+
+
+def test_folders_are_not_read_for_values_where_the_kinds_were_lost() -> None:
+    """Hudi 0.15 drops what it does not know when its catalog registers a table, but keeps the format of times."""
+    custom = V6 | {
+        "hoodie.table.partition.fields": "country,ts",
+        "hoodie.table.keygenerator.class": "org.apache.hudi.keygen.CustomKeyGenerator",
+        "hoodie.table.timeline.timezone": "UTC",
+    }
+    assert TableConfig.from_properties(custom).folders_say_values
+    timed = custom | {"hoodie.keygen.timebased.output.dateformat": "yyyy"}
+    assert not TableConfig.from_properties(timed).folders_say_values
 
 
 def test_the_field_of_a_timestamp_key_generator_is_of_kind_timestamp() -> None:

@@ -236,6 +236,21 @@ def test_a_definition_is_spelled_as_the_columns_are():
     assert [field.name for field in config.partition_fields] == ["dt"]
 
 
+@pytest.mark.parametrize("generator", ["CustomKeyGenerator", "CustomAvroKeyGenerator"])
+def test_kinds_of_partition_fields_are_kept_beside_their_names(generator):
+    options = {
+        f"{TIMEBASED}timestamp.type": "EPOCHMILLISECONDS",
+        f"{TIMEBASED}output.dateformat": "yyyy",
+        "hoodie.datasource.write.keygenerator.class": GENERATORS + generator,
+    }
+    config = define(partition_by=["ts:timestamp", "dt:simple"], options=options)
+    assert config.properties["hoodie.table.partition.fields"] == "ts,dt"
+    assert [(field.name, field.kind) for field in config.partition_fields] == [
+        ("ts", "timestamp"),
+        ("dt", "simple"),
+    ]
+
+
 def test_a_rebuild_in_place_needs_the_same_definition():
     stored = define(precombine_field="ts", partition_by=["dt"])
     assert same_definition(

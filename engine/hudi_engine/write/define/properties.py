@@ -10,7 +10,12 @@ import pyarrow as pa
 from hudi_engine.config.declared.table_options import CHANGELOG_PROPERTY, TableOptions
 from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.config.enums import IndexType, KeyGeneratorType, MergeMode, TableType
-from hudi_engine.config.key_generator import key_generator_class
+from hudi_engine.config.key_generator import (
+    KINDS_PROPERTY,
+    PARTITION_FIELDS,
+    declared_key_generator,
+    key_generator_class,
+)
 from hudi_engine.config.merge_mode import EVENT_TIME_STRATEGY, PAYLOAD_PACKAGE
 from hudi_engine.config.options import Options, canonical_key, resolve_options
 from hudi_engine.config.other_keys import DEFINED_ELSEWHERE
@@ -130,8 +135,10 @@ def _properties(draft: Draft) -> dict[str, str]:
     if draft.orderings:
         properties["hoodie.table.precombine.field"] = ",".join(draft.orderings)
     if draft.partitions:
-        stored = _stored_partition_fields(options, draft.partitions)
-        properties["hoodie.table.partition.fields"] = ",".join(stored)
+        properties[PARTITION_FIELDS] = ",".join(each.partition(":")[0] for each in draft.partitions)
+        custom = declared_key_generator(properties) is KeyGeneratorType.CUSTOM
+        if custom and any(":" in each for each in draft.partitions):
+            properties[KINDS_PROPERTY] = ",".join(draft.partitions)
     if draft.schema is not None:
         avro = arrow_to_avro(draft.schema, draft.name)
         properties["hoodie.table.create.schema"] = json.dumps(avro, separators=(",", ":"))
@@ -173,13 +180,6 @@ def _key_generator(options: Options, keys: tuple[str, ...], partitions: tuple[st
         return key_generator_class(KeyGeneratorType.CUSTOM)
     simple = len(partitions) == 1 and len(keys) <= 1
     return key_generator_class(KeyGeneratorType.SIMPLE if simple else KeyGeneratorType.COMPLEX)
-
-
-def _stored_partition_fields(options: Options, partitions: tuple[str, ...]) -> list[str]:
-    custom = _key_generator(options, ("?",), partitions).endswith(".CustomKeyGenerator")
-    if custom or not any(":" in each for each in partitions):
-        return list(partitions)
-    return [each.partition(":")[0] for each in partitions]
 
 
 def _payload(options: Options, orderings: tuple[str, ...], kind: str) -> dict[str, str]:
