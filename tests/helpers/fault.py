@@ -90,6 +90,10 @@ class FaultInjectingStorage(ForwardingStorage):
         with self._fault("replace", path, lambda: self._leave_half(path, data)):
             self._storage.replace(path, data)
 
+    def take_over(self, path: str, before: bytes, data: bytes) -> None:
+        with self._fault("take_over", path):
+            self._storage.take_over(path, before, data)
+
     def refresh(self, path: str, data: bytes) -> None:
         with self._fault("refresh", path):
             self._storage.refresh(path, data)
@@ -160,6 +164,8 @@ class FaultInjectingStorage(ForwardingStorage):
             fault.crash()
 
     def _refuse_after_crash(self) -> None:
+        if self._crashed and threading.current_thread().name.startswith("give up "):
+            raise FileNotFoundError(self.base)  # a thread of the dead ends without a word
         if self._crashed:
             raise SimulatedCrash("this writer is dead already and cannot change anything")
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import replace
 
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.txn.owner import Owner, heartbeat_path
+from hudi_engine.txn.process import ProcessIdentity
 
 DAY_S = 86_400
 
@@ -23,3 +28,23 @@ def age(storage: LocalStorage, *paths: str, seconds: float = DAY_S) -> None:
         full = os.path.join(storage.base, path)
         old = os.stat(full).st_mtime - seconds
         os.utime(full, (old, old))
+
+
+def running(process: subprocess.Popen[bytes]) -> Owner:
+    """Return an owner in another process of this machine, which runs."""
+    return replace(Owner.current(), process=replace(ProcessIdentity.current(), pid=process.pid, started=""))
+
+
+def is_given_up(storage: Storage, path: str) -> bool:
+    """Tell whether the owner that a file names has left its work to others."""
+    owner = Owner.parse(storage.read(path))
+    return owner is not None and owner.given_up
+
+
+def wait_until(done: Callable[[], bool]) -> None:
+    """Wait for what a thread does; fail after some seconds."""
+    for _ in range(2000):
+        if done():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it was not done in time")

@@ -95,9 +95,13 @@ class TableLock:
             )
         try:
             self._acquire_file(deadline)
-        except BaseException:
-            unregister(self._owner)
-            self._local.mutex.release()
+        except BaseException as error:
+            try:
+                # A create that was cut off, or whose answer was lost, may have made the file.
+                if not isinstance(error, (WriteConflictError, PermissionError)):
+                    self._give_up_file()
+            finally:
+                self._leave()
             raise
         self._local.holder, self._local.depth, self._local.lock = threading.get_ident(), 1, self
         return self
@@ -111,9 +115,12 @@ class TableLock:
         try:
             self._release_file()
         finally:
-            unregister(self._owner)
             self._local.holder = self._local.lock = None
-            self._local.mutex.release()
+            self._leave()
+
+    def _leave(self) -> None:
+        unregister(self._owner)
+        self._local.mutex.release()
 
     def is_held(self) -> bool:
         """Return whether the lock file is still this process's own.
@@ -175,6 +182,7 @@ class TableLock:
             self._storage.require_exclusive_create("the table's lock")
         register(self._owner)
         content = self._owner.to_json(lockCreateTime=int(time.time() * 1000), lockThreadName=str(self._owner))
+        self._beating = Beating(self._storage, LOCK_PATH, self._owner, content)
         pause, silent_until = 0.005, time.monotonic() + _SILENT_SECONDS
         while True:
             try:
@@ -190,22 +198,27 @@ class TableLock:
                 silent_until = math.inf
             time.sleep(pause)
             pause = min(pause * 2, 0.5)
-        self._beating = Beating(self._storage, LOCK_PATH, self._owner, content)
         self._beating.start()
 
     def _release_file(self) -> None:
-        """Remove the file if it is still this holder's; a failure leaves a lock that the next one breaks."""
-        self._stop_beating()
+        """Remove the file if it is still this holder's; one that could not be removed is marked for others to break."""
         try:
-            owner = Owner.parse(self._storage.read(LOCK_PATH))
+            if self._beating is not None:
+                self._beating.stop()
+            owner = _read_owner(self._storage)
             if owner is not None and owner.token == self._owner.token:
                 self._storage.remove(LOCK_PATH)
-        except FileNotFoundError:
-            return
-        except (OSError, StorageError) as error:
+        except BaseException as error:
+            self._give_up_file()
+            if not isinstance(error, (OSError, StorageError)):
+                raise
             logger.warning(
                 "could not remove the lock of %s, the next writer will: %s", self._storage.base, error
             )
+
+    def _give_up_file(self) -> None:
+        if self._beating is not None:
+            self._beating.give_up(self._local.mutex)
 
     def _stop_beating(self) -> None:
         if self._beating is not None:
@@ -236,7 +249,8 @@ class TableLock:
         else:
             name = holder.token
             dead = holder.state_in(self._storage, modified_ms) is OwnerState.DEAD
-        if not dead or not self._may_break(name):
+        right = self._may_break(name) if dead else None
+        if right is None:
             return False
         logger.warning(
             "breaking the lock of %s: its holder %s is gone", self._storage.base, holder or "(unnamed)"
@@ -246,24 +260,37 @@ class TableLock:
                 self._storage.remove(LOCK_PATH)
         except FileNotFoundError:
             pass
+        except BaseException:
+            self._pass_on(right)
+            raise
         self._sweep_breaks()
         return True
 
-    def _may_break(self, name: str) -> bool:
+    def _may_break(self, name: str) -> str | None:
         """Win the right to break the lock called ``name``: of all that see it dead, exactly one removes it.
 
         Without this, a slow second breaker could remove the lock that the first one holds by then.
+
+        Returns:
+            The file of the right, None when another has it.
         """
         generation = 0
         while True:
             path = f"{LOCK_FILES}/broken-{name}-{generation}"
             try:
                 self._storage.create(path, self._owner.to_json())
-                return True
+                return path
             except FileExistsError:
                 if not self._is_dead_breaker(path):
-                    return False
+                    return None
+            except BaseException:
+                self._pass_on(path)
+                raise
             generation += 1
+
+    def _pass_on(self, right: str) -> None:
+        """Leave a right that was won, or may have been, to the next one; the lock stands as it did."""
+        Beating(self._storage, right, self._owner, self._owner.to_json()).give_up()
 
     def _is_dead_breaker(self, path: str) -> bool:
         """Return whether the one that won the right to break a lock died before it had done so."""

@@ -225,7 +225,7 @@ class OpenInstant:
             ) from error
 
     def release(self) -> None:
-        """Remove the owner file and know it no longer; leftovers that cannot be removed go with the next write."""
+        """Remove the owner file and know it no longer; one that cannot be removed is given up and goes with the next write."""
         if self.ownership is None:
             return
         try:
@@ -246,7 +246,7 @@ class OpenInstant:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Know the owner no longer in this process; an owner file that was not released is left for others to judge."""
+        """Give up what was not released, whatever ended the work."""
         if self.ownership is not None:
             self.ownership.end()
 
@@ -271,12 +271,9 @@ class OpenInstant:
         except FileExistsError:
             self.release()
             return False
-        except BaseException as error:
+        except BaseException:
             # Whether the request is there is not known, so its owner file stays.
-            if isinstance(error, Exception):
-                self.give_up()
-            elif self.ownership is not None:
-                self.ownership.end()
+            self.give_up()
             raise
         return True
 

@@ -2,7 +2,8 @@
 
 Every open instant has a file ``.hoodie/.heartbeat/<instant>`` (Hudi table format, heartbeats): its
 modification time is the beat, as for Apache Hudi, and its content names the process, which Apache Hudi
-ignores. A process on this machine is asked directly; of any other one the beat decides.
+ignores. Whether a process on this machine has ended is asked directly, and this one knows its own work; of any
+other one the beat decides, on this machine after more patience.
 """
 
 from __future__ import annotations
@@ -12,17 +13,20 @@ import logging
 import threading
 import time
 import uuid
-from dataclasses import asdict, dataclass, replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
 from enum import Enum
 
 from hudi_engine.storage.base import Storage
-from hudi_engine.txn.process import ProcessIdentity
+from hudi_engine.txn.process import ProcessIdentity, slept_ms
 
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
 LOCK_FILES = ".hoodie/.locks"
 """Folder of what is there for a moment: who may break the lock, and the storage's time."""
+NEAR_MS = 600_000
+"""How much longer than one elsewhere a running process of this machine may be silent."""
 
 _live_tokens: set[str] = set()
 """Owners whose work goes on in this process: an instant of this process that is not here was given up."""
@@ -91,23 +95,37 @@ class Owner:
             modified_ms: Modification time of its file, epoch ms.
             now_ms: Time by the storage's clock, epoch ms.
         """
-        if self.given_up:
-            return OwnerState.DEAD
-        running = self.process.is_running()
-        if running and self.process == ProcessIdentity.current():
-            running = self.token in _live_tokens
-        if running is not None:
-            return OwnerState.ALIVE if running else OwnerState.DEAD
-        return _state_by_age(modified_ms, now_ms, self.interval_ms, self.tolerable_misses)
+        known = self._known_state()
+        if known is not None:
+            return known
+        # A process that works beats, also in a machine that has just woken up; what ended unheard in it does not.
+        patience_ms = NEAR_MS + slept_ms() if self.process.is_here() else 0
+        return _state_by_age(modified_ms, now_ms - patience_ms, self.interval_ms, self.tolerable_misses)
 
     def state_in(self, storage: Storage, modified_ms: int) -> OwnerState:
-        """Judge whether the owner lives; the storage's clock is asked only about one on another machine.
+        """Judge whether the owner lives; the storage's clock is asked only where nothing nearer tells.
 
         Args:
             storage: Where its file is.
             modified_ms: Modification time of the file, epoch ms.
         """
-        return self.state(modified_ms, modified_ms if self.process.is_here() else storage_now_ms(storage))
+        known = self._known_state()
+        if known is None and self.process.is_here():
+            # a clock of this machine that is behind makes others wait, and one that is ahead has the storage's asked
+            near = self.state(modified_ms, int(time.time() * 1000))
+            known = near if near is OwnerState.ALIVE else None
+        return known or self.state(modified_ms, storage_now_ms(storage))
+
+    def _known_state(self) -> OwnerState | None:
+        """Return what is certain without a look at the beat."""
+        if self.given_up:
+            return OwnerState.DEAD
+        running = self.process.is_running()
+        if running and self.process == ProcessIdentity.current():
+            return OwnerState.ALIVE if self.token in _live_tokens else OwnerState.DEAD
+        if running is False:
+            return OwnerState.DEAD
+        return OwnerState.ALIVE if running and self.process.stands_still() else None
 
     def __str__(self) -> str:
         return f"process {self.process.pid} on {self.process.machine.partition('/')[0]}"
@@ -219,20 +237,34 @@ class Beating:
                 return False
             return True
 
-    def give_up(self) -> None:
-        """Stop, and mark the file as left to others, again and again until the storage takes it."""
-        self.stop()
-        if not self._mark():
-            threading.Thread(target=self._mark_later, name=f"give up {self._path}", daemon=True).start()
+    def give_up(self, guard: AbstractContextManager[object] | None = None) -> None:
+        """Stop, and mark the file as left to others, again and again until the storage takes it.
+
+        Args:
+            guard: Held while that is tried again, so that nobody in this process takes the file meanwhile.
+        """
+        marked = False
+        try:
+            self.stop()
+            marked = self._mark()
+        finally:
+            if not marked:
+                later = threading.Thread(
+                    target=self._mark_later,
+                    args=(guard or nullcontext(),),
+                    name=f"give up {self._path}",
+                    daemon=True,
+                )
+                later.start()
 
     def _is_mine(self) -> bool:
         found = Owner.parse(self._storage.read(self._path))
         return found is not None and found.token == self._owner.token
 
     def _mark(self) -> bool:
+        given_up = json.dumps({**json.loads(self._content), "given_up": True}).encode()
         try:
-            if self._is_mine():
-                self._storage.replace(self._path, replace(self._owner, given_up=True).to_json())
+            self._storage.take_over(self._path, self._content, given_up)
         except FileNotFoundError:
             return True
         except Exception as error:  # whatever failed now may work later
@@ -240,8 +272,11 @@ class Beating:
             return False
         return True
 
-    def _mark_later(self) -> None:
-        while not self._mark():
+    def _mark_later(self, guard: AbstractContextManager[object]) -> None:
+        while True:
+            with guard:
+                if self._mark():
+                    return
             time.sleep(self._owner.interval_ms / 1000)
 
     def _run(self) -> None:

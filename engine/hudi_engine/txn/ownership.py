@@ -31,6 +31,7 @@ class Ownership:
         self._storage = storage
         self._path = heartbeat_path(instant)
         self._beating = Beating(storage, self._path, self.owner, self.owner.to_json())
+        self._is_open = False
 
     def announce(self) -> bool:
         """Create the file and begin to beat; return False when the instant has an owner already."""
@@ -43,13 +44,19 @@ class Ownership:
         except BaseException:
             unregister(self.owner)
             raise
+        self._is_open = True
         self._beating.start()
         return True
 
     def take(self) -> None:
         """Write the file in place of a dead owner's; the caller holds the table's lock."""
         register(self.owner)
-        self._storage.replace(self._path, self.owner.to_json())
+        self._is_open = True
+        try:
+            self._storage.replace(self._path, self.owner.to_json())
+        except BaseException:
+            self.give_up()
+            raise
         self._beating.start()
 
     def is_mine(self) -> bool:
@@ -65,16 +72,21 @@ class Ownership:
         self._beating.stop()
         if self.is_mine():
             self._storage.remove(self._path)
+        self._is_open = False
+        unregister(self.owner)
 
     def give_up(self) -> None:
         """Say in the file that nobody works on the instant any more, though this process lives on.
 
         A storage that fails just now is asked again from a thread, as often as a beat would have come.
         """
-        self._beating.give_up()
-        unregister(self.owner)
+        self._is_open = False
+        try:
+            self._beating.give_up()
+        finally:
+            unregister(self.owner)
 
     def end(self) -> None:
-        """Stop beating, and know the owner no longer in this process."""
-        self._beating.stop()
-        unregister(self.owner)
+        """Know the owner no longer in this process; what was not released, whatever was in the way, is given up."""
+        if self._is_open:
+            self.give_up()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +52,18 @@ class ProcessIdentity:
             return None
         return None if _answers_signal(self.pid) else False
 
+    def stands_still(self) -> bool:
+        """Return whether a process that runs here was stopped, as by Ctrl-Z or SIGSTOP, and so can give no sign of life."""
+        return (_stat(self.pid) or [""])[0] in ("T", "t")
+
+
+def slept_ms() -> int:
+    """Return how long this machine has slept since it was started, as a laptop that is shut does; 0 where nothing tells it."""
+    if sys.platform == "win32":
+        return 0
+    with_sleep = time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+    return max(0, int((with_sleep - time.monotonic()) * 1000))
+
 
 def _machine() -> str:
     return "/".join(
@@ -74,12 +87,18 @@ def _first_line(path: Path) -> str:
 
 def _start_time(pid: int) -> str | None:
     """Return the start time of a running process, None when there is none or it has ended but was not reaped."""
+    fields = _stat(pid)
+    return None if fields is None or fields[0] in "ZX" else fields[19]
+
+
+def _stat(pid: int) -> list[str] | None:
+    """Return what the kernel tells of a process from its state on, None when there is none."""
     try:
         text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     fields = text.rpartition(")")[2].split()
-    return None if len(fields) < 20 or fields[0] in "ZX" else fields[19]
+    return None if len(fields) < 20 else fields
 
 
 def _answers_signal(pid: int) -> bool:

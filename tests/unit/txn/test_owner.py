@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.owner import (
+    NEAR_MS,
     Beating,
     Owner,
     OwnerState,
@@ -24,10 +29,10 @@ from hudi_engine.txn.owner import (
     unregister,
 )
 from hudi_engine.txn.ownership import Ownership
-from hudi_engine.txn.process import ProcessIdentity
+from hudi_engine.txn.process import ProcessIdentity, slept_ms
 from hudi_engine.txn.swap_record import read_swap_record
 
-from tests.helpers.owners import age, write_owner
+from tests.helpers.owners import age, is_given_up, running, wait_until, write_owner
 
 INSTANT = "20260101000000001"
 HOUR_MS = 3_600_000
@@ -109,14 +114,109 @@ def test_a_process_of_this_machine_that_has_ended_is_dead_at_once(storage: Local
     assert state_after(storage, 0) is OwnerState.DEAD
 
 
-def test_a_running_process_of_this_machine_is_alive_however_old_its_beat(storage: LocalStorage) -> None:
-    parent = ProcessIdentity.current().machine, os.getppid()
-    started = Path(f"/proc/{parent[1]}/stat")
-    if not started.exists():
-        pytest.skip("needs /proc")
-    start_time = started.read_text().rpartition(")")[2].split()[19]
-    write_owner(storage, INSTANT, Owner(ProcessIdentity(*parent, start_time), "t", 60_000, 2))
-    assert state_after(storage, HOUR_MS) is OwnerState.ALIVE
+@pytest.fixture
+def beside() -> Iterator[subprocess.Popen[bytes]]:
+    """Another process of this machine."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "slept", "expected"),
+    [
+        (NEAR_MS + 119_000, 0, OwnerState.ALIVE),
+        (NEAR_MS + 121_000, 0, OwnerState.DEAD),
+        (9 * HOUR_MS, 9 * HOUR_MS, OwnerState.ALIVE),
+        (9 * HOUR_MS, 8 * HOUR_MS, OwnerState.DEAD),
+    ],
+)
+def test_a_running_process_of_this_machine_is_dead_when_it_has_long_been_silent_awake(
+    age_ms: int,
+    slept: int,
+    expected: OwnerState,
+    storage: LocalStorage,
+    beside: subprocess.Popen[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("hudi_engine.txn.owner.slept_ms", lambda: slept)
+    owner = running(beside)
+    write_owner(storage, INSTANT, owner)
+    assert state_after(storage, age_ms) is expected
+    age(storage, heartbeat_path(INSTANT), seconds=age_ms / 1000)
+    status = storage.stat(heartbeat_path(INSTANT))
+    assert status is not None and owner.state_in(storage, status.modified_ms) is expected
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_process_of_this_machine_that_was_stopped_is_not_judged_by_its_silence(
+    storage: LocalStorage, beside: subprocess.Popen[bytes]
+) -> None:
+    write_owner(storage, INSTANT, running(beside))
+    beside.send_signal(signal.SIGSTOP)
+    os.waitpid(beside.pid, os.WUNTRACED)
+    assert state_after(storage, 1000 * HOUR_MS) is OwnerState.ALIVE
+
+
+def test_a_young_beat_of_this_machine_needs_no_look_at_the_storages_clock(
+    storage: LocalStorage, beside: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("hudi_engine.txn.owner.storage_now_ms")
+    assert running(beside).state_in(storage, int(time.time() * 1000)) is OwnerState.ALIVE
+
+
+def test_a_machine_that_never_slept_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hudi_engine.txn.process.time.clock_gettime", lambda clock: time.monotonic() + 3.5)
+    assert 3400 < slept_ms() <= 3500
+    monkeypatch.setattr("hudi_engine.txn.process.time.clock_gettime", lambda clock: time.monotonic() - 3.5)
+    assert slept_ms() == 0
+
+
+@pytest.mark.parametrize("failing", [None, OSError, KeyboardInterrupt])
+def test_what_was_not_released_is_given_up_at_the_end(
+    failing: type[BaseException] | None, storage: LocalStorage
+) -> None:
+    """Also where the storage fails first, or the mark is interrupted."""
+
+    class Failing(LocalStorage):
+        def replace(self, path: str, data: bytes) -> None:
+            if failing is not None and not failed:
+                failed.append(path)
+                raise failing
+            super().replace(path, data)
+
+    failed: list[str] = []
+    options = resolve_options({"hoodie.client.heartbeat.interval_in_ms": 10})
+    ownership = Ownership(Failing(storage.base), INSTANT, options)
+    assert ownership.announce()
+    with pytest.raises(KeyboardInterrupt) if failing is KeyboardInterrupt else nullcontext():
+        ownership.end()
+    wait_until(lambda: is_given_up(storage, heartbeat_path(INSTANT)))
+
+
+def test_an_instant_whose_taking_was_interrupted_is_given_up(storage: LocalStorage) -> None:
+    class Interrupting(LocalStorage):
+        def replace(self, path: str, data: bytes) -> None:
+            super().replace(path, data)
+            if not done:
+                done.append(path)
+                raise KeyboardInterrupt
+
+    done: list[str] = []
+    ownership = Ownership(Interrupting(storage.base), INSTANT, resolve_options({}))
+    with pytest.raises(KeyboardInterrupt):
+        ownership.take()
+    assert is_given_up(storage, heartbeat_path(INSTANT))
+
+
+def test_after_a_release_nothing_is_given_up(storage: LocalStorage) -> None:
+    ownership = Ownership(storage, INSTANT, resolve_options({}))
+    assert ownership.announce()
+    ownership.release()
+    later = Owner.current()
+    write_owner(storage, INSTANT, later)
+    ownership.end()
+    assert Owner.parse(storage.read(heartbeat_path(INSTANT))) == later
 
 
 def test_a_process_number_given_to_a_newer_process_is_not_the_old_owner(storage: LocalStorage) -> None:
