@@ -16,6 +16,8 @@ _PLACES: dict[tuple[str, str], dict[str, RemoteUri]] = {}
 """By store and authority, the URIs that told how to get in."""
 _SETTINGS: dict[tuple[str, str], dict[str, Mapping[str, str]]] = {}
 """By store and authority, settings that were given for a place and all below it."""
+_OF_PROFILE: list[RemoteUri] = []
+"""Places whose settings are of the profile that the process goes by."""
 
 
 def remember(uri: RemoteUri) -> None:
@@ -46,6 +48,24 @@ def use_settings(base: str, settings: Mapping[str, str]) -> None:
     known = _SETTINGS.setdefault(_store(uri), {})
     known.pop(uri.path, None)
     known[uri.path] = dict(settings)
+
+
+def use_profile(base: str, settings: Mapping[str, str]) -> None:
+    """Say the same by a profile that the process goes by from now on: what the one before it said holds no longer.
+
+    Args:
+        base: URI of a folder, such as the warehouse; a local path has no settings.
+        settings: Settings of the store; none where the profile says nothing.
+
+    Raises:
+        ConfigError: when there are settings for a local path.
+    """
+    while _OF_PROFILE:
+        before = _OF_PROFILE.pop()
+        _SETTINGS.get(_store(before), {}).pop(before.path, None)
+    if settings:
+        use_settings(base, settings)
+        _OF_PROFILE.append(RemoteUri.parse(base))
 
 
 def public_location(location: str) -> str:

@@ -9,6 +9,8 @@ import pytest
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.storage import open_storage
+from hudi_engine.storage.given import settings_for
+from hudi_engine.storage.uris import RemoteUri
 
 from dbt.adapters.hudi.credentials import HudiCredentials, absolute_location
 from dbt.adapters.hudi.model.plan import Places, resolve_plan
@@ -203,6 +205,11 @@ def test_options_and_settings_of_a_profile_hold_for_every_look_at_a_table(
 
     assert given["options"] == {**options, "hoodie.write.lock.wait_time_ms": "7"}
     assert open_storage("s3://b-bucket/wh/shop/orders")._client.address == "http://minio.example:9"  # type: ignore[attr-defined]
+
+    Warehouse(profile(location_root="s3://b-bucket/wh", storage_options={"region": "x"}), None)
+    assert open_storage("s3://b-bucket/wh/shop/orders")._client.address != "http://minio.example:9"  # type: ignore[attr-defined]
+    Warehouse(profile(location_root="s3://b-bucket/wh"), None)
+    assert settings_for(RemoteUri.parse("s3://b-bucket/wh/shop/orders")) == {}
 
 
 def test_the_target_of_a_project_has_a_database_that_is_none() -> None:

@@ -13,7 +13,7 @@ import pytest
 from hudi_engine.errors import ConfigError, StorageError
 from hudi_engine.storage import open_storage
 from hudi_engine.storage.aws_profile import profile_settings
-from hudi_engine.storage.given import use_settings
+from hudi_engine.storage.given import use_profile, use_settings
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.storage.object_client import ObjectClient
 from hudi_engine.storage.objects import ObjectStorage
@@ -140,6 +140,17 @@ def test_settings_of_a_warehouse_hold_below_it_and_what_a_uri_says_wins() -> Non
         endpoint("s3://three-bucket/wh/shop/orders?region=us-east-1&endpoint=https://two:2")
         == "https://two:2"
     )
+
+
+def test_settings_of_a_profile_hold_until_the_next_one() -> None:
+    use_settings("s3a://six-bucket/others", {"endpoint": "https://mine:1"})
+    use_profile("s3a://six-bucket/wh", {"endpoint": "https://dev:1"})
+    assert endpoint("s3a://six-bucket/wh/orders?region=x") == "https://dev:1"
+    use_profile("s3a://six-bucket/other", {"endpoint": "https://prod:1"})
+    assert endpoint("s3a://six-bucket/wh/orders?region=x") == "https://prod:1"
+    use_profile("s3a://six-bucket/wh", {})
+    assert endpoint("s3a://six-bucket/wh/orders?region=x") == "https://mine:1"
+    use_profile("/data/wh", {})
 
 
 def test_settings_for_a_local_folder_are_refused() -> None:

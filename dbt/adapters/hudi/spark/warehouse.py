@@ -35,8 +35,8 @@ from hudi_engine.catalog.read_only import is_read_only
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError
 from hudi_engine.schema.any_case import spellings
-from hudi_engine.storage import open_storage, use_settings
-from hudi_engine.storage.given import public_location
+from hudi_engine.storage import open_storage
+from hudi_engine.storage.given import public_location, use_profile
 from hudi_engine.txn.swap import recover_swap
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -90,8 +90,7 @@ class Warehouse:
         self.target_schema = str(credentials.schema)
         self.options: Mapping[str, str] = credentials.options
         self.node = NodeOptions(self.options)
-        if credentials.storage_options:
-            use_settings(self.places.location_root, credentials.storage_options)
+        use_profile(self.places.location_root, credentials.storage_options)
         leave_dead_spark()
         self._loaded = False
         self._sources: dict[SourcePlace, str] = {}
