@@ -10,7 +10,7 @@ import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.hudi.credentials import HudiCredentials
-from dbt.adapters.hudi.spark import session
+from dbt.adapters.hudi.spark import other_settings, session
 
 OPTIONS = "spark.driver.extraJavaOptions"
 
@@ -60,6 +60,7 @@ class FakeSession:
     def __init__(self) -> None:
         self.sparkContext = type("Context", (), {"_jsc": object()})()
         self._jsparkSession = object()
+        self.conf = SimpleNamespace(isModifiable=lambda key: key.startswith("spark.sql.shuffle"))
 
 
 def test_a_session_made_for_a_node_is_not_taken_for_somebody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +75,6 @@ def test_a_shell_refuses_settings_that_only_count_when_spark_starts(monkeypatch:
     monkeypatch.setattr(session, "_owned", FakeSession())
     monkeypatch.setattr(session, "_started_with", (session._start_conf(first, {}), "/shop"))
     other = HudiCredentials.from_dict({"schema": "other", "spark_conf": {"spark.driver.memory": "3g"}})
-    assert session.base_session(other, {}, "/shop")[1], "one command, one profile: nothing is compared"
     monkeypatch.setattr(session, "_kept_up", True)
     assert session.base_session(HudiCredentials.from_dict({"schema": "other"}), {}, "/shop")[1]
     with pytest.raises(DbtRuntimeError, match=r"spark\.driver\.memory.*Say restart"):
@@ -86,6 +86,52 @@ def test_a_shell_refuses_settings_that_only_count_when_spark_starts(monkeypatch:
         session.base_session(
             HudiCredentials.from_dict({"schema": "analytics", "location_root": "/elsewhere"}), {}, "/shop"
         )
+    monkeypatch.setattr(session, "_stored_with", {"endpoint": "http://dev:1"})
+    with pytest.raises(DbtRuntimeError, match="asks for now: storage_options. Say restart"):
+        session.base_session(first, {}, "/shop")
+
+
+@pytest.mark.parametrize(
+    ("profile", "refused", "told"),
+    [
+        ({"location_root": "/elsewhere", "app_name": "other"}, "", ""),
+        ({"spark_conf": {"spark.sql.shuffle.partitions": "3", "spark.sql.catalog.lake": "x"}}, "", ""),
+        ({"spark_conf": {"spark.driver.memory": "3g"}}, "", "spark.driver.memory"),
+        (
+            {"spark_conf": {"spark.sql.extensions": "x"}, "master": "local[3]"},
+            "",
+            "master, spark.sql.extensions",
+        ),
+        ({"catalog": "hive"}, "spark.hadoop.hive.*, catalog", ""),
+        ({"spark_conf": {"spark.hadoop.fs.s3a.endpoint": "http://x"}}, "spark.hadoop.fs.s3a.endpoint", ""),
+    ],
+)
+def test_a_second_run_in_one_process_is_told_what_its_spark_was_not_started_with(
+    profile: dict[str, object], refused: str, told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(other_settings.logger, "warning", lambda text, *more: said.append(text.format(*more)))
+    first = {"schema": "analytics", "location_root": str(tmp_path), "master": "local[2]"}
+    conf = session._start_conf(HudiCredentials.from_dict(first), {})
+    spark = FakeSession()
+    monkeypatch.setattr(session, "_owned", spark)
+    monkeypatch.setattr(session, "_started_with", (conf, "/shop"))
+    other_settings.forget_what_was_said()
+    second = HudiCredentials.from_dict({**first, **profile})
+    if refused:
+        with pytest.raises(DbtRuntimeError, match=f"names or files: {refused}.*a process of its own"):
+            session.base_session(second, {}, "/shop")
+        spark.sparkContext._jsc = None
+        monkeypatch.setattr(session.SparkSession, "_instantiatedSession", None)
+        monkeypatch.setattr(session.SparkSession, "getActiveSession", lambda: None)
+        monkeypatch.setattr(session, "_start", lambda *given: FakeSession())
+        assert session.base_session(second, {}, "/shop")[1], "that Spark was stopped"
+    else:
+        assert session.base_session(second, {}, "/elsewhere") == (spark, True)
+        assert session.base_session(second, {}, "/elsewhere") == (spark, True)
+    assert [each.partition("keeps its own: ")[2].partition(". Where")[0] for each in said] == [told] * bool(
+        told
+    )
 
 
 def test_a_spark_that_ended_between_two_commands_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

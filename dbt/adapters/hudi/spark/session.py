@@ -30,6 +30,11 @@ from dbt.adapters.hudi.spark.folders import plain_location
 from dbt.adapters.hudi.spark.java import check_java, forget_java, how_java_ended, launch_java
 from dbt.adapters.hudi.spark.known_start import KnownStart
 from dbt.adapters.hudi.spark.memory import warn_of_limit
+from dbt.adapters.hudi.spark.other_settings import (
+    forget_what_was_said,
+    names_in_profile,
+    tell_of_other_settings,
+)
 
 # PySpark says it at every conversion; what is used of pandas here works with either version
 warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
@@ -62,14 +67,6 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _PARTS_OPTIONS = re.compile(r"""[\s"'\\]""")
 _JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _COLLECTOR = re.compile(r"-XX:[+-]Use\w*GC\b")
-# By what a profile asks for a setting that it does not name.
-_PROFILE_NAMES: Mapping[str, str] = {
-    "spark.sql.warehouse.dir": "location_root",
-    "spark.sql.catalogImplementation": "catalog",
-    "spark.app.name": "app_name",
-    "spark.master": "master",
-    ANSI: "ansi",
-}
 _NO_PLACE_FOR_DERBY = (
     "catalog is hive, and no metastore is named; one of dbt-hudi's own is a local Derby database below location_root, which "
     "is {!r}. Name yours: spark_conf {{spark.hadoop.hive.metastore.uris: thrift://host:9083}}; or take catalog: directory"
@@ -85,6 +82,7 @@ _owned: SparkSession | None = None
 _early: Future[None] | None = None
 _kept_up = False
 _started_with: tuple[Mapping[str, str], str | None] = {}, None
+_stored_with: Mapping[str, str] = {}
 _said_at_start: Mapping[str, str] = {}
 
 
@@ -133,9 +131,10 @@ def _session(
 ) -> tuple[SparkSession, bool]:
     global _owned
     with _lock:
-        _refuse_other_settings(credentials, engine_conf, folder)
         running = _running_session()
         if running is not None:
+            if running is _owned:
+                _look_at_settings(running, credentials, engine_conf, folder)
             return running, running is _owned
         _use_this_python()
         _owned = _start(credentials, engine_conf, folder)
@@ -150,6 +149,7 @@ def keep_up() -> None:
 
 def leave_dead_spark() -> None:
     """Forget a Spark that dbt started and that has ended, so that the command that begins starts another."""
+    forget_what_was_said()
     if _owned is None or _owned.sparkContext._jsc is None:
         return
     try:
@@ -174,22 +174,26 @@ def leave_spark() -> bool:
     return there
 
 
-def _refuse_other_settings(
-    credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None
+def _look_at_settings(
+    spark: SparkSession, credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None
 ) -> None:
-    """Refuse a profile that asks for a Spark with other settings than the one that was started here has."""
+    """Look whether a profile asks for a Spark with other settings than the one that was started here has."""
     conf, started_in = _started_with
-    if not _kept_up or _owned is None or not conf:
+    if not conf:
         return
     wanted = _start_conf(credentials, engine_conf)
     other = sorted(key for key in {*conf, *wanted} if conf.get(key) != wanted.get(key))
+    if not _kept_up:
+        tell_of_other_settings(other, wanted, spark)
+        return
     # `dbt debug` has a profile and no project, and reads nothing by a relative path
     if folder is not None and Path(folder).resolve() != Path(started_in or ".").resolve():
         other.append("the project's folder")
+    if credentials.storage_options != _stored_with:
+        other.append("storage_options")
     if other:
-        named = [_PROFILE_NAMES.get(key, key) for key in other]
         raise DbtRuntimeError(
-            f"Spark was started with other settings than the profile asks for now: {', '.join(named)}. Say restart, which "
+            f"Spark was started with other settings than the profile asks for now: {names_in_profile(other)}. Say restart, which "
             "ends this Spark; the next command starts another"
         )
 
@@ -294,8 +298,9 @@ def _use_this_python() -> None:
 
 def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None) -> SparkSession:
     """Start Java and Spark, by what is kept of earlier starts where the profile allows it."""
-    global _started_with, _said_at_start
+    global _started_with, _stored_with, _said_at_start
     conf = _start_conf(credentials, engine_conf)
+    _stored_with = credentials.storage_options
     _started_with = dict(conf), folder or os.getcwd()
     _said_at_start = _said(credentials, engine_conf)
     java, version = check_java()
