@@ -13,6 +13,7 @@ from hudi_engine.changes.gaps import check_timeline
 from hudi_engine.changes.window import Window, is_before_active, order_of, position_of
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import ConfigError, CorruptTableError, TimelineError
+from hudi_engine.inspect.as_of import check_not_gone
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
@@ -128,8 +129,10 @@ def next_window(
             one that can still be read when that is more.
 
     Raises:
-        TimelineError: A point in time that is none.
+        TimelineError: A point in time that is none, or an end that the table no longer has.
     """
+    if end is not None:
+        check_not_gone(state, end, asked="end")
     begin = "" if since is None else position_of(state, since)
     last = None if end is None else position_of(state, end)
     hole = _first_hole(state, begin)

@@ -17,14 +17,16 @@ from hudi_engine.errors import HistoryGapError
 from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import parse_log_file
+from hudi_engine.inspect.as_of import A_MOMENT
 from hudi_engine.services.clean.plan import planned_files
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import FileGroupKey, Timeline
+from hudi_engine.timeline.gone import names_of, of_a_replaced_table, taken_back
 from hudi_engine.timeline.instant import Instant
 from hudi_engine.timeline.moments import Moment, digits_of
 
 _INSTANT = re.compile(r"\d{14}|\d{17}")
-_UNDOING = ("rollback", "restore")
+_OF_NOW = re.compile(r"\d{17}")
 _CHOICES = "Choose on_gap='snapshot' to take all rows as inserts, or start at a state the table still has"
 _FROM_THERE = "Choose on_gap='snapshot' to take all rows as inserts, or start at that commit or a later one"
 KEEPING = (
@@ -81,25 +83,22 @@ def check_start(state: TableState, start: Moment) -> None:
     """
     digits = digits_of(start, state.config)
     _check_not_undone(state, digits)
-    first = state.timeline.first_write_time
-    if first is not None and digits < first:
-        undone = state.timeline.archived.undone
-        if digits in undone and not _stands(state, digits):
-            raise _gap(state, digits, f"that commit was taken back by {undone[digits]}")
     if isinstance(start, str) and _INSTANT.fullmatch(start.strip()):
         _check_not_foreign(state, digits)
 
 
 def _check_not_foreign(state: TableState, start: str) -> None:
-    """Refuse the digits of an instant that lie before the history, and those that an archived restore may have taken back."""
-    active = state.timeline.instants
+    """Refuse the digits of an instant of another table, which was here before, and what a restore may have taken back."""
+    active, as_moment = state.timeline.instants, f"A moment is written as {A_MOMENT}, or is a datetime"
+    other = of_a_replaced_table(state.timeline, state.config, start)
+    if other is not None:
+        raise _gap(state, start, f"{other}. {as_moment}")
     if active and start >= active[0].requested_time:
         return
     archived = state.timeline.archived.instants
-    if start in {name for each in archived for name in _names(each)}:
+    if start in {name for each in archived for name in names_of(each)}:
         return
     known = [each.requested_time for each in (*archived, *active)]
-    as_moment = "A moment is written as '2026-11-01 09:30:00', or is a datetime"
     if not known or start < min(known):
         since = (
             f"is older than all of them, the first of which is {min(known)}" if known else "there are none"
@@ -119,6 +118,23 @@ def _check_not_foreign(state: TableState, start: str) -> None:
         )
 
 
+def check_since(state: TableState, since: Moment) -> None:
+    """Refuse what a reader has noted that this table no longer tells: an instant must be one of its own.
+
+    Args:
+        state: The table.
+        since: What was read before; a moment that is no instant is where a reader begins.
+
+    Raises:
+        HistoryGapError: It was taken back, or neither timeline knows it.
+        TimelineError: It is no point in time.
+    """
+    if isinstance(since, str) and _OF_NOW.fullmatch(since.strip()):
+        check_known(state, since.strip())
+    else:
+        check_start(state, since)
+
+
 def check_known(state: TableState, start: str) -> None:
     """Refuse an instant that the table never had: it was built anew, or another one is in its place.
 
@@ -130,52 +146,21 @@ def check_known(state: TableState, start: str) -> None:
         HistoryGapError: It was taken back, or neither timeline knows it.
     """
     _check_not_undone(state, start)
-    known = {each for instant in state.timeline.completed_writes for each in _names(instant)}
+    known = {each for instant in state.timeline.completed_writes for each in names_of(instant)}
     if start in known:
         return
     archived = state.timeline.archived
-    if start not in {each for instant in archived.instants for each in _names(instant)}:
+    if start not in {each for instant in archived.instants for each in names_of(instant)}:
         raise _gap(
             state, start, "no commit of its timeline is that instant: it was rolled back, or built anew"
         )
 
 
-def _names(instant: Instant) -> tuple[str, ...]:
-    return (instant.requested_time, order_of(instant))
-
-
 def _check_not_undone(state: TableState, start: str) -> None:
     """Refuse an instant that a rollback or restore took back, and one that has gone while one of them has not ended."""
-    timeline = state.timeline
-    for instant in timeline.completed:
-        if instant.action in _UNDOING and instant.requested_time > start:
-            told = state.timeline.record(instant)
-            gone = {*(told.get("commitsRollback") or ()), *(told.get("instantsToRollback") or ())}
-            if start in gone and not _stands(state, start):
-                raise _gap(
-                    state, start, f"that commit was taken back by {instant.action} {instant.requested_time}"
-                )
-    if start in {each for instant in timeline.completed_writes for each in _names(instant)}:
-        return
-    for instant in timeline.pending:
-        if instant.action in _UNDOING and start in _planned_to_go(timeline.plan(instant) or {}):
-            raise _gap(
-                state,
-                start,
-                f"that commit is being taken back by {instant.action} {instant.requested_time}, which has not ended",
-            )
-
-
-def _stands(state: TableState, start: str) -> bool:
-    """Return whether an instant that was taken back is a commit all the same: a compaction or clustering that ran again."""
-    writes = (*state.timeline.completed_writes, *state.timeline.archived.completed_writes)
-    return start in {each for instant in writes for each in _names(instant)}
-
-
-def _planned_to_go(plan: Mapping[str, Any]) -> set[str]:
-    """Return the instants that the plan of a rollback or of a restore takes back."""
-    infos = [plan.get("instantToRollback"), *(plan.get("instantsToRollback") or ())]
-    return {str(info["commitTime"]) for info in infos if info}
+    why = taken_back(state.timeline, start)
+    if why is not None:
+        raise _gap(state, start, why)
 
 
 class CleanedFiles:

@@ -21,7 +21,7 @@ from hudi_engine.changes.checkpoint import (
     next_window,
 )
 from hudi_engine.changes.columns import ALL, LATEST, MODES, NET, check_names, told_schema
-from hudi_engine.changes.gaps import check_start
+from hudi_engine.changes.gaps import check_known, check_start
 from hudi_engine.changes.group import Comparison
 from hudi_engine.changes.pieces import Piece, units_of_tasks
 from hudi_engine.changes.plan import ChangePlan, plan_changes, plan_newest, steps_since
@@ -121,7 +121,7 @@ class ChangeSource:
         """
         end, state = self._end if until is None else until, self.state()
         if instant:
-            check_start(state, instant)
+            check_known(state, instant)
         return next_window(state, instant or None, end=end, limits=limits).end or instant
 
     def newest(self) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from hudi_engine.errors import TimelineError
+from hudi_engine.inspect.as_of import check_not_gone
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.committed import CommittedInstants
@@ -137,10 +138,11 @@ def state_at(state: TableState, end: Moment | None) -> Point:
         end: The moment, included; None for now.
 
     Raises:
-        TimelineError: It is no point in time.
+        TimelineError: It is no point in time, or an instant that the table no longer has.
     """
     if end is None:
         return point_at(state.timeline, None)
+    check_not_gone(state, end, asked="end")
     position = position_of(state, end)
     point = point_at(state.timeline, position)
     if state.config.layout_version == 1 and not is_before_active(state, position):

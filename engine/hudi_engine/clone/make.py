@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, TypedDict
 from hudi_engine.clone.cleans import bound_of_others, clean_for_others
 from hudi_engine.clone.content import Content
 from hudi_engine.config.options import Options, resolve_options
+from hudi_engine.config.other_keys import CLONE_REPLACED
 from hudi_engine.config.properties import TABLE_NAME_KEY
 from hudi_engine.config.properties_file import PROPERTIES_PATH
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import (
     ConfigError,
     StorageError,
@@ -28,7 +30,7 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.sharing import Sharing
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.active import CleanBound
+from hudi_engine.timeline.active import CleanBound, Timeline
 from hudi_engine.timeline.moments import Moment
 from hudi_engine.txn.displacing import Instead
 from hudi_engine.txn.metadata_table import METADATA_PROPERTIES
@@ -193,8 +195,19 @@ def _put(target: Storage, options: Options, replaces: bool, base: str, side: str
     else:
         # On every store: two clones of one table have files of the same names, so what a clean of the old one is about to delete
         # would go from the new one.
-        with nobody_at_work(target, options, "replaced"):
+        with nobody_at_work(target, options, "replaced") as lock:
+            if lock is not None:
+                _note_replaced(target, open_storage(side))
             swap(base, side)
+
+
+def _note_replaced(replaced: Storage, clone: Storage) -> None:
+    """Note in a clone up to which instant another table has the place that it takes, and those before that one."""
+    was, config = TableConfig.load(replaced), TableConfig.load(clone)
+    newest = Timeline.load(replaced, was).latest_instant_time or ""
+    until = max(newest, *(each.properties.get(CLONE_REPLACED, "") for each in (was, config)))
+    if until:
+        config.with_properties({CLONE_REPLACED: until}).save(clone)
 
 
 def _fill(

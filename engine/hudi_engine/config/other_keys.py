@@ -13,6 +13,10 @@ CHECKPOINT_BEFORE = "dbt_hudi.checkpoint.before"
 """Option of a write that notes a checkpoint: the one that its rows were taken after; without it the one that the table has
 when the write begins; a write that replaces all rows follows none then."""
 
+CLONE_REPLACED = "dbt_hudi.clone.replaced"
+"""Property of a clone that took the place of another table: the newest instant of that one. Up to it an instant that the clone
+does not know may have been noted by a reader of what was there before."""
+
 # Said by the call itself or by create(); a table keeps them, a write repeats them.
 DEFINED_ELSEWHERE = frozenset(
     {

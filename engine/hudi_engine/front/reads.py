@@ -9,7 +9,7 @@ from hudi_engine.changes.cdc import cdc_frame
 from hudi_engine.changes.changelog import changes_frame
 from hudi_engine.changes.checkpoint import NextWindow, WindowLimits, next_window
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
-from hudi_engine.changes.gaps import check_start
+from hudi_engine.changes.gaps import check_since
 from hudi_engine.changes.read import Wanted, changes_between
 from hudi_engine.changes.window import Span, start_of
 from hudi_engine.config.table_config import TableConfig
@@ -135,13 +135,13 @@ class Reads(TableBase):
 
         Raises:
             ConfigError: A limit below 1.
-            HistoryGapError: ``since`` was taken back by a rollback or a restore, or is an instant from before the table's history.
+            HistoryGapError: ``since`` is an instant that the table does not have, or that a rollback or a restore took back.
             TimelineError: A point in time that is none.
         """
         limits, state = WindowLimits(max_commits, max_rows, max_bytes), TableState.load(self.storage)
         begin = start_of(since)
         if begin is not None:
-            check_start(state, begin)
+            check_since(state, begin)
         return next_window(state, begin, limits=limits)
 
     def cdc(

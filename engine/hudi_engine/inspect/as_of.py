@@ -10,12 +10,15 @@ from hudi_engine.errors import ConfigError, TimelineError
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.clock import AHEAD, format_instant
+from hudi_engine.timeline.gone import of_a_replaced_table, taken_back
 from hudi_engine.timeline.moments import Moment, digits_of
 from hudi_engine.txn.savepoint import list_savepoints
 
 logger = logging.getLogger(__name__)
 
 LATEST_STATE = "latest"
+A_MOMENT = "'2026-11-01 09:30:00'"
+"""A moment that nobody takes for an instant, for messages."""
 _POINT = re.compile(r"\d{14,17}|\d{4}-\d\d-\d\d.*")
 
 
@@ -28,13 +31,15 @@ def instant_as_of(state: TableState, when: Moment, *, asked: str = "as_of") -> s
         asked: Name of the argument, for messages.
 
     Raises:
-        TimelineError: It is none of these, or several savepoints have that comment.
+        TimelineError: It is none of these, several savepoints have that comment, or it is an instant that was taken back or is of
+            a table that was here before.
     """
     if when == LATEST_STATE:
         writes = state.timeline.completed_writes
         return writes[-1].requested_time if writes else None
     if not isinstance(when, str) or _POINT.fullmatch(when.strip()):
         digits = digits_of(when, state.config)
+        check_not_gone(state, when, asked=asked)
         _warn_of_the_future(state, digits, f"{asked} is {str(when)!r}")
         return digits
     saved = list_savepoints(state.storage)
@@ -47,6 +52,30 @@ def instant_as_of(state: TableState, when: Moment, *, asked: str = "as_of") -> s
             f"{', '.join(named) or 'none'}"
         )
     return found[0]
+
+
+def check_not_gone(state: TableState, when: Moment, *, asked: str) -> None:
+    """Refuse an instant that the table no longer has: its state is none that anybody who names it has seen.
+
+    A moment that is no instant is any moment.
+
+    Args:
+        state: The table.
+        when: Instant or moment.
+        asked: Name of the argument, for the message.
+
+    Raises:
+        TimelineError: It was taken back, is of a table whose place a clone has taken, or is no point in time.
+    """
+    digits = digits_of(when, state.config)
+    why = taken_back(state.timeline, digits)
+    if why is None and isinstance(when, str) and when.strip() == digits:
+        why = of_a_replaced_table(state.timeline, state.config, digits)
+    if why is not None:
+        raise TimelineError(
+            f"{asked} of table {state.config.name!r} is {str(when)!r}: {why}. Name a commit that is there, or a moment such as "
+            f"{A_MOMENT}"
+        )
 
 
 def commit_named(storage: Storage, name: str) -> str:

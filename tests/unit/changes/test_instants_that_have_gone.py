@@ -1,0 +1,104 @@
+"""Instants that a table no longer has: as the end of changes, as a state, and as what a reader has noted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hudi_engine.changes.checkpoint import WindowLimits, next_window
+from hudi_engine.changes.gaps import check_since, check_start
+from hudi_engine.changes.source import ChangeSource
+from hudi_engine.changes.window import state_at
+from hudi_engine.clone import clone_table
+from hudi_engine.config.other_keys import CLONE_REPLACED
+from hudi_engine.errors import HistoryGapError, TimelineError
+from hudi_engine.inspect.as_of import instant_as_of
+from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState
+
+import tests.faults.mini_table as mini
+
+
+def write(storage: Storage, number: int) -> str:
+    return mini.write(storage, {"a": {f"k{number}": number}})
+
+
+def later(instant: str, more: int = 1) -> str:
+    return f"{int(instant) + more}"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Storage:
+    return mini.create_table(str(tmp_path / "t"))
+
+
+@pytest.mark.parametrize("way", ["rollback", "restore"])
+@pytest.mark.parametrize(
+    "ask", [instant_as_of, state_at, lambda state, end: next_window(state, None, end=end)]
+)
+def test_a_state_that_was_taken_back_is_none_to_read(
+    table: Storage, ask: Callable[[TableState, str], object], way: str
+) -> None:
+    first, second = (write(table, number) for number in range(2))
+    if way == "restore":
+        mini.restore(table, first)
+    else:
+        mini.rollback(table)
+    for _ in range(2):
+        state = TableState.load(table)
+        with pytest.raises(
+            TimelineError, match=f"is '{second}': that commit was taken back by {way}.*moment such as"
+        ):
+            ask(state, second)
+        for moment in (first, later(second), "2020-01-01", "2099-01-01 00:00:00"):
+            ask(state, moment)
+        write(table, 3)
+
+
+def replaced_by_a_clone(table: Storage, tmp_path: Path, *, again: bool = False) -> tuple[str, str]:
+    """Give the table's place to a clone with a longer history, and return an instant of before and one of the clone."""
+    write(table, 1)
+    copy = str(tmp_path / "copy")
+    clone_table(table, copy)
+    seen = write(table, 2)
+    other = type(table)(copy)
+    newest = write(other, 3)
+    clone_table(other, table.base, replace=True)
+    if again:
+        clone_table(other, table.base, replace=True)
+    return seen, newest
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_instant_of_the_table_whose_place_a_clone_took_is_no_moment(
+    table: Storage, tmp_path: Path, again: bool
+) -> None:
+    seen, newest = replaced_by_a_clone(table, tmp_path, again=again)
+    state = TableState.load(table)
+    assert state.config.properties[CLONE_REPLACED] == (newest if again else seen)
+    for ask in (check_start, check_since):
+        with pytest.raises(HistoryGapError, match="no commit of its timelines? is that instant"):
+            ask(state, seen)
+    for name in ("as_of", "end"):
+        asked = partial(instant_as_of, asked="as_of") if name == "as_of" else state_at
+        with pytest.raises(TimelineError, match=f"{name} of table .* up to .* another table was here"):
+            asked(state, seen)
+    with pytest.raises(HistoryGapError, match="no commit of its timeline is that instant"):
+        ChangeSource({"path": table.base}).after(seen, WindowLimits())
+    for known in (newest, f"{seen[:4]}-{seen[4:6]}-{seen[6:8]}", later(newest)):
+        check_start(state, known)
+        instant_as_of(state, known)
+
+
+def test_a_clone_in_an_empty_place_takes_moments_in_the_digits_of_instants(
+    table: Storage, tmp_path: Path
+) -> None:
+    first, _ = (write(table, number) for number in range(2))
+    clone_table(table, str(tmp_path / "copy"))
+    state = TableState.load(type(table)(str(tmp_path / "copy")))
+    assert CLONE_REPLACED not in state.config.properties
+    check_start(state, later(first))
+    with pytest.raises(HistoryGapError, match="no commit of its timeline is that instant"):
+        check_since(state, later(first))
