@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import patch_microbatch_end_time, run_dbt
 
 from tests.functional.test_strategies import CASES, SECOND, model
 
@@ -44,3 +44,41 @@ class TestRunsWithoutRows:
                 f"select id, name, dt from {{schema}}.{name}_{kind} order by id", fetch="all"
             )
             assert [tuple(row) for row in found] == CHANGED.get(name, UNCHANGED), (name, kind)
+
+
+BY_DAY = """
+{{ config(materialized='incremental', incremental_strategy='microbatch', event_time='at', batch_size='day', begin='2020-01-01') }}
+select id, at from {{ ref('events') }}
+"""
+EVENTS = """
+{{ config(materialized='table', event_time='at') }}
+select id, timestamp '2020-01-01 00:00:00' + make_dt_interval(0, id * 6) as at, 'x' as name from range(0, 8)
+"""
+BESIDE = {
+    "whole": "incremental_strategy='insert_overwrite_table'",
+    "part": "incremental_strategy='replace_where', incremental_predicates='id > 1'",
+    "synced": "incremental_strategy='merge', unique_key='id', not_matched_by_source_action='delete'",
+    "keyed": "incremental_strategy='merge', unique_key='id', on_schema_change='append_new_columns'",
+}
+
+
+class TestRunsThatAskForNoRows:
+    """An incremental run with ``--empty`` takes no row out, whatever its strategy replaces."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        query = "select id, at {{ var('more', '') }} from {{ ref('events') }} where id > 1 or {{ not is_incremental() }}"
+        beside = {
+            f"{name}.sql": f"{{{{ config(materialized='incremental', {config}) }}}} {query}"
+            for name, config in BESIDE.items()
+        }
+        return {"events.sql": EVENTS, "by_day.sql": BY_DAY, **beside}
+
+    def test_rows_stay_and_columns_come(self, project: Any) -> None:
+        with patch_microbatch_end_time("2020-01-02 18:30:00"):
+            run_dbt(["run"])
+            run_dbt(["run", "--empty", "--exclude", "events", "--vars", "more: ', name'"])
+        for name in ("by_day", *BESIDE):
+            found = project.run_sql(f"select id from {{schema}}.{name} order by id", fetch="all")
+            assert [row[0] for row in found] == list(range(8)), name
+        assert project.run_sql("select name from {schema}.keyed", fetch="one") == (None,)

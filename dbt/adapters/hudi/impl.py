@@ -206,7 +206,8 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         node = str(model.get("unique_id") or "")
         notes = notes_of_run(node, self._warehouse.places.project_root, plan.merge.window)
         tests = audit_tests(plan.audit, node, known, self.config)
-        plan = replace(plan, run_notes=notes, tests=tests, resumes=resumes_build(node, known))
+        resumes, is_empty = resumes_build(node, known), bool(getattr(self.config.args, "EMPTY", False))
+        plan = replace(plan, run_notes=notes, tests=tests, resumes=resumes, is_empty_run=is_empty)
         self._warehouse.node.begin(plan)
         return plan
 

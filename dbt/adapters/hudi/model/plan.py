@@ -70,6 +70,7 @@ class ModelPlan:
         given_options: ``hoodie.*`` options the model gives itself.
         properties: Other table properties, kept in the catalog.
         run_notes: What the commits say of the run, under keys that go into a commit.
+        is_empty_run: Whether dbt asks for columns and no rows (``--empty``).
         resumes: Whether it is a batch that is run again beside others of its run that are in the table.
         audit: The tests it asks for before its commits.
         tests: Those tests, each compiled where it is asked for.
@@ -89,6 +90,7 @@ class ModelPlan:
     given_options: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     run_notes: Mapping[str, str] = field(default_factory=dict)
+    is_empty_run: bool = False
     resumes: bool = False
     audit: AuditConfig = AuditConfig()
     tests: tuple[PlannedTest, ...] = ()

@@ -134,7 +134,11 @@ def write_model(
     if operation == "upsert":
         update, condition = _columns_to_update(plan, schema, frame), plan.merge.condition
     fitted = fit_to_table(frame, fitting, fill_missing=operation != "delete")
-    if plan.merge.clauses is not None:
+    if plan.is_empty_run and operation != "delete" and fitted.isEmpty():
+        # dbt asked for no rows, and none are to go for them
+        options = _options_of_batch(plan) if plan.merge.window is not None else plan.write_options
+        result = table.write(operations.INSERT, fit_to_table(frame, schema, fill_missing=True), options)
+    elif plan.merge.clauses is not None:
         clauses = replace(
             plan.merge.clauses,
             on=condition,
@@ -147,12 +151,9 @@ def write_model(
     elif operation in OPERATIONS:
         # no row names the only partition of such a table where the query has none
         whole = operation == "insert_overwrite" and not table.config.partition_fields
+        made = operations.INSERT_OVERWRITE_TABLE if whole else OPERATIONS[operation]
         result = table.write(
-            operations.INSERT_OVERWRITE_TABLE if whole else OPERATIONS[operation],
-            fitted,
-            plan.write_options,
-            update_columns=update,
-            match_condition=condition,
+            made, fitted, plan.write_options, update_columns=update, match_condition=condition
         )
     else:
         result = _replace(table, plan, fitted)
@@ -191,13 +192,19 @@ def _replace(table: HudiTable, plan: ModelPlan, rows: DataFrame) -> WriteResult:
             f"{plan.schema}.{plan.name} has incremental_strategy 'microbatch' and dbt gave it no batch to run; use a version of "
             "dbt that runs microbatch models, or replace_where with incremental_predicates"
         )
-    # A batch that takes no row out and puts none in leaves no instant: those of a year may outnumber those with rows.
+    return table.replace(rows, window=window, options=_options_of_batch(plan))
+
+
+def _options_of_batch(plan: ModelPlan) -> Mapping[str, object]:
+    """Return the options of a batch's write: one that takes no row out and puts none in leaves no instant.
+
+    Those of a year may outnumber those with rows.
+    """
     usual = {
         WriterOptions.CONFLICT_RETRIES.key: MICROBATCH_RETRIES,
         WriteOptions.SKIP_EMPTY_COMMIT.key: "true",
     }
-    options = laid_over(usual, plan.write_options)
-    return table.replace(rows, window=window, options=options)
+    return laid_over(usual, plan.write_options)
 
 
 def _window_of(plan: ModelPlan) -> EventWindow | None:
