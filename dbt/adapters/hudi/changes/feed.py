@@ -13,6 +13,9 @@ from pyspark.sql import DataFrame
 from dbt.adapters.hudi.model.merge import ADDING
 from dbt.adapters.hudi.model.plan import ModelPlan
 
+OF_A_SAMPLE = "19700101000000000"
+"""Checkpoint of a table that was built of a sample: no commit, so that no later run goes on from it."""
+
 
 @dataclass(frozen=True)
 class Taken:
@@ -43,7 +46,8 @@ class Feed:
         noted: The target's checkpoint before the run.
         named: The tables that the model names, by schema and name.
         inputs: What is taken, by input relation.
-        is_sample: Rows are limited, so nothing counts as consumed.
+        is_limited: Rows are limited, so nothing counts as consumed.
+        is_of_sample: What the model reads beside its inputs is a sample, of which the table is built.
         tells_steps: Some input tells every commit's changes.
         net_views: Views of net changes, each with its rows, where they begin, and the checkpoint where that is another place.
     """
@@ -51,7 +55,8 @@ class Feed:
     noted: Mapping[str, str] = field(default_factory=dict)
     named: frozenset[str] = frozenset()
     inputs: dict[str, Taken] = field(default_factory=dict)
-    is_sample: bool = False
+    is_limited: bool = False
+    is_of_sample: bool = False
     tells_steps: bool = False
     net_views: dict[str, tuple[DataFrame, str, str]] = field(default_factory=dict)
 
@@ -107,6 +112,24 @@ class Feed:
         since = ", ".join(f"{name} {taken.since}" for name, taken in sorted(self.inputs.items()))
         return f"0 changes since {since}"
 
+    def check_sample(self, plan: ModelPlan, *, rebuilds: bool) -> None:
+        """Refuse rows that are made of changes and of a sample beside them, in a table that is there.
+
+        Args:
+            plan: The model's plan, whose query reads a sample.
+            rebuilds: The table is built anew, and notes that it is of a sample.
+
+        Raises:
+            DbtRuntimeError: No later run takes the changes again, so what the sample leaves out would be missing for good.
+        """
+        if not rebuilds and self.inputs and not self.brings_nothing:
+            raise DbtRuntimeError(
+                f"{plan.schema}.{plan.name} takes changes, and with --sample what it reads beside them is a part of the rows: what "
+                "the changes need of the others would be missing for good, as no later run takes them again. Leave the model "
+                f"out (--exclude {plan.name}), run it without --sample, or build it of the sample alone with --full-refresh"
+            )
+        self.is_of_sample = rebuilds
+
     def noted_in(self, plan: ModelPlan, *, rebuilds: bool) -> ModelPlan:
         """Return the plan of a write that notes the checkpoint in its commit.
 
@@ -119,13 +142,13 @@ class Feed:
         """
         if not rebuilds:
             self._check_ends(plan)
-        if (self.is_sample and not rebuilds) or not (self.inputs or (rebuilds and self.noted)):
+        if (self.is_limited and not rebuilds) or not (self.inputs or (rebuilds and self.noted)):
             return plan
         consumed = {
-            name: taken.end
+            name: OF_A_SAMPLE if self.is_of_sample else taken.end
             for name, taken in self.inputs.items()
-            # a commit takes over the note of the one before, so that of a table built of a sample says: nothing
-            if taken.end is not None and not self.is_sample and (rebuilds or not taken.is_early)
+            # a commit takes over the note of the one before, so that of a table built of no rows says: nothing
+            if taken.end is not None and not self.is_limited and (rebuilds or not taken.is_early)
         }
         checkpoint = consumed if rebuilds else {**self.noted, **consumed}
         noted = {CHECKPOINT: format_checkpoint(checkpoint)}

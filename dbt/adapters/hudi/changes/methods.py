@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog import TableName
@@ -29,6 +29,7 @@ from dbt.adapters.hudi.changes.consume import beside_steps, consumed_columns
 from dbt.adapters.hudi.changes.feed import Feed, Taken
 from dbt.adapters.hudi.changes.noted import CheckpointWish, consumer_line, keep_changes
 from dbt.adapters.hudi.changes.replay import check_begin, with_later_changes
+from dbt.adapters.hudi.changes.samples import Samples, check_no_sample
 from dbt.adapters.hudi.changes.told import next_taken, takes_nothing, told_rows, way_of_a_model
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
@@ -44,7 +45,7 @@ def _as_it_is(_adapter: Any, relation: BaseRelation, *_: Any, **__: Any) -> Base
     return relation
 
 
-class ChangeFeeds(metaclass=AdapterMeta):
+class ChangeFeeds(Samples):
     """What changed in a table since a model's last run, and the table as it was."""
 
     connections: HudiConnectionManager
@@ -79,6 +80,8 @@ class ChangeFeeds(metaclass=AdapterMeta):
             taken = feed.taken_of(source, wish.window) or next_taken(state, feed, source, fresh, wish)
             noted = None if fresh or wish.begin is None else feed.noted_for(source)
             try:
+                if not fresh:
+                    check_no_sample(target, source, feed.noted_for(source))
                 if noted is not None:
                     check_begin(state, source, noted, taken.since, compiles=self.connections.only_compiles)
                 frame = told_rows(session, state, taken, wish)
@@ -92,7 +95,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
             feed.inputs[source] = taken
             feed.tells_steps |= wish.mode == ALL
             if relation.limit is not None:
-                feed.is_sample, frame = True, frame.limit(relation.limit)
+                feed.is_limited, frame = True, frame.limit(relation.limit)
             elif not self.connections.only_compiles:
                 held = taken.since or feed.noted_for(source) or taken.end
                 keep_changes(state, named(target).label.lower(), held, wish.keep_hours)

@@ -1,0 +1,38 @@
+"""Changes in runs with ``--sample``, which tell them all, while of what a model reads beside them there is a part."""
+
+from __future__ import annotations
+
+from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.base.relation import BaseRelation
+from hudi_engine.errors import HistoryGapError
+
+from dbt.adapters.hudi.changes.feed import OF_A_SAMPLE
+from dbt.adapters.hudi.model.plan import ModelPlan
+
+
+class Samples(metaclass=AdapterMeta):
+    """What a model with changes may be made of."""
+
+    @available.parse_none
+    def hudi_check_sample(self, plan: ModelPlan, code: str, rebuilds: bool) -> None:
+        """Refuse a sample of rows beside changes; one that a new table is built of is noted in it."""
+        sample = getattr(self.config.args, "sample", None)  # type: ignore[attr-defined]
+        # so a filter of dbt begins
+        if sample is not None and f" >= '{sample.start}' and " in code:
+            self.feed_of(plan).check_sample(plan, rebuilds=rebuilds)  # type: ignore[attr-defined]
+
+
+def check_no_sample(target: BaseRelation, source: str, noted: str | None) -> None:
+    """Refuse to go on from a table that was built of a sample.
+
+    Args:
+        target: The model's relation.
+        source: Name of the input.
+        noted: Instant up to which the model has taken it.
+
+    Raises:
+        HistoryGapError: What it lacks of the input cannot be told.
+    """
+    if noted == OF_A_SAMPLE:
+        lost = f"{target.render()} was built with --sample, so what it lacks of {source} cannot be told"
+        raise HistoryGapError(lost, noted)
