@@ -48,6 +48,7 @@ class TestPartsOfAState:
             "fed_by_day.sql": FED_BY_DAY,
             "logged.sql": EVENTS.replace("event_time", "table_type='mor', event_time"),
             "optimized.sql": OPTIMIZED,
+            "before_all.sql": BY_CONFIG.replace("then", "20190101000000000"),
             "in_sql.sql": IN_SQL,
             "ephemeral.sql": EPHEMERAL,
             "over_ephemeral.sql": OVER_EPHEMERAL,
@@ -80,6 +81,10 @@ class TestPartsOfAState:
             with patch_microbatch_end_time("2020-01-04 18:30:00"):
                 run_dbt(["run", "--select", "by_day"])
             assert _rows(project, "by_day") == [(id_, "first") for id_ in range(16)]
+
+    def test_a_state_from_before_all_commits_is_warned_of(self, project: Any) -> None:
+        _, told = run_dbt_and_capture(["run", "--select", "before_all"])
+        assert "table events has no rows: its oldest commit is" in told and "WARN" in told.upper()
 
     def test_changes_are_taken_anew_after_a_build_without_rows(self, project: Any) -> None:
         everything = [(id_, "second") for id_ in range(16)]
