@@ -14,11 +14,11 @@ logger = logging.getLogger(__name__)
 
 _WAIT_S = 60.0
 _PAUSE_S = 0.5
-_SIDE_FOLDER = re.compile(r"^\.(.+)\.(?:rebuild|replaced)-[0-9a-f]+$")
+_SIDE_FOLDER = re.compile(r"^\.(.+)\.(?:rebuild|replaced|removed)-[0-9a-f]+$")
 
 
 def rebuilt_beside(statuses: Sequence[FileStatus]) -> set[str]:
-    """Return the tables of a schema's folder beside which something of a rebuild lies."""
+    """Return the tables of a schema's folder beside which something of a rebuild or removal lies."""
     matches = (_SIDE_FOLDER.match(each.name) for each in statuses if each.is_dir)
     return {match[1] for match in matches if match is not None}
 

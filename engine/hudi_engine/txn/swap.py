@@ -40,7 +40,7 @@ from hudi_engine.txn.swap_by_copies import (
     standing_swap,
     swap_under_way,
 )
-from hudi_engine.txn.table_folder import BUILDER, delete_table
+from hudi_engine.txn.table_folder import BUILDER, clear_put_aside, delete_table
 from hudi_engine.txn.table_place import TablePlace, place_of
 
 logger = logging.getLogger(__name__)
@@ -263,8 +263,9 @@ def _recover_renames(place: TablePlace) -> None:
 
 
 def _tidy(place: TablePlace) -> None:
-    """Remove old tables whose successor is in place, and side folders whose builder is gone."""
+    """Remove old tables whose successor is in place, removed ones, and side folders whose builder is gone."""
     parent = place.parent
+    clear_put_aside(place)
     if not parent.exists(f"{place.name}/{PROPERTIES_PATH}"):
         return
     building = set(_side_folders(place, BUILD))

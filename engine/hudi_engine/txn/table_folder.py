@@ -5,15 +5,26 @@ The properties make the table. They are copied last and deleted first, and the t
 
 from __future__ import annotations
 
+import logging
 import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.txn.lock import LOCK_PATH
-from hudi_engine.txn.owner import LOCK_FILES
+from hudi_engine.txn.owner import LOCK_FILES, Owner, OwnerState, read_with_time, register, unregister
+from hudi_engine.txn.table_place import TablePlace, place_of
+
+logger = logging.getLogger(__name__)
 
 BUILDER = ".hoodie/.rebuild-owner"
 """File in a folder in which a table is being built, that names the process."""
+REMOVED = ".removed-"
+"""What comes after the table's name in that of a folder that was put aside to be removed."""
+REMOVER = ".hoodie/.removal-owner"
+"""File in the folder of a table that is being removed, where it cannot be put aside, that names the process."""
 _TIMELINE = ".hoodie"
 
 
@@ -43,17 +54,23 @@ def files_of_table(parent: Storage, folder: str) -> dict[str, FileStatus]:
 
 
 def is_removed(parent: Storage, folder: str) -> bool:
-    """Return whether nothing of a table is left in its folder: the lock that somebody holds, or breaks, there is no part of it."""
+    """Return whether nothing of a table is left in its folder, or no more than what a removal that is cut off leaves.
+
+    The lock that somebody holds, or breaks, there is no part of it.
+    """
     start = len(folder) + 1
-    found = (each.path[start:] for each in parent.list(folder, recursive=True) if not each.is_dir)
-    return all(path == LOCK_PATH or path.startswith(f"{LOCK_FILES}/") for path in found)
+    found = {each.path[start:] for each in parent.list(folder, recursive=True) if not each.is_dir}
+    return (REMOVER in found and PROPERTIES_PATH not in found) or all(
+        path == LOCK_PATH or path.startswith(f"{LOCK_FILES}/") for path in found
+    )
 
 
 def delete_table(parent: Storage, folder: str) -> None:
-    """Delete a table's folder, its timeline first: what is left is no table to any reader.
+    """Delete a table's folder; one that was there is no table to any reader from the first call on.
 
-    The mark of its builder goes last, so that a removal that is cut off can be told from a table being built. Of a symbolic link
-    only the link goes.
+    Where folders are renamed in one step it is first put aside, under a hidden name. Elsewhere a mark lets others finish what is
+    cut off, and its properties go first, then its timeline. The mark of its builder goes last, so that a removal that is cut off
+    can be told from a table being built. Of a symbolic link only the link goes.
 
     Args:
         parent: What is above the folder.
@@ -62,14 +79,85 @@ def delete_table(parent: Storage, folder: str) -> None:
     Raises:
         OSError: The storage failed.
     """
-    if not os.path.islink(f"{parent.base}/{folder}"):
-        parent.remove(f"{folder}/{PROPERTIES_PATH}")
-        for inside in (f"{folder}/{_TIMELINE}", folder):
-            for entry in parent.list(inside):
-                if entry.path in (f"{folder}/{BUILDER}", f"{folder}/{_TIMELINE}"):
-                    continue
-                if entry.is_dir:
-                    parent.delete_tree(entry.path)
-                else:
-                    parent.remove(entry.path)
+    above, slash, name = folder.rpartition("/")
+    if os.path.islink(f"{parent.base}/{folder}"):
+        parent.delete_tree(folder)
+    elif name.startswith("."):
+        _delete_files(parent, folder)
+    else:
+        aside = f"{above}{slash}.{name}{REMOVED}{uuid.uuid4().hex[:12]}"
+        if parent.renames_folders and parent.exists(folder):
+            with suppress(
+                OSError
+            ):  # nothing may be put beside it, as in a folder that is not to be written to
+                parent.rename(folder, aside)
+                folder = aside
+        _delete_marked(parent, folder)
+
+
+def clear_removed(storage: Storage) -> None:
+    """Finish removals of the table at a place that were cut off; what is no part of such a table stays.
+
+    Args:
+        storage: The table's folder.
+
+    Raises:
+        OSError: The storage failed.
+    """
+    place = place_of(storage.base)
+    if place is None or storage.exists(PROPERTIES_PATH):
+        return
+    clear_put_aside(place)
+    found = read_with_time(storage, REMOVER)
+    owner = None if found is None else Owner.parse(found[0])
+    if found is None or owner is None or owner.state_in(storage, found[1]) is not OwnerState.DEAD:
+        return
+    with suppress(FileNotFoundError), _removing() as mine:  # somebody else was faster
+        storage.take_over(REMOVER, found[0], mine.to_json())
+        _delete_files(place.parent, place.name)
+
+
+def clear_put_aside(place: TablePlace) -> None:
+    """Remove folders that were put aside to be removed; what cannot be removed is left to the next one."""
+    if not place.parent.renames_folders:
+        return
+    for each in place.parent.list(""):
+        if each.is_dir and each.name.startswith(f".{place.name}{REMOVED}"):
+            try:
+                _delete_files(place.parent, each.path)
+            except OSError as error:
+                logger.warning("could not remove %s, the next to make a table will: %s", each.path, error)
+
+
+def _delete_marked(parent: Storage, folder: str) -> None:
+    """Delete a table's files, which nobody takes for a table, with a mark where its folder has still its name."""
+    with _removing() as mine:
+        is_named = not folder.rpartition("/")[2].startswith(".")
+        if is_named and parent.exists(f"{folder}/{PROPERTIES_PATH}"):
+            parent.replace(f"{folder}/{REMOVER}", mine.to_json())
+        _delete_files(parent, folder)
+
+
+@contextmanager
+def _removing() -> Iterator[Owner]:
+    """Have a removal count as under way for a block; one of another machine does for a day."""
+    mine = Owner.current(interval_ms=12 * 3600 * 1000)
+    register(mine)
+    try:
+        yield mine
+    finally:
+        unregister(mine)
+
+
+def _delete_files(parent: Storage, folder: str) -> None:
+    parent.remove(f"{folder}/{PROPERTIES_PATH}")
+    kept = {f"{folder}/{each}" for each in (BUILDER, REMOVER, _TIMELINE)}
+    for inside in (f"{folder}/{_TIMELINE}", folder):
+        for entry in parent.list(inside):
+            if entry.path in kept:
+                continue
+            if entry.is_dir:
+                parent.delete_tree(entry.path)
+            else:
+                parent.remove(entry.path)
     parent.delete_tree(folder)

@@ -12,8 +12,9 @@ from pathlib import Path
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import StorageError, TableExistsError
-from hudi_engine.storage.base import TEMP_PREFIX, Storage
+from hudi_engine.storage.base import TEMP_PREFIX, FileStatus, Storage
 from hudi_engine.txn.storage_errors import storage_errors
+from hudi_engine.txn.table_folder import REMOVER, clear_removed
 
 logger = logging.getLogger(__name__)
 
@@ -60,9 +61,11 @@ def _file_above(base: str) -> str | None:
 
 
 def check_absent(storage: Storage) -> None:
-    """Raise TableExistsError unless the folder is missing, empty, or what a killed create left."""
+    """Raise TableExistsError unless the folder is missing, empty, or what a killed create or removal left, which is finished."""
     if storage.exists(PROPERTIES_PATH):
         raise TableExistsError(_exists(storage))
+    with storage_errors(storage, "finish a removal"):
+        clear_removed(storage)
     itself = storage.stat("")
     if itself is not None and not itself.is_dir:
         raise TableExistsError(f"{storage.base} is a file, not a folder; choose another path")
@@ -81,11 +84,16 @@ def _strangers(storage: Storage) -> Iterator[str]:
         if each.name == ".hoodie" or each.name.startswith(TEMP_PREFIX):
             continue
         # a folder that is listed and not there is one of nothing but marks, as a removed table of another writer leaves in a store
-        if not each.is_dir or storage.exists(each.path):
+        if not each.is_dir or (storage.exists(each.path) and not _is_mark(storage, each)):
             yield each.name
     for each in storage.list(".hoodie"):
-        if not each.is_dir and re.match(r"\d{14}", each.name):
+        if not each.is_dir and (re.match(r"\d{14}", each.name) or each.path == REMOVER):
             yield each.path
+
+
+def _is_mark(storage: Storage, folder: FileStatus) -> bool:
+    """Tell whether a folder is hidden and empty, as the one that a session makes where it takes a table's folder for a schema."""
+    return folder.name.startswith(".") and not storage.list(folder.path)
 
 
 def _exists(storage: Storage) -> str:
