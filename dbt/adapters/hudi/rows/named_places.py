@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
+from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import rebuild_table
-from hudi_engine.catalog import CatalogEntry, TableName
+from hudi_engine.catalog import CatalogEntry, TableName, drop_table
 from hudi_engine.clone import CloneResult
 from hudi_engine.config.options import laid_over
 from hudi_engine.table_rebuild import build_instead
@@ -16,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.spark.folders import same_place
+from dbt.adapters.hudi.spark.removed_names import remove_hidden
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 
@@ -29,7 +32,8 @@ def build_under_name(
 ) -> WriteResult:
     """Build a table; what else has its name then makes room. Where the build fails all is as it was.
 
-    A Hudi table of another place loses its name only: its files stay there, which is told.
+    A Hudi table of another place loses its name only: its files stay there, which is told. Those where its name says go, as with
+    CREATE OR REPLACE in place: they would be a table of that name again once it leads nowhere else.
 
     Args:
         warehouse: The profile's tables.
@@ -58,15 +62,32 @@ def build_under_name(
     if plain:
         make_room()
     elif entry is not None and entry.base is not None and not same_place(entry.base, plan.base):
-        warehouse.forget(session, plan.schema, plan.name)
-        if entry.is_hudi_table and not entry.foreign:
-            logger.warning(
-                "{} moved to {}; the files at {} are left there, remove them when nobody reads them",
-                plan.name,
-                plan.base,
-                entry.base,
-            )
+        _lead_elsewhere(warehouse, session, plan, entry)
     return result
+
+
+def _lead_elsewhere(
+    warehouse: Warehouse, session: SparkSession, plan: ModelPlan, entry: CatalogEntry
+) -> None:
+    """Let a name lead to the place of a new table, in one step, and then see to the files at the place before."""
+    name = TableName(plan.schema, plan.name)
+    if plan.own_location and warehouse.directory is not None and not entry.foreign:
+        warehouse.directory.save_pointer(plan.schema.lower(), plan.name, plan.base)
+        drop_table(session, name)
+        warehouse.changed()
+    else:
+        warehouse.forget(session, plan.schema, plan.name)
+    if not entry.is_hudi_table or entry.foreign:
+        return
+    with suppress(DbtRuntimeError):  # another name shows them too
+        if remove_hidden(warehouse, name, plan.base):
+            return
+    logger.warning(
+        "{} moved to {}; the files at {} are left there, remove them when nobody reads them",
+        plan.name,
+        plan.base,
+        entry.base,
+    )
 
 
 def clone_under_name(

@@ -7,6 +7,7 @@ from hudi_engine.catalog import CatalogEntry, TableName
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.folders import move_folder, same_place
+from dbt.adapters.hudi.spark.removed_names import remove_hidden
 from dbt.adapters.hudi.spark.shared_folders import SharedFolders
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
@@ -33,7 +34,11 @@ def rename(warehouse: Warehouse, session: SparkSession, old: TableName, new: Tab
             "its name"
         )
     warehouse.require_schema(session, new)
-    if warehouse.entry(session, new.database, new.name) is not None:
+    taken = warehouse.entry(session, new.database, new.name)
+    if taken is not None and _is_renamed(warehouse, entry, taken):
+        warehouse.forget(session, old.database, old.name)
+        return
+    if taken is not None:
         raise DbtRuntimeError(f"{old.label} cannot be renamed: {new.label} already exists; drop it first")
     if entry.base is None:
         _rename_plain(warehouse, session, entry, new)
@@ -71,6 +76,7 @@ def _rename_table(warehouse: Warehouse, session: SparkSession, entry: CatalogEnt
                 "move it first"
             ) from error
     elif warehouse.directory is not None:
+        remove_hidden(warehouse, entry.name, base)
         warehouse.directory.save_pointer(new.database.lower(), new.name, base)
     try:
         warehouse.register(session, new.database, new.name, warehouse.table(session, base))
@@ -80,6 +86,19 @@ def _rename_table(warehouse: Warehouse, session: SparkSession, entry: CatalogEnt
         warehouse.forget(session, new.database, new.name)
         raise
     warehouse.forget(session, entry.name.database, entry.name.name)
+
+
+def _is_renamed(warehouse: Warehouse, entry: CatalogEntry, taken: CatalogEntry) -> bool:
+    """Tell whether a RENAME to a name was cut off before the old one went, which is no more than a pointer."""
+    if (
+        warehouse.directory is None
+        or entry.base is None
+        or taken.base is None
+        or taken.foreign
+        or taken.is_face
+    ):
+        return False
+    return same_place(entry.base, taken.base) and _folder_of_name(warehouse, entry) is None
 
 
 def _folder_of_name(warehouse: Warehouse, entry: CatalogEntry) -> str | None:

@@ -42,11 +42,38 @@ def drop_name(
         base = entry.base if entry is not None else warehouse.base_on_disk(name.database, name.name)
         if base is not None:
             is_kept = entry is not None and entry.foreign or _is_shown(warehouse, name, base, shared)
+            if entry is None or not entry.foreign:
+                remove_hidden(warehouse, name, base, shared)
             drop_table(session, name)
             if not is_kept:
                 remove_folder(base)
             warehouse.forget_pointer(name)
     warehouse.changed()
+
+
+def remove_hidden(
+    warehouse: Warehouse, name: TableName, base: str, shared: SharedFolders | None = None
+) -> bool:
+    """Remove the table that lies where a name says while the name is that of another folder: it would come back with the name.
+
+    Args:
+        warehouse: The profile's tables.
+        name: The name.
+        base: The folder that it is for.
+        shared: As in `drop_name`.
+
+    Returns:
+        Whether there was one.
+
+    Raises:
+        DbtRuntimeError: Another name shows it.
+    """
+    names = shared or SharedFolders(warehouse.directory)
+    hidden = [] if names.is_own(name, base) else names.own_folders(name)
+    for folder in hidden:
+        _is_shown(warehouse, name, folder, shared)
+        remove_folder(folder)
+    return bool(hidden)
 
 
 def check_schema_is_its_own(shared: SharedFolders, schema: str) -> None:

@@ -6,6 +6,8 @@ from functools import cached_property
 
 from hudi_engine.catalog import DirectoryCatalog, TableName
 from hudi_engine.catalog.pointers import all_pointers
+from hudi_engine.config.properties_file import PROPERTIES_PATH
+from hudi_engine.storage import open_storage
 
 from dbt.adapters.hudi.spark.folders import plain_location, same_place
 
@@ -41,6 +43,21 @@ class SharedFolders:
         found = [] if own is None else [own]
         found += [each for each, place in self._pointers.items() if same_place(place, base)]
         return [each for each in found if _key(each) != _key(name)]
+
+    def own_folders(self, name: TableName) -> list[str]:
+        """Return the tables that have a name by their places, whatever its case and wherever a pointer leads."""
+        if self._directory is None:
+            return []
+        storage = open_storage(self._directory.root)
+        folders = [
+            each.path
+            for schema in self._directory.schemas()
+            if schema.lower() == name.database.lower()
+            for each in storage.list(schema)
+            if each.is_dir and each.name.lower() == name.name.lower()
+        ]
+        there = [path for path in folders if storage.exists(f"{path}/{PROPERTIES_PATH}")]
+        return [f"{self._directory.root}/{path}" for path in there]
 
     def leading_into(self, schema: str) -> dict[TableName, str]:
         """Return the names of other schemas that show a folder of a schema, and the folders."""
