@@ -82,9 +82,8 @@ def context_of_end(state: TableState, options: Options, last: Point) -> ReadCont
 
 
 def context_at(read: ReadContext, point: Point) -> ReadContext:
-    """Return a read of the rows of one state."""
-    stops = point.newest if read.config.merges_as_release_0 else None
-    return replace(read, is_committed=point.visible, stops_after=stops)
+    """Return a read of the rows of one state, whose blocks may lie behind those of later instants, as incremental reads do."""
+    return replace(read, is_committed=point.visible, stops_after=None)
 
 
 def steps_since(

@@ -188,9 +188,11 @@ def _check_columns(state: TableState, plan: ChangePlan, columns: pa.Schema, *, c
     made, now = (pa.struct(list(each)) for each in (columns, told_schema(plan.read.schema)))
     found = [*alterations(made, now, chosen=chosen)]
     if found:
+        than = "than the schema that was given" if chosen else "since the reader was made"
+        way = "give a schema that fits, or load it anew" if chosen else "load it anew"
         raise SchemaError(
-            f"{FORMAT}: table {state.config.name!r} has other columns since the reader was made: {', '.join(found)}; load it "
-            "anew (a stream: start it again)"
+            f"{FORMAT}: table {state.config.name!r} has other columns {than}: {', '.join(found)}; {way} "
+            "(a stream: start it again)"
         )
 
 

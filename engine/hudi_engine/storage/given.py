@@ -16,8 +16,10 @@ _PLACES: dict[tuple[str, str], dict[str, RemoteUri]] = {}
 """By store and authority, the URIs that told how to get in."""
 _SETTINGS: dict[tuple[str, str], dict[str, Mapping[str, str]]] = {}
 """By store and authority, settings that were given for a place and all below it."""
-_OF_PROFILE: list[RemoteUri] = []
-"""Places whose settings are of the profile that the process goes by."""
+_OF_PROFILE: list[tuple[RemoteUri, Mapping[str, str], Mapping[str, str] | None]] = []
+"""The place whose settings are of the profile that the process goes by, those, and what was said of it before."""
+_OF_TOLD: set[tuple[tuple[str, str], str]] = set()
+"""Stores and places whose settings this process has from another one alone."""
 
 
 def remember(uri: RemoteUri) -> None:
@@ -37,7 +39,7 @@ def use_settings(base: str, settings: Mapping[str, str]) -> None:
     Raises:
         ConfigError: when there are settings for a local path.
     """
-    if "://" not in base or base.startswith("file:"):
+    if not _is_remote(base):
         if settings:
             raise ConfigError(
                 f"there are settings of a store ({', '.join(sorted(settings))}) for {base!r}, which is a local folder; "
@@ -61,11 +63,19 @@ def use_profile(base: str, settings: Mapping[str, str]) -> None:
         ConfigError: when there are settings for a local path.
     """
     while _OF_PROFILE:
-        before = _OF_PROFILE.pop()
-        _SETTINGS.get(_store(before), {}).pop(before.path, None)
-    if settings:
+        place, of_profile, before = _OF_PROFILE.pop()
+        known = _SETTINGS.get(_store(place), {})
+        if known.get(place.path) is of_profile:  # else somebody has said something else since
+            del known[place.path]
+            if before is not None:
+                known[place.path] = before
+    if settings and _is_remote(base):
+        place = RemoteUri.parse(base)
+        before = _SETTINGS.get(_store(place), {}).get(place.path)
         use_settings(base, settings)
-        _OF_PROFILE.append(RemoteUri.parse(base))
+        _OF_PROFILE.append((place, _SETTINGS[_store(place)][place.path], before))
+    else:
+        use_settings(base, settings)
 
 
 def public_location(location: str) -> str:
@@ -74,7 +84,7 @@ def public_location(location: str) -> str:
     Args:
         location: A path, or a URI with or without them.
     """
-    if not isinstance(location, str) or "://" not in location or location.startswith("file:"):
+    if not isinstance(location, str) or not _is_remote(location):
         return location
     uri = RemoteUri.parse(location)
     if uri.told:
@@ -107,8 +117,18 @@ class Told:
         """Go by it in this process."""
         for store, places in self._places.items():
             _PLACES.setdefault(store, {}).update(places)
+        for store, path in [*_OF_TOLD]:  # a worker of Spark outlives what its driver goes by
+            if path not in self._settings.get(store, {}):
+                _OF_TOLD.discard((store, path))
+                _SETTINGS.get(store, {}).pop(path, None)
         for store, settings in self._settings.items():
-            _SETTINGS.setdefault(store, {}).update(settings)
+            known = _SETTINGS.setdefault(store, {})
+            _OF_TOLD.update((store, path) for path in settings if path not in known)
+            known.update(settings)
+
+
+def _is_remote(base: str) -> bool:
+    return "://" in base and not base.startswith("file:")
 
 
 def _store(uri: RemoteUri) -> tuple[str, str]:

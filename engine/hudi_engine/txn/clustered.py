@@ -32,10 +32,12 @@ class PlannedBy:
     Args:
         instant: Its instant.
         running: Whether a process that lives, or may live, is carrying it out.
+        awaited: Whether it is being carried out, or so newly planned that its planner may be about to.
     """
 
     instant: str
     running: bool = False
+    awaited: bool = False
 
 
 _ALLOW = {"SparkRejectUpdateStrategy": False, "SparkAllowUpdateStrategy": True}
@@ -92,12 +94,11 @@ def closed_groups(timeline: Timeline, options: Options, liveness: Liveness) -> M
         liveness: Tells the clusterings that are being run.
     """
     planned = {} if updates_allowed(options) else timeline.pending_clustering_file_groups()
+    holding = set(planned.values())
+    at_work = {each: liveness.is_at_work(each) for each in timeline.pending if each.requested_time in holding}
     holders = {
-        each.requested_time: PlannedBy(
-            each.requested_time, each.state is State.INFLIGHT and liveness.is_at_work(each)
-        )
-        for each in timeline.pending
-        if each.requested_time in set(planned.values())
+        each.requested_time: PlannedBy(each.requested_time, each.state is State.INFLIGHT and lives, lives)
+        for each, lives in at_work.items()
     }
     return {group: holders[instant] for group, instant in planned.items()}
 
@@ -110,7 +111,7 @@ def refuse_closed(touched: Collection[FileGroup], closed: Mapping[FileGroup, Pla
         closed: What :func:`closed_groups` returns.
 
     Raises:
-        WriteConflictError: naming the clustering that is being run, and the file group.
+        WriteConflictError: naming the clustering that is being run, or about to be, and the file group.
         PlannedMeanwhileError: naming the clustering that nobody runs, the file group and the ways out.
     """
     found = sorted(group for group in touched if group in closed)
@@ -123,7 +124,8 @@ def refuse_closed(touched: Collection[FileGroup], closed: Mapping[FileGroup, Pla
             f"{what}, which another process is running now, and must not change until it is done; nothing was written. Wait "
             "until it is done, and run this write again"
         )
-    raise PlannedMeanwhileError(
+    kind = WriteConflictError if holder.awaited else PlannedMeanwhileError
+    raise kind(
         f"{what}, which is planned and not done, and must not change until then; nothing was written. Run that clustering "
         f"or roll it back, and run this write again, or set {ClusteringOptions.UPDATES_STRATEGY} to SparkAllowUpdateStrategy"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -357,7 +358,14 @@ def test_who_may_write_to_planned_file_groups(tmp_path: Path) -> None:
     planned = schedule_clustering(storage, options()).instant
     timeline = tables.timeline(storage)
     closed = closed_now(storage)
-    assert closed[DAY_1, GROUP_1] == PlannedBy(planned) and len(closed) == 3
+    assert closed[DAY_1, GROUP_1] == PlannedBy(planned, awaited=True) and len(closed) == 3
+    with pytest.raises(WriteConflictError, match="is planned and not done") as awaited:
+        refuse_closed([(DAY_2, GROUP_3)], closed)  # who has just planned it may be about to run it
+    assert not isinstance(awaited.value, PlannedMeanwhileError)
+    for request in tmp_path.rglob(f"{planned}*.requested"):
+        os.utime(request, (0, 0))
+    closed = closed_now(storage)
+    assert closed[DAY_1, GROUP_1] == PlannedBy(planned)
     with pytest.raises(PlannedMeanwhileError, match=f"clustering {planned}.*nothing was written"):
         refuse_closed([(DAY_2, GROUP_3)], closed)
     refuse_closed([(DAY_2, "another")], closed)

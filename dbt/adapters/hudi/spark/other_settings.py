@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -18,6 +19,10 @@ _PROFILE_NAMES: Mapping[str, str] = {
     "spark.master": "master",
     ANSI: "ansi",
 }
+# Settings of Hadoop that say which names or files there are; credentials are renewed, and the rest is of speed.
+_OF_PLACES = re.compile(
+    r"spark\.sql\.catalogImplementation|spark\.hadoop\.((javax\.jdo|hive|datanucleus)\..*|fs\.(defaultFS|.*endpoint))"
+)
 # A run says the folders of its schemas itself, and the other is a name for people.
 _HARMLESS = ("spark.sql.warehouse.dir", "spark.app.name")
 # What Spark does not know is read where it is used.
@@ -51,9 +56,7 @@ def tell_of_other_settings(other: Sequence[str], wanted: Mapping[str, str], spar
     Raises:
         DbtRuntimeError: when names or files would be other ones.
     """
-    refused = [
-        key for key in other if key == "spark.sql.catalogImplementation" or key.startswith("spark.hadoop.")
-    ]
+    refused = [key for key in other if _OF_PLACES.fullmatch(key)]
     if refused:
         raise DbtRuntimeError(
             "Spark was started in this process with other settings than the profile asks for now, by which it would find other "

@@ -103,17 +103,44 @@ def _named(
     statement: Statement, target: Target, table: HudiTable, state: TableState, spec: plans.JavaPlan
 ) -> list[str]:
     """Return the paths of the partitions with rows that PARTITION (...) names."""
+    kinds = AnyCase((field.name, field.dataType.simpleString()) for field in data_columns(table).fields)
     given = dict(_pairs(spec))
     refuse_other_columns(given, [field.name for field in table.config.partition_fields], target)
+    for name, value in given.items():
+        given[name] = _checked(statement, target, name, value, kinds.get(name))
     if len(given) == len(table.config.partition_fields):
         path = path_of(statement, target, table, given)
         return [path] if path in _there(state) else []
-    kinds = AnyCase((field.name, field.dataType.simpleString()) for field in data_columns(table).fields)
     tests = [
         f"{identifier(name)} <=> " + ("null" if value is None else f"cast({literal(value)} as {kinds[name]})")
         for name, value in given.items()
     ]
     return partitions_where(statement.session, state, " and ".join(tests))
+
+
+def _checked(
+    statement: Statement, target: Target, name: str, value: str | None, kind: str | None
+) -> str | None:
+    """Return a value as one that is exactly of its column's type, None for null: a cast may name another partition."""
+    if kind is None:
+        raise DbtRuntimeError(
+            f"PARTITION ({name} ...): {target.label} is partitioned by a field of a struct, whose partitions SQL cannot name; "
+            "use {{ hudi_delete_partitions(...) }} with their paths"
+        )
+    if value is None or value == DEFAULT_PARTITION_VALUE or (value == "" and kind == "string"):
+        return None
+    given, tried = literal(value), f"try_cast({literal(value)} as {kind})"
+    exact = f"{tried} is not null"
+    if kind == "date":
+        exact = f"cast({tried} as string) = {given}"
+    elif kind.startswith("decimal"):
+        exact = f"try_cast({given} as decimal(38, 18)) = {tried}"
+    if not statement.session.sql(f"select coalesce({exact}, false)").first()[0]:  # type: ignore[index]
+        raise DbtRuntimeError(
+            f"PARTITION ({name} = {value}): {value!r} is no value of column {name!r} of {target.label}, which has type {kind}; "
+            "SHOW PARTITIONS lists the partitions that are there"
+        )
+    return value
 
 
 def _pairs(spec: plans.JavaPlan) -> list[tuple[str, str | None]]:

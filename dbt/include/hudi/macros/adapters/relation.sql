@@ -3,11 +3,13 @@
     {{ create_temporary_view(relation, compiled_code) }}
   {%- else -%}
     {%- set kind = model.resource_type if model is defined else none -%}
+    {%- set is_own = this is defined and relation.schema == this.schema
+        and (relation.identifier == this.identifier or relation.identifier.startswith(this.identifier ~ '__dbt')) -%}
     create or replace table {{ relation }} using hudi
     {% if kind == 'test' -%}
       as {{ adapter.hudi_failures_query(compiled_code) }}
-    {%- elif kind in ('model', 'seed', 'snapshot') -%}
-      {#- a materialization of the project's own makes the table by this -#}
+    {%- elif is_own and kind in ('model', 'seed', 'snapshot') -%}
+      {#- a materialization of the project's own makes the node's table by this, and may make others -#}
       {{ adapter.hudi_table_clauses(relation, model) }} {{ comment_clause() }} as
       {{ hudi_check_contract(compiled_code, language) }}
     {%- else -%}
