@@ -153,6 +153,24 @@ class TestPartitionsThatGoAndAreShown:
         project.run_sql("truncate table {schema}.sales partition (n = '10')")
         assert self.ids(project) == []
 
+    @pytest.mark.parametrize("ansi", ["true", "false"])
+    @pytest.mark.parametrize(
+        "named", ["n = 'abc'", "n = '1.9'", "n = 99999999999", "d = '2024'", "d = '2024-01-01x'"]
+    )
+    def test_a_value_that_is_none_of_the_column_names_no_other_partition(
+        self, project: Any, named: str, ansi: str
+    ) -> None:
+        project.run_sql("insert into {schema}.sales values (5, null, null, 'x')")
+        with pytest.raises(Exception, match="is no value of column"):
+            project.run_sql(
+                f"set spark.sql.ansi.enabled = {ansi}; alter table {{schema}}.sales drop if exists partition ({named})"
+            )
+        assert self.ids(project) == [1, 2, 3, 4, 5]
+
+    def test_a_text_without_letters_names_the_partition_of_null(self, project: Any) -> None:
+        project.run_sql("alter table {schema}.sales drop partition (s = '')")
+        assert self.ids(project) == [1, 3, 4]
+
     def test_one_that_holds_no_rows_is_told_unless_it_may_be_missing(self, project: Any) -> None:
         with pytest.raises(Exception, match="d=2024-01-09.* hold no rows"):
             project.run_sql("alter table {schema}.sales drop partition (n = 1), partition (d = '2024-01-09')")

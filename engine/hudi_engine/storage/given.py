@@ -69,13 +69,13 @@ def use_profile(base: str, settings: Mapping[str, str]) -> None:
             del known[place.path]
             if before is not None:
                 known[place.path] = before
-    if settings and _is_remote(base):
-        place = RemoteUri.parse(base)
-        before = _SETTINGS.get(_store(place), {}).get(place.path)
-        use_settings(base, settings)
+    if not settings:
+        return
+    place = RemoteUri.parse(base) if _is_remote(base) else None
+    before = None if place is None else _SETTINGS.get(_store(place), {}).get(place.path)
+    use_settings(base, settings)
+    if place is not None:
         _OF_PROFILE.append((place, _SETTINGS[_store(place)][place.path], before))
-    else:
-        use_settings(base, settings)
 
 
 def public_location(location: str) -> str:

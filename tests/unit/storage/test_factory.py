@@ -13,7 +13,7 @@ import pytest
 from hudi_engine.errors import ConfigError, StorageError
 from hudi_engine.storage import open_storage
 from hudi_engine.storage.aws_profile import profile_settings
-from hudi_engine.storage.given import use_profile, use_settings
+from hudi_engine.storage.given import Told, use_profile, use_settings
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.storage.object_client import ObjectClient
 from hudi_engine.storage.objects import ObjectStorage
@@ -151,6 +151,29 @@ def test_settings_of_a_profile_hold_until_the_next_one() -> None:
     use_profile("s3a://six-bucket/wh", {})
     assert endpoint("s3a://six-bucket/wh/orders?region=x") == "https://mine:1"
     use_profile("/data/wh", {})
+
+
+def test_what_a_caller_said_of_the_place_of_a_profile_holds_after_it() -> None:
+    use_settings("s3a://nine-bucket/wh", {"endpoint": "https://mine:1"})
+    use_profile("s3a://nine-bucket/wh", {"endpoint": "https://dev:1"})
+    assert endpoint("s3a://nine-bucket/wh/t?region=x") == "https://dev:1"
+    use_profile("/data/wh", {})
+    assert endpoint("s3a://nine-bucket/wh/t?region=x") == "https://mine:1"
+    use_profile("s3a://nine-bucket/wh", {"endpoint": "https://dev:1"})
+    use_settings("s3a://nine-bucket/wh", {"endpoint": "https://newer:1"})
+    use_profile("/data/wh", {})
+    assert endpoint("s3a://nine-bucket/wh/t?region=x") == "https://newer:1"
+
+
+def test_a_worker_forgets_what_its_driver_was_told_no_longer() -> None:
+    use_profile("s3a://ten-bucket/wh", {"endpoint": "https://old:1"})
+    first = Told()
+    use_profile("/data/wh", {})
+    second = Told()
+    first.use()
+    assert endpoint("s3a://ten-bucket/wh/t?region=x") == "https://old:1"
+    second.use()
+    assert endpoint("s3a://ten-bucket/wh/t?region=x") == ""
 
 
 def test_settings_for_a_local_folder_are_refused() -> None:
