@@ -63,12 +63,12 @@ def use_profile(base: str, settings: Mapping[str, str]) -> None:
         ConfigError: when there are settings for a local path.
     """
     while _OF_PROFILE:
-        place, of_profile, before = _OF_PROFILE.pop()
-        known = _SETTINGS.get(_store(place), {})
-        if known.get(place.path) is of_profile:  # else somebody has said something else since
-            del known[place.path]
+        left, of_profile, before = _OF_PROFILE.pop()
+        known = _SETTINGS.get(_store(left), {})
+        if known.get(left.path) is of_profile:  # else somebody has said something else since
+            del known[left.path]
             if before is not None:
-                known[place.path] = before
+                known[left.path] = before
     if not settings:
         return
     place = RemoteUri.parse(base) if _is_remote(base) else None
