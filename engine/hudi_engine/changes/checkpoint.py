@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 
 from hudi_engine.changes.gaps import check_timeline
-from hudi_engine.changes.window import Window, is_before_active, order_of, position_of
+from hudi_engine.changes.window import Window, is_before_active, position_of
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import ConfigError, CorruptTableError, TimelineError
 from hudi_engine.inspect.as_of import check_not_gone
@@ -137,8 +138,8 @@ def next_window(
     last = None if end is None else position_of(state, end)
     hole = _first_hole(state, begin)
     taken = _Taken()
-    for instant in sorted(state.timeline.completed_writes, key=order_of):
-        place = order_of(instant)
+    for instant in sorted(state.timeline.completed_writes, key=attrgetter("order")):
+        place = instant.order
         if place <= begin:
             taken.end = instant
             continue
@@ -175,10 +176,10 @@ def newest_until(state: TableState, moment: Moment) -> str | None:
         TimelineError: A point in time that is none.
     """
     place = position_of(state, moment)
-    found = [each for each in state.timeline.completed_writes if order_of(each) <= place]
+    found = [each for each in state.timeline.completed_writes if each.order <= place]
     if not found or is_before_active(state, place):
-        found += [each for each in state.timeline.archived.completed_writes if order_of(each) <= place]
-    return max(found, key=order_of).requested_time if found else None
+        found += [each for each in state.timeline.archived.completed_writes if each.order <= place]
+    return max(found, key=attrgetter("order")).requested_time if found else None
 
 
 def newest_without_hole(state: TableState) -> str | None:
@@ -192,13 +193,13 @@ def newest_without_hole(state: TableState) -> str | None:
 
 
 def _falls_short(taken: _Taken, begin: str) -> bool:
-    return taken.end is None or order_of(taken.end) < begin
+    return taken.end is None or taken.end.order < begin
 
 
 def _archived_window(state: TableState, begin: str, last: str) -> NextWindow:
     """Return what lies before the active timeline; whether it can still be told is for those to say who read it."""
     writes = (*state.timeline.archived.completed_writes, *state.timeline.completed_writes)
-    inside = {each.requested_time: order_of(each) for each in writes if begin < order_of(each) <= last}
+    inside = {each.requested_time: each.order for each in writes if begin < each.order <= last}
     return NextWindow(max(inside, key=inside.__getitem__, default=None), len(inside))
 
 
@@ -206,12 +207,14 @@ def _can_be_first(state: TableState, taken: _Taken) -> bool:
     """Tell whether a state can be the first part of a table: a savepoint's rows may be there when the changes since are not."""
     assert taken.end is not None, "a commit was taken"
     name, bound = taken.end.requested_time, state.timeline.cleaned_up_to
+    if bound is not None and name < bound.oldest:
+        return False
     try:
         state.timeline.check_readable(name)
-        check_timeline(state, Window(order_of(taken.end), None, ()), name)
+        check_timeline(state, Window(taken.end.order, None, ()), name)
     except TimelineError:
         return False
-    return bound is None or name >= bound.oldest
+    return True
 
 
 def _rows_of(metadata: CommitMetadata) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 from hudi_engine.changes.slices import StatesOfGroups
 from hudi_engine.changes.touched import Step
-from hudi_engine.changes.window import Point, Window, order_of, point_at
+from hudi_engine.changes.window import Point, Window, point_at
 from hudi_engine.errors import HistoryGapError
 from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.file_slice import FileSlice
@@ -51,10 +51,10 @@ def check_timeline(state: TableState, window: Window, start: str) -> None:
     if first is None or (state.config.layout_version == 1 and window.start >= first):
         return
     writes = state.timeline.archived.completed_writes
-    passed = [order_of(each) for each in writes if order_of(each) > window.start]
+    passed = [each.order for each in writes if each.order > window.start]
     if passed:
         raise _gap(state, start, f"{len(passed)} commits up to {max(passed)} were archived since", KEEPING)
-    if not writes and window.start < min(order_of(each) for each in state.timeline.completed_writes):
+    if not writes and window.start < min(each.order for each in state.timeline.completed_writes):
         _check_begins_empty(state, window, start)
 
 

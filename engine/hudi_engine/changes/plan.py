@@ -83,7 +83,7 @@ def context_of_end(state: TableState, options: Options, last: Point) -> ReadCont
 
 def context_at(read: ReadContext, point: Point) -> ReadContext:
     """Return a read of the rows of one state, whose blocks may lie behind those of later instants, as incremental reads do."""
-    return replace(read, is_committed=point.visible, stops_after=None)
+    return replace(read, is_committed=point.visible)
 
 
 def steps_since(

@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from hudi_engine.changes.columns import ALL
 from hudi_engine.changes.gaps import gap_of_column
-from hudi_engine.changes.window import order_of, window_of
+from hudi_engine.changes.window import window_of
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.schema.avro import avro_to_arrow
 from hudi_engine.schema.meta_fields import meta_fields
@@ -60,7 +60,7 @@ def check_returned(state: TableState, start: Moment, end: Moment | None, mode: s
     # The columns of the table are those of the greatest requested time, whatever completed when.
     for each in told:
         is_before = each.instant.requested_time not in inside
-        if is_before and order_of(each.instant) > window.start:
+        if is_before and each.instant.order > window.start:
             continue
         named.append(each)
         if is_before:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -29,7 +30,7 @@ from hudi_engine.changes.returned import check_returned
 from hudi_engine.changes.retyped import check_types
 from hudi_engine.changes.slices import slices_of_whole
 from hudi_engine.changes.touched import newest_step
-from hudi_engine.changes.window import EARLIEST, check_order, order_of, start_of, state_at
+from hudi_engine.changes.window import EARLIEST, check_order, start_of, state_at
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, SchemaError, UnsupportedTableError
 from hudi_engine.merge.read_context import ReadContext
@@ -130,7 +131,7 @@ class ChangeSource:
         if self._end is not None:
             return newest_until(state, self._end) or ""
         writes = state.timeline.completed_writes
-        return max(writes, key=order_of).requested_time if writes else ""
+        return max(writes, key=attrgetter("order")).requested_time if writes else ""
 
     def pieces(self, start: str, end: str, columns: pa.Schema) -> Iterator[Piece]:
         """Yield the parts of the changes after ``start`` up to ``end``.

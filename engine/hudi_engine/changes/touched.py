@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from hudi_engine.changes.window import Point, Window, order_of, point_at
+from hudi_engine.changes.window import Point, Window, point_at
 from hudi_engine.config.enums import MergeMode, WriteOperation
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.table_state import TableState
@@ -71,8 +71,8 @@ def without_overwrites(state: TableState, window: Window) -> list[Window]:
     parts, start, writes = [], window.start, list[Instant]()
     for instant in window.writes:
         if state.timeline.commit_metadata(instant).operation_type.upper() in OVERWRITES:
-            parts.append(Window(start, order_of(writes[-1]) if writes else start, tuple(writes)))
-            start, writes = order_of(instant), []
+            parts.append(Window(start, writes[-1].order if writes else start, tuple(writes)))
+            start, writes = instant.order, []
         else:
             writes.append(instant)
     return [*parts, Window(start, window.end, tuple(writes))]
@@ -101,8 +101,8 @@ def single_steps(state: TableState, window: Window) -> list[Step]:
     for number, instant in enumerate(window.writes):
         if not state.timeline.commit_metadata(instant).is_of_service:
             reached = window.writes[number - 1] if number else None
-            before = point_at(state.timeline, order_of(reached) if reached is not None else window.start)
-            steps.append(_step(state, before, point_at(state.timeline, order_of(instant)), [instant]))
+            before = point_at(state.timeline, reached.order if reached is not None else window.start)
+            steps.append(_step(state, before, point_at(state.timeline, instant.order), [instant]))
     return steps
 
 

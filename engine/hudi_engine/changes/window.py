@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 from hudi_engine.errors import TimelineError
@@ -65,11 +66,6 @@ class Window:
     writes: tuple[Instant, ...]
 
 
-def order_of(instant: Instant) -> str:
-    """Return what orders a completed write: its completion time, or its requested time in layout 1."""
-    return instant.completion_time or instant.requested_time
-
-
 def position_of(state: TableState, moment: Moment) -> str:
     """Return the place of an instant or a moment in the order of the writes.
 
@@ -79,7 +75,7 @@ def position_of(state: TableState, moment: Moment) -> str:
     digits = digits_of(moment, state.config)
     for instant in state.timeline.completed_writes:
         if instant.requested_time == digits:
-            return order_of(instant)
+            return instant.order
     if state.config.layout_version > 1:
         # archived writes are known by their requested time too
         completed = state.timeline.completion_time(digits)
@@ -112,16 +108,16 @@ def window_of(state: TableState, start: Moment, end: Moment | None) -> Window:
     inside = [
         instant
         for instant in state.timeline.completed_writes
-        if order_of(instant) > begin and (last is None or order_of(instant) <= last)
+        if instant.order > begin and (last is None or instant.order <= last)
     ]
-    return Window(begin, last, tuple(sorted(inside, key=order_of)))
+    return Window(begin, last, tuple(sorted(inside, key=attrgetter("order"))))
 
 
 def point_at(timeline: Timeline, position: str | None) -> Point:
     """Return the state after the writes up to a position, None for now."""
     if position is None:
         return point_without(timeline, ())
-    return point_without(timeline, (each for each in timeline.completed_writes if order_of(each) > position))
+    return point_without(timeline, (each for each in timeline.completed_writes if each.order > position))
 
 
 def is_before_active(state: TableState, position: str) -> bool:
@@ -148,8 +144,8 @@ def state_at(state: TableState, end: Moment | None) -> Point:
     if state.config.layout_version == 1 and not is_before_active(state, position):
         return point
     archived = state.timeline.archived.completed_writes
-    later = frozenset(each.requested_time for each in archived if order_of(each) > position)
-    inside = {each.requested_time for each in archived if order_of(each) <= position}
+    later = frozenset(each.requested_time for each in archived if each.order > position)
+    inside = {each.requested_time for each in archived if each.order <= position}
     newest = max(inside if point.newest is None else {*inside, point.newest}, default=None)
     return Point(replace(point.visible, pending=point.visible.pending | later), newest)
 

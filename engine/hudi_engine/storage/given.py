@@ -39,17 +39,11 @@ def use_settings(base: str, settings: Mapping[str, str]) -> None:
     Raises:
         ConfigError: when there are settings for a local path.
     """
-    if not _is_remote(base):
-        if settings:
-            raise ConfigError(
-                f"there are settings of a store ({', '.join(sorted(settings))}) for {base!r}, which is a local folder; "
-                "leave them out, or name a URI such as s3a://bucket/warehouse"
-            )
-        return
-    uri = RemoteUri.parse(base)
-    known = _SETTINGS.setdefault(_store(uri), {})
-    known.pop(uri.path, None)
-    known[uri.path] = dict(settings)
+    place = _place_of(base, settings)
+    if place is not None:
+        known = _SETTINGS.setdefault(_store(place), {})
+        known.pop(place.path, None)
+        known[place.path] = dict(settings)
 
 
 def use_profile(base: str, settings: Mapping[str, str]) -> None:
@@ -69,12 +63,10 @@ def use_profile(base: str, settings: Mapping[str, str]) -> None:
             del known[left.path]
             if before is not None:
                 known[left.path] = before
-    if not settings:
-        return
-    place = RemoteUri.parse(base) if _is_remote(base) else None
-    before = None if place is None else _SETTINGS.get(_store(place), {}).get(place.path)
-    use_settings(base, settings)
+    place = _place_of(base, settings) if settings else None
     if place is not None:
+        before = _SETTINGS.get(_store(place), {}).get(place.path)
+        use_settings(base, settings)
         _OF_PROFILE.append((place, _SETTINGS[_store(place)][place.path], before))
 
 
@@ -129,6 +121,18 @@ class Told:
 
 def _is_remote(base: str) -> bool:
     return "://" in base and not base.startswith("file:")
+
+
+def _place_of(base: str, settings: Mapping[str, str]) -> RemoteUri | None:
+    """Return the place that settings are for, None for a local folder, which has none."""
+    if _is_remote(base):
+        return RemoteUri.parse(base)
+    if settings:
+        raise ConfigError(
+            f"there are settings of a store ({', '.join(sorted(settings))}) for {base!r}, which is a local folder; "
+            "leave them out, or name a URI such as s3a://bucket/warehouse"
+        )
+    return None
 
 
 def _store(uri: RemoteUri) -> tuple[str, str]:

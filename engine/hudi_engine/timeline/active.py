@@ -154,10 +154,7 @@ class Timeline:
 
     @cached_property
     def _completion_times(self) -> dict[str, str]:
-        return {
-            instant.requested_time: instant.completion_time or instant.requested_time
-            for instant in self.completed_writes
-        }
+        return {instant.requested_time: instant.order for instant in self.completed_writes}
 
     @cached_property
     def _archived_completion_times(self) -> dict[str, str]:

@@ -15,7 +15,7 @@ _UNDOING = ("rollback", "restore")
 
 def names_of(instant: Instant) -> tuple[str, str]:
     """Return the instants by which readers may know a write: the requested one, and where it is in the order of all."""
-    return (instant.requested_time, instant.completion_time or instant.requested_time)
+    return (instant.requested_time, instant.order)
 
 
 def taken_back(timeline: Timeline, name: str) -> str | None:

@@ -73,6 +73,11 @@ class Instant:
     file_name: str = ""
 
     @property
+    def order(self) -> str:
+        """What orders a completed write among all: its completion time, or its requested time in layout 1."""
+        return self.completion_time or self.requested_time
+
+    @property
     def is_completed(self) -> bool:
         """Whether the action has completed."""
         return self.state is State.COMPLETED

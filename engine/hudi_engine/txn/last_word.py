@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from operator import attrgetter
 
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import ConsumedMeanwhileError, WriteConflictError
@@ -27,7 +28,7 @@ def noted_last(timeline: Timeline) -> tuple[Instant, str] | None:
 
     It is in the newest completed write that has one; other writers do not carry it on.
     """
-    for instant, metadata in newest_first(timeline, _place):
+    for instant, metadata in newest_first(timeline, attrgetter("order")):
         text = metadata.extra_metadata.get(CHECKPOINT)
         if text is not None:
             return instant, text
@@ -148,10 +149,6 @@ def _other_checkpoint(mine: CommitMetadata, younger: Sequence[Instant], current:
         if theirs is not None:
             return None if theirs == noted else each
     return None
-
-
-def _place(instant: Instant) -> str:
-    return instant.completion_time or instant.requested_time
 
 
 def _says_the_same(one: str, other: str) -> bool:

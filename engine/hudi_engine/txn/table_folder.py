@@ -86,13 +86,10 @@ def delete_table(parent: Storage, folder: str) -> None:
         _delete_files(parent, folder)
     else:
         aside = f"{above}{slash}.{name}{REMOVED}{uuid.uuid4().hex[:12]}"
-        if parent.renames_folders and parent.exists(folder):
-            with suppress(
-                OSError
-            ):  # nothing may be put beside it, as in a folder that is not to be written to
-                parent.rename(folder, aside)
-                folder = aside
-        _delete_marked(parent, folder)
+        if _put_aside(parent, folder, aside):
+            _delete_files(parent, aside)
+        else:
+            _delete_marked(parent, folder)
 
 
 def clear_removed(storage: Storage) -> None:
@@ -129,11 +126,21 @@ def clear_put_aside(place: TablePlace) -> None:
                 logger.warning("could not remove %s, the next to make a table will: %s", each.path, error)
 
 
+def _put_aside(parent: Storage, folder: str, aside: str) -> bool:
+    """Rename a folder in one step where the storage does so; nothing may be put beside one above which is not to be written to."""
+    if not parent.renames_folders or not parent.exists(folder):
+        return False
+    try:
+        parent.rename(folder, aside)
+    except OSError:
+        return False
+    return True
+
+
 def _delete_marked(parent: Storage, folder: str) -> None:
-    """Delete a table's files, which nobody takes for a table, with a mark where its folder has still its name."""
+    """Delete a table's files, with a mark from which others know that it is being removed."""
     with _removing() as mine:
-        is_named = not folder.rpartition("/")[2].startswith(".")
-        if is_named and parent.exists(f"{folder}/{PROPERTIES_PATH}"):
+        if parent.exists(f"{folder}/{PROPERTIES_PATH}"):
             parent.replace(f"{folder}/{REMOVER}", mine.to_json())
         _delete_files(parent, folder)
 
