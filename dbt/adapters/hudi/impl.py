@@ -38,7 +38,6 @@ from dbt.adapters.hudi.hooks import hook_text, rendered_hook
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.merge import STRATEGIES
 from dbt.adapters.hudi.model.meta import with_meta
-from dbt.adapters.hudi.model.own_strategies import own_strategies
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.model.run_notes import notes_of_run
 from dbt.adapters.hudi.names import Names
@@ -191,7 +190,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     # --- models -------------------------------------------------------------------------------------------------
 
     def valid_incremental_strategies(self) -> list[str]:
-        return [*STRATEGIES, *own_strategies(self._macros(), self.config.project_name)]
+        return [*STRATEGIES, *self._own_strategies()]
 
     @available.parse(lambda *_: {})
     def hudi_configs(self, model: Mapping[str, Any]) -> dict[str, object]:
@@ -219,7 +218,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     def _resolve(self, schema: str, name: str, config: Mapping[str, Any]) -> ModelPlan:
         integration = integration_of(config, self.get_catalog_integration)
         config = with_catalog(config, integration, self.config.credentials.catalog)
-        own = own_strategies(self._macros(), self.config.project_name)
+        own = self._own_strategies()
         return resolve_plan({"config": config}, schema, name, self._warehouse.places, own)
 
     @available.parse_none

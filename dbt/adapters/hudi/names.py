@@ -15,6 +15,7 @@ from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.meta import with_meta
+from dbt.adapters.hudi.model.own_strategies import own_strategies
 from dbt.adapters.hudi.model.pinned import as_of_problems
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.model.selected import SELECTED, check_nodes, node_config
@@ -42,6 +43,9 @@ class Names(metaclass=AdapterMeta):
 
     def _macros(self) -> list[Any]:
         raise NotImplementedError
+
+    def _own_strategies(self) -> frozenset[str]:
+        return own_strategies(self._macros(), self.config.project_name)
 
     def _resolve(self, schema: str, name: str, config: Mapping[str, Any]) -> ModelPlan:
         raise NotImplementedError

@@ -34,7 +34,6 @@ from dbt.adapters.hudi.changes.told import next_taken, takes_nothing, told_rows,
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.feeds import check_takes_changes, tables_named
-from dbt.adapters.hudi.model.own_strategies import own_strategies
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.spark.earlier import rows_as_of, rows_of_the_run
@@ -136,7 +135,7 @@ class ChangeFeeds(Samples):
     def hudi_check_takes_changes(self, model: dict[str, Any]) -> None:
         """Refuse an incremental model whose strategy could not note what it has taken."""
         strategy = self.hudi_configs(model).get("incremental_strategy")  # type: ignore[attr-defined]
-        own = own_strategies(self._macros(), self.config.project_name)  # type: ignore[attr-defined]
+        own = self._own_strategies()  # type: ignore[attr-defined]
         check_takes_changes(str(model.get("name")), str(strategy or "default"), own)
 
     @available

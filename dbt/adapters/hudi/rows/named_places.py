@@ -19,6 +19,7 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.spark.folders import same_place
 from dbt.adapters.hudi.spark.removed_names import remove_hidden
+from dbt.adapters.hudi.spark.shared_folders import SharedFolders
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 
@@ -80,7 +81,7 @@ def _lead_elsewhere(
     if not entry.is_hudi_table or entry.foreign:
         return
     with suppress(DbtRuntimeError):  # another name shows them too
-        if remove_hidden(warehouse, name, plan.base):
+        if remove_hidden(name, plan.base, SharedFolders(warehouse.directory)):
             return
     logger.warning(
         "{} moved to {}; the files at {} are left there, remove them when nobody reads them",

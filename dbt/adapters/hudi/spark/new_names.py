@@ -76,7 +76,7 @@ def _rename_table(warehouse: Warehouse, session: SparkSession, entry: CatalogEnt
                 "move it first"
             ) from error
     elif warehouse.directory is not None:
-        remove_hidden(warehouse, entry.name, base)
+        remove_hidden(entry.name, base, SharedFolders(warehouse.directory))
         warehouse.directory.save_pointer(new.database.lower(), new.name, base)
     try:
         warehouse.register(session, new.database, new.name, warehouse.table(session, base))

@@ -41,9 +41,11 @@ def drop_name(
     else:
         base = entry.base if entry is not None else warehouse.base_on_disk(name.database, name.name)
         if base is not None:
-            is_kept = entry is not None and entry.foreign or _is_shown(warehouse, name, base, shared)
-            if entry is None or not entry.foreign:
-                remove_hidden(warehouse, name, base, shared)
+            is_foreign = entry is not None and entry.foreign
+            names = shared or SharedFolders(warehouse.directory)
+            is_kept = is_foreign or _is_shown(name, base, names, all_of_schema=shared is not None)
+            if not is_foreign:
+                remove_hidden(name, base, names, all_of_schema=shared is not None)
             drop_table(session, name)
             if not is_kept:
                 remove_folder(base)
@@ -51,16 +53,14 @@ def drop_name(
     warehouse.changed()
 
 
-def remove_hidden(
-    warehouse: Warehouse, name: TableName, base: str, shared: SharedFolders | None = None
-) -> bool:
+def remove_hidden(name: TableName, base: str, names: SharedFolders, *, all_of_schema: bool = False) -> bool:
     """Remove the table that lies where a name says while the name is that of another folder: it would come back with the name.
 
     Args:
-        warehouse: The profile's tables.
         name: The name.
         base: The folder that it is for.
-        shared: As in `drop_name`.
+        names: The names that show folders.
+        all_of_schema: Other names of its schema do not keep a folder.
 
     Returns:
         Whether there was one.
@@ -68,10 +68,9 @@ def remove_hidden(
     Raises:
         DbtRuntimeError: Another name shows it.
     """
-    names = shared or SharedFolders(warehouse.directory)
     hidden = [] if names.is_own(name, base) else names.own_folders(name)
     for folder in hidden:
-        _is_shown(warehouse, name, folder, shared)
+        _is_shown(name, folder, names, all_of_schema=all_of_schema)
         remove_folder(folder)
     return bool(hidden)
 
@@ -93,11 +92,10 @@ def _drop_plain(warehouse: Warehouse, session: SparkSession, name: TableName, en
     warehouse.forget_pointer(name)
 
 
-def _is_shown(warehouse: Warehouse, name: TableName, base: str, shared: SharedFolders | None) -> bool:
+def _is_shown(name: TableName, base: str, names: SharedFolders, *, all_of_schema: bool) -> bool:
     """Tell whether another name shows a table's folder, which then stays for it."""
-    names = shared or SharedFolders(warehouse.directory)
     others = names.others(name, base)
-    if shared is not None:
+    if all_of_schema:
         others = [each for each in others if each.database.lower() != name.database.lower()]
     if not others:
         return False

@@ -129,6 +129,8 @@ def _checked(
         )
     if value is None or value == DEFAULT_PARTITION_VALUE or (value == "" and kind == "string"):
         return None
+    if kind == "string":
+        return value
     given, tried = literal(value), f"try_cast({literal(value)} as {kind})"
     exact = f"{tried} is not null"
     if kind == "date":
