@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,7 +73,7 @@ class TestConflictRetries:
         run_dbt(["run", "--full-refresh", "--vars", "{retries: 0}"])
         table = f"table => '{project.test_schema}.counted'"
         project.run_sql(f"call run_clustering({table}, order => 'id', op => 'schedule')")
-        folder = project.project_root / "warehouse" / project.test_schema / "counted" / ".hoodie"
+        folder = Path(project.project_root) / "warehouse" / project.test_schema / "counted" / ".hoodie"
         for plan in folder.glob(
             "*.replacecommit.requested"
         ):  # who planned it just now may be about to run it
