@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from hudi_engine.config.properties import parse_properties, table_checksum
@@ -30,6 +30,9 @@ class PropertiesStorage(Protocol):
 
     def delete(self, path: str) -> bool:
         """Delete a file; False when missing."""
+
+    def list(self, path: str) -> Sequence[object]:
+        """List a folder; nothing when it is missing."""
 
 
 def read_properties(storage: PropertiesStorage) -> dict[str, str]:

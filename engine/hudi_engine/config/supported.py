@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 from hudi_engine.errors import UnsupportedTableError
 
 if TYPE_CHECKING:
+    from hudi_engine.config.properties_file import PropertiesStorage
     from hudi_engine.config.table_config import TableConfig
 
 LAYOUT_OF_VERSION = {6: 1, 8: 2, 9: 2}
 """Table versions that are read, and the timeline layout of each."""
+_BOOTSTRAP_INDEX = "HFileBootstrapIndex"
+_BOOTSTRAP_INDEX_FOLDER = ".hoodie/.aux/.bootstrap/.partitions"
 
 
 def check_readable(config: TableConfig) -> None:
-    """Refuse table versions, layouts and bootstrapped tables that this engine cannot read.
+    """Refuse table versions and layouts that this engine cannot read.
 
     Raises:
         UnsupportedTableError: It names the version or feature and the way out.
@@ -25,13 +28,33 @@ def check_readable(config: TableConfig) -> None:
             f"table {config.name!r} has version {config.version} and timeline layout {config.layout_version}; "
             f"this engine reads versions {legal}. Upgrade an older table with Apache Hudi first"
         )
-    base = config.properties.get("hoodie.bootstrap.base.path", "").strip()
-    if base:
-        raise UnsupportedTableError(
-            f"table {config.name!r} is bootstrapped from {base!r}: "
-            "its rows lie partly outside the table. Run a full bootstrap or rewrite it with Apache Hudi "
-            "first"
-        )
+
+
+def check_rows_are_inside(config: TableConfig, storage: PropertiesStorage) -> None:
+    """Refuse a table whose rows lie partly in the files that it was bootstrapped from.
+
+    After a full bootstrap (``FULL_RECORD`` for every partition) all rows are in the table, though its properties name the
+    source ever after. Only partitions that took the keys alone (``METADATA_ONLY``) are named by Hudi's bootstrap index
+    (HFileBootstrapIndex), so a table without one is like any other; other kinds of index are not looked into.
+
+    Args:
+        config: The table's settings.
+        storage: Where the table lies; one folder is listed where the settings name a source.
+
+    Raises:
+        UnsupportedTableError: It names the source and the way out.
+    """
+    source = config.properties.get("hoodie.bootstrap.base.path", "").strip()
+    if not source:
+        return
+    index = config.properties.get("hoodie.bootstrap.index.class", _BOOTSTRAP_INDEX).rpartition(".")[2]
+    if index == _BOOTSTRAP_INDEX and not storage.list(_BOOTSTRAP_INDEX_FOLDER):
+        return
+    raise UnsupportedTableError(
+        f"table {config.name!r} is bootstrapped from {source!r}: its rows lie partly outside the table. "
+        "Bootstrap it again with hoodie.bootstrap.mode.selector.regex.mode=FULL_RECORD for every partition, or copy its "
+        "rows into another table, with Apache Hudi"
+    )
 
 
 def check_writable(config: TableConfig) -> None:

@@ -32,7 +32,12 @@ from hudi_engine.config.properties_file import (
     PropertiesStorage,
     read_properties,
 )
-from hudi_engine.config.supported import LAYOUT_OF_VERSION, check_readable, check_writable
+from hudi_engine.config.supported import (
+    LAYOUT_OF_VERSION,
+    check_readable,
+    check_rows_are_inside,
+    check_writable,
+)
 from hudi_engine.config.trusted_rules import RULE_PROPERTY, is_trusted, trust_rules
 from hudi_engine.errors import CorruptTableError
 
@@ -92,9 +97,12 @@ class TableConfig:
         Raises:
             TableNotFoundError: when there is no ``.hoodie/hoodie.properties``.
             CorruptTableError: when it is truncated, unparsable or fails its checksum.
-            UnsupportedTableError: for table versions other than 6, 8 and 9, and for bootstrapped tables.
+            UnsupportedTableError: for table versions other than 6, 8 and 9, and for tables whose rows lie partly in
+                files that they were bootstrapped from.
         """
-        return cls.from_properties(read_properties(storage))
+        config = cls.from_properties(read_properties(storage))
+        check_rows_are_inside(config, storage)
+        return config
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> TableConfig:

@@ -24,6 +24,10 @@ AHEAD = timedelta(minutes=5)
 """By how much clocks of writers may differ before somebody is told."""
 
 _MILLISECOND = timedelta(milliseconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_BEFORE_ALL = {"00000000000000": 0, "00000000000001": 1, "00000000000002": 2}
+"""The instants that are no dates, and the millisecond of 1970 that each stands for: Hudi's first one, and those of a table's
+bootstrap of keys alone and of whole rows (``HoodieTimeline``, ``parseDateFromInstantTimeSafely``)."""
 _POINT_IN_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{3}))?)?")
 
 
@@ -46,7 +50,8 @@ def instant_digits(there: datetime) -> str:
 def parse_instant_time(instant: str, zone: tzinfo | None = timezone.utc) -> datetime:
     """Return the moment of a 14 or 17 digit instant, in UTC.
 
-    A 14-digit instant stands for the last millisecond of its second, as in Hudi.
+    A 14-digit instant stands for the last millisecond of its second, as in Hudi, and those of a bootstrap for the first ones
+    of 1970.
 
     Args:
         instant: The digits.
@@ -55,6 +60,8 @@ def parse_instant_time(instant: str, zone: tzinfo | None = timezone.utc) -> date
     Raises:
         TimelineError: when the digits are no date.
     """
+    if instant in _BEFORE_ALL:
+        return _EPOCH + _BEFORE_ALL[instant] * _MILLISECOND
     padded = instant + "999" if len(instant) == 14 else instant
     try:
         if len(padded) != 17 or not (padded.isascii() and padded.isdigit()):

@@ -181,7 +181,6 @@ def test_a_delete_marker_is_found_under_the_names_of_both_generations() -> None:
             "'VIEW'; legal values: COPY_ON_WRITE, MERGE_ON_READ",
         ),
         ({"hoodie.populate.meta.fields": "yes"}, CorruptTableError, "'yes'; legal values: true, false"),
-        ({"hoodie.bootstrap.base.path": "/old"}, UnsupportedTableError, "bootstrapped from '/old'"),
     ],
 )
 def test_what_cannot_be_read_right_is_refused(

@@ -76,6 +76,12 @@ def test_a_short_instant_stands_for_the_end_of_its_second() -> None:
     assert format_instant(parse_instant_time("20240229120000")) == "20240229120000999"
 
 
+@pytest.mark.parametrize("instant", ["00000000000001", "00000000000002"])
+def test_an_instant_of_a_bootstrap_is_a_point_in_time_before_all_others(instant: str) -> None:
+    assert query_instant(instant) == instant
+    assert parse_instant_time(instant) < parse_instant_time("19700101000001000")
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
