@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import TableExistsError
+from hudi_engine.errors import HudiError, TableExistsError
+from hudi_engine.services.clean.execute import clean
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.txn.owner import Owner, register, unregister
@@ -137,3 +138,36 @@ def test_a_hidden_folder_without_files_does_not_hold_a_table_up(tmp_path: Path, 
     (other / ".managed" / "parquet").mkdir(parents=True)
     with pytest.raises(TableExistsError, match=r"holds 1 file\(s\) or folder\(s\) \(.managed\)"):
         make_again(str(other), model)
+
+
+@pytest.mark.parametrize("step", [".clean.requested", ".clean.inflight"])
+def test_a_clean_beside_which_its_table_is_removed_holds_no_later_table_up(
+    step: str, above: str, model: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(f"{above}/orders", OLD, model)
+    table = open_storage(f"{above}/orders")
+    for number in range(4):
+        mini.write(table, {"a": {"k": number}})
+    real = type(table).create
+
+    def create(storage: Storage, path: str, data: bytes) -> None:
+        if path.endswith(step):
+            monkeypatch.undo()
+            remove(open_storage(above))
+        real(storage, path, data)
+
+    monkeypatch.setattr(type(table), "create", create)
+    with pytest.raises(HudiError):
+        clean(table, mini.options(**{"hoodie.clean.commits.retained": 1}))
+    assert [each.name for each in table.list(".hoodie") if each.name.endswith(step)]
+    make_again(table.base, model)
+    assert mini.content(open_storage(table.base)) == NEW
+
+
+def test_plans_beside_other_files_are_left_alone(above: str, model: Storage) -> None:
+    base = open_storage(f"{above}/orders")
+    for path in (KEPT, ".hoodie/20260101093000000.clean.requested"):
+        base.create(path, b"1")
+    with pytest.raises(TableExistsError, match="but no readable Hudi table"):
+        make_again(base.base, model)
+    assert base.exists(".hoodie/20260101093000000.clean.requested")

@@ -217,3 +217,20 @@ class TestPartitionsOfTimes:
         )
         found = project.run_sql("select id from {schema}.days order by id", fetch="all")
         assert [row[0] for row in found] == left
+
+    def test_a_time_among_other_columns_is_named_with_all_of_them(self, project: Any) -> None:
+        project.run_sql("drop table if exists {schema}.pairs")
+        project.run_sql(
+            "create table {schema}.pairs (id int, c string, at timestamp) using hudi partitioned by (c, at)"
+        )
+        project.run_sql("insert into {schema}.pairs values (1, 'x', timestamp'2024-01-01 10:00:00')")
+        drop = "alter table {schema}.pairs drop partition "
+        with pytest.raises(
+            Exception, match="does not tell the values of at; .* give all of c, at in PARTITION"
+        ) as told:
+            project.run_sql(f"{drop} (at = '2024-01-01 10:00:00')")
+        assert "UNRESOLVED_COLUMN" not in str(told.value)
+        with pytest.raises(Exception, match="has type timestamp; write it as '2026-01-31 10:00:00'"):
+            project.run_sql(f"{drop} (c = 'x', at = '1704103200000000')")
+        project.run_sql(f"{drop} (c = 'x', at = '2024-01-01 10:00:00')")
+        assert project.run_sql("select * from {schema}.pairs", fetch="all") == []

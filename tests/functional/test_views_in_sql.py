@@ -132,3 +132,17 @@ class TestAViewWithNoNameOfSpark:
     def test_it_is_refused_as_a_table_of_that_name_is(self, project: Any) -> None:
         (result,) = run_dbt(["run"], expect_pass=False)
         assert "the name is 'My View'; Spark's names hold letters, digits and _ only" in result.message
+
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "create table {schema}.m__hudi_files using hudi as select 1 as id",
+            "create view {schema}.m__hudi_files as select 1 as id",
+            "alter table {schema}.t rename to m__HUDI_files",
+        ],
+    )
+    def test_the_name_of_the_files_of_a_table_is_kept_for_them(self, project: Any, statement: str) -> None:
+        project.run_sql("drop table if exists {schema}.t")
+        project.run_sql("create table {schema}.t using hudi as select 1 as id")
+        with pytest.raises(DbtBaseException, match="that end in __hudi_files are kept"):
+            project.run_sql(statement)

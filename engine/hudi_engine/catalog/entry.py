@@ -19,6 +19,15 @@ _FACES: Mapping[str, str] = {READ_OPTIMIZED: READ_OPTIMIZED_SUFFIX, REALTIME: RE
 OWN_PREFIX = "hoodie.catalog."
 
 
+def kept_name_problems(name: str) -> list[str]:
+    """Say why nothing of the user's can have a name, which the catalog keeps for the files of a merge-on-read table."""
+    if not name.lower().endswith(FILES_SUFFIX):
+        return []
+    return [
+        f"the name is {name!r}; those that end in {FILES_SUFFIX} are kept for the files of merge-on-read tables, take another"
+    ]
+
+
 def is_mark(name: str) -> bool:
     """Return whether a property says what an entry is and where its table lies, which the engine alone may."""
     return name == BASE_PATH_PROPERTY or name.lower().startswith(OWN_PREFIX)

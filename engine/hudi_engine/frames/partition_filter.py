@@ -57,6 +57,10 @@ def partitions_where(spark: SparkSession, state: TableState, condition: str) -> 
     except PySparkException as error:
         said = str(error).partition("\n")[0]
         others = [name for name in names if name not in told]
+        if others and "UNRESOLVED_COLUMN" in said:
+            raise ConfigError(
+                f"the condition {condition!r} cannot be evaluated: {_untold(paths[0], others)}"
+            ) from error
         hint = f". The {_untold(paths[0], others)}" if others else ""
         raise ConfigError(
             f"the condition {condition!r} cannot be evaluated on the partition columns {', '.join(told)}: {said}{hint}"

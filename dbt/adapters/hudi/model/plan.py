@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hudi_engine.catalog.entry import kept_name_problems
 from hudi_engine.catalog.entry_notes import property_problems
 from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import IndexType
@@ -230,6 +231,7 @@ def _check_names(schema: str, name: str, problems: Problems) -> None:
             problems.add(
                 f"the {what} is {given!r}; Spark's names hold letters, digits and _ only, set {config} to such a name"
             )
+    problems.extend(kept_name_problems(name))
 
 
 def _own_location(config: Mapping[str, object], places: Places, problems: Problems) -> str | None:

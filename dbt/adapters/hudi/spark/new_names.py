@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog import CatalogEntry, TableName
+from hudi_engine.catalog.entry import kept_name_problems
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.folders import move_folder, same_place
@@ -33,6 +34,8 @@ def rename(warehouse: Warehouse, session: SparkSession, old: TableName, new: Tab
             f"{old.label} cannot be renamed: it is the table of another writer at {entry.base}; its source in the project says "
             "its name"
         )
+    if problems := kept_name_problems(new.name):
+        raise DbtRuntimeError(f"{old.label} cannot be renamed: {'; '.join(problems)}")
     warehouse.require_schema(session, new)
     taken = warehouse.entry(session, new.database, new.name)
     if taken is not None and _is_renamed(warehouse, entry, taken):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
-from hudi_engine.catalog.entry import CatalogEntry
+from hudi_engine.catalog.entry import CatalogEntry, kept_name_problems
 from hudi_engine.catalog.entry_notes import EntryNotes
 from hudi_engine.catalog.schema_folder import held_in
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
@@ -299,6 +299,8 @@ def other_target(statement: Statement) -> Routed | None:
 def create_view(statement: Statement) -> Routed:
     """CREATE VIEW: Spark makes it, the warehouse keeps its definition."""
     schema, name = statement.names(plans.texts(statement.plan.child().nameParts()))
+    if problems := kept_name_problems(name):
+        raise DbtRuntimeError(f"CREATE VIEW {schema}.{name} is refused: {'; '.join(problems)}")
     if statement.plan.allowExisting() and (
         statement.warehouse.entry(statement.session, schema, name)
         or is_kept(statement, ViewDefinition, TableName(schema, name))

@@ -8,6 +8,7 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.catalog.sql_text import identifier, literal
+from hudi_engine.errors import ConfigError
 from hudi_engine.frames.partition_filter import partitions_where
 from hudi_engine.keygen.partition_path import DEFAULT_PARTITION_VALUE, escape_partition_value
 from hudi_engine.merge.stored_columns import partition_values
@@ -115,7 +116,14 @@ def _named(
         f"{identifier(name)} <=> " + ("null" if value is None else f"cast({literal(value)} as {kinds[name]})")
         for name, value in given.items()
     ]
-    return partitions_where(statement.session, state, " and ".join(tests))
+    try:
+        return partitions_where(statement.session, state, " and ".join(tests))
+    except ConfigError as error:
+        every = ", ".join(field.name for field in table.config.partition_fields)
+        raise DbtRuntimeError(
+            f"PARTITION ({_said(spec)}) of {target.label}: {error}: give all of {every} in PARTITION, times as "
+            "'2026-01-31 10:00:00', or use {{ hudi_delete_partitions(...) }} with paths that SHOW PARTITIONS lists"
+        ) from error
 
 
 def _checked(
@@ -138,9 +146,10 @@ def _checked(
     elif kind.startswith("decimal"):
         exact = f"try_cast({given} as decimal(38, 18)) = {tried}"
     if not statement.session.sql(f"select coalesce({exact}, false)").first()[0]:  # type: ignore[index]
+        written = "write it as '2026-01-31 10:00:00'; " if kind.startswith("timestamp") else ""
         raise DbtRuntimeError(
             f"PARTITION ({name} = {value}): {value!r} is no value of column {name!r} of {target.label}, which has type {kind}; "
-            "SHOW PARTITIONS lists the partitions that are there"
+            f"{written}SHOW PARTITIONS lists the partitions that are there"
         )
     return value
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from hudi_engine.config.properties_file import PROPERTIES_PATH
+from hudi_engine.config.properties_file import BACKUP_PATH, PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import StorageError, TableExistsError
 from hudi_engine.storage.base import TEMP_PREFIX, FileStatus, Storage
@@ -25,6 +25,7 @@ FOLDERS = (
     ".hoodie/.temp",
     ".hoodie/archived",
 )
+_UNDONE = (".requested", ".inflight")
 _SHOWN = 3
 """How many of the names that hold a table up are looked for and told."""
 
@@ -66,10 +67,14 @@ def check_absent(storage: Storage) -> None:
         raise TableExistsError(_exists(storage))
     with storage_errors(storage, "finish a removal"):
         clear_removed(storage)
-    itself = storage.stat("")
-    if itself is not None and not itself.is_dir:
-        raise TableExistsError(f"{storage.base} is a file, not a folder; choose another path")
-    strangers = list(islice(_strangers(storage), _SHOWN))
+        itself = storage.stat("")
+        if itself is not None and not itself.is_dir:
+            raise TableExistsError(f"{storage.base} is a file, not a folder; choose another path")
+        strangers = list(islice(_strangers(storage), _SHOWN))
+        timeline = list(_timeline_files(storage))
+        if timeline and not strangers:
+            timeline = _without_left_plans(storage, timeline)
+    strangers += [each.path for each in timeline[: _SHOWN - len(strangers)]]
     if strangers:
         many = "at least " if len(strangers) == _SHOWN else ""
         raise TableExistsError(
@@ -86,9 +91,21 @@ def _strangers(storage: Storage) -> Iterator[str]:
         # a folder that is listed and not there is one of nothing but marks, as a removed table of another writer leaves in a store
         if not each.is_dir or (storage.exists(each.path) and not _is_mark(storage, each)):
             yield each.name
+
+
+def _timeline_files(storage: Storage) -> Iterator[FileStatus]:
     for each in storage.list(".hoodie"):
         if not each.is_dir and (re.match(r"\d{14}", each.name) or each.path == REMOVER):
-            yield each.path
+            yield each
+
+
+def _without_left_plans(storage: Storage, timeline: list[FileStatus]) -> list[FileStatus]:
+    """Remove what a service wrote after another process had removed its table: plans alone; where there is more all is kept."""
+    if not all(each.name.endswith(_UNDONE) for each in timeline) or storage.exists(BACKUP_PATH):
+        return timeline
+    for each in timeline:
+        storage.remove(each.path)
+    return []
 
 
 def _is_mark(storage: Storage, folder: FileStatus) -> bool:
