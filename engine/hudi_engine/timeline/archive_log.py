@@ -1,8 +1,8 @@
 """Records of the layout 1 archive, ``.commits_.archive.N``.
 
 The files have the framing of log files (magic, block length, header, content, trailing length) with Avro
-data blocks whose header carries the schema. A block that was cut short while it was appended is skipped
-(Hudi log format).
+data blocks whose header carries the schema; content version 3 is written, 1 and 2, of older Hudi releases, have the same
+layout. A block that was cut short while it was appended is skipped (Hudi log format).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _AVRO_BLOCK = 3
 _SCHEMA_HEADER = 2
 _FORMAT_VERSION = 1
 _CONTENT_VERSION = 3
+_LEGAL_VERSIONS = (1, 2, 3)
 
 
 def read_archive_log(data: bytes, source: str) -> Iterator[dict[str, Any]]:
@@ -38,7 +39,7 @@ def read_archive_log(data: bytes, source: str) -> Iterator[dict[str, Any]]:
 
     Raises:
         CorruptTableError: when a whole block cannot be decoded.
-        UnsupportedTableError: for data blocks of another content version.
+        UnsupportedTableError: for data blocks of a content version that is not known.
     """
     position = data.find(_MAGIC)
     while position != -1:
@@ -118,10 +119,10 @@ def _block_records(data: bytes, start: int, source: str) -> Iterator[dict[str, A
     headers, position = _headers(data, start + 22)
     schema = decodable(json.loads(headers[_SCHEMA_HEADER]))
     version, count = struct.unpack_from(">ii", data, position + 8)
-    if version != _CONTENT_VERSION:
+    if version not in _LEGAL_VERSIONS:
         raise UnsupportedTableError(
-            f"{source}: the data block at byte {start} has content version {version}; this engine reads "
-            f"version {_CONTENT_VERSION}, written since Hudi 0.5.1"
+            f"{source}: the data block at byte {start} has content version {version}; known are 1, 2 and 3. Read the "
+            "table's history with the Hudi release that wrote it"
         )
     position += 16
     for _ in range(count):
