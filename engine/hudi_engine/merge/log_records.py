@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.logformat.blocks.delete import DeleteRecord
+from hudi_engine.logformat.blocks.delete import DeleteRecord, wrapper_of
 from hudi_engine.logformat.blocks.delete import decode as decode_deletes
 from hudi_engine.logformat.format import BlockType, LogBlock
 from hudi_engine.logformat.reader import decode_data_block
@@ -188,7 +188,10 @@ def _deletes(
         COMMIT_TIME: pa.array([block.instant_time] * count, pa.string()),
     }
     fields = [name for name in context.config.ordering_fields if name in wanted.names]
-    ordering = _ordering_columns(records, [wanted.field(name).type for name in fields])
+    kinds = [wanted.field(name).type for name in fields]
+    if context.config.merges_as_release_0 and kinds:
+        records = _of_one_class(records, wrapper_of(kinds[0]))
+    ordering = _ordering_columns(records, kinds)
     always = np.array([record.ordering_value is None for record in records], dtype=bool)
     if ordering is None:
         # Another type than the table's ordering field: such values cannot be compared, so the
@@ -201,6 +204,14 @@ def _deletes(
         [column.cast(field.type) for column, field in zip(columns, wanted, strict=True)], schema=wanted
     )
     return plain_entries(rows, keys, np.ones(count, dtype=bool), always)
+
+
+def _of_one_class(records: list[DeleteRecord], wrapper: str) -> list[DeleteRecord]:
+    """Return deletes as Hudi 0.x takes them: with the default where their ordering value has another Java class than the column's.
+
+    A column that was widened since, from int to long, has values of another one.
+    """
+    return [each if each.wrapper == wrapper else replace(each, ordering_value=None) for each in records]
 
 
 def _ordering_columns(records: list[DeleteRecord], kinds: list[pa.DataType]) -> list[pa.Array] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import fastavro
@@ -65,11 +65,13 @@ class DeleteRecord:
         partition_path: Partition of the key.
         ordering_value: Plain Python value, None for the default, a tuple where a table has several ordering
             fields.
+        wrapper: Name of the kind of value that the block says it is; None for the default and for several fields.
     """
 
     record_key: str
     partition_path: str
     ordering_value: Any
+    wrapper: str | None = field(default=None, compare=False)
 
 
 def encode(
@@ -140,7 +142,8 @@ def decode(content: memoryview) -> Iterator[DeleteRecord]:
             for _ in range(count):
                 row: Any = fastavro.schemaless_reader(data, _ITEM_SCHEMA, None, return_record_name=True)
                 value = _ordering_value(row["orderingVal"])
-                yield DeleteRecord(row["recordKey"] or "", row["partitionPath"] or "", value)
+                wrapper = _wrapper_name(row["orderingVal"]) if value is not None else None
+                yield DeleteRecord(row["recordKey"] or "", row["partitionPath"] or "", value, wrapper)
     except (EOFError, ValueError, IndexError, KeyError, OverflowError) as error:
         raise CorruptTableError(
             f"a delete block of {length} bytes is not a list of keys: {error!r}"
@@ -169,6 +172,11 @@ def _ordering_value(value: Any) -> Any:
     if name.endswith(".IntWrapper") and record["value"] == 0:
         return None
     return _scalar(value)
+
+
+def _wrapper_name(value: Any) -> str | None:
+    name = str(value[0]).rsplit(".", 1)[-1]
+    return name if name in _BY_NAME else None
 
 
 def _scalar(value: Any) -> Any:
@@ -231,6 +239,18 @@ def _decimals(values: pa.Array) -> pa.Array:
             f"a delete has an ordering value of type {values.type} that does not fit the decimal(30,15) of a delete block "
             f"({error}); delete by keys alone, or rebuild the table with the column cast to bigint or decimal(30,15)"
         ) from error
+
+
+def wrapper_of(kind: pa.DataType) -> str:
+    """Return the name of the kind of value that ordering values of a column's type are in a delete block.
+
+    Args:
+        kind: Type of the ordering field.
+
+    Raises:
+        SchemaError: A delete block cannot hold values of this type.
+    """
+    return _WRAPPERS[_branch_of(kind) - 1].name
 
 
 def _branch_of(kind: pa.DataType) -> int:

@@ -1,0 +1,28 @@
+"""Ordering values of deletes whose column has another type by now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hudi_engine.merge.slice_reader import read_slice
+from slices import DEFAULT, SliceBuilder, config, data_rows, deletes, row, upserts
+
+OF_RELEASE_0 = {
+    "hoodie.partition.metafile.use.base.format": "false",
+    "hoodie.compaction.record.merger.strategy": "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+}
+
+
+@pytest.mark.parametrize(("properties", "left"), [(OF_RELEASE_0, ["b"]), ({}, ["a", "b"])])
+def test_release_0_compares_a_delete_only_by_a_value_of_the_class_of_the_column(
+    tmp_path: Path, properties: dict[str, str], left: list[str]
+) -> None:
+    builder = SliceBuilder(tmp_path).add_log(upserts([row("a", 10), row("b", 10), row("c", 10)], 2))
+    of_int, of_long = pa.array([5], pa.int32()), pa.array([5], pa.int64())
+    builder.add_log(deletes("a", 3, of_int), deletes("b", 3, of_long), deletes("c", 3))
+
+    found = read_slice(builder.context(config(DEFAULT, **properties)), builder.build())
+
+    assert [each["id"] for each in data_rows(found)] == left
