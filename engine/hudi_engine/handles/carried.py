@@ -101,7 +101,7 @@ class OldGroups:
             options: Layout of the new file.
         """
         by_name = context.schema_history is None and not context.config.drop_partition_columns
-        if not by_name or base.size < _LEAST_BYTES:
+        if not by_name or base.size < _LEAST_BYTES or file.calendar is not None:
             return None
         try:
             chunks = ChunkFile(file.source)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +22,11 @@ from hudi_engine.merge.rows_at import rows_at
 from hudi_engine.merge.stored_columns import fit_columns, stored_names
 from hudi_engine.schema.coded import decoded, plain_schema, with_one_dictionary
 from hudi_engine.schema.meta_fields import COMMIT_TIME, RECORD_KEY
+from hudi_engine.schema.old_calendar import OldCalendar
 from hudi_engine.schema.time_units import as_meant, is_of_others
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 _INT96_UNIT = "us"
 _DICTIONARIES = frozenset({"RLE_DICTIONARY", "PLAIN_DICTIONARY"})
@@ -51,6 +57,7 @@ def read_base_file(
         names = stored_names(context, file.schema_arrow, base_file.instant, wanted)
         stored = file.read(columns=list(dict.fromkeys(names.values())))
         stored = _as_meant(stored, file, names, wanted)
+        stored = _in_new_calendar(stored, OldCalendar.of(file.metadata), base_file)
     return fit_columns(context, stored, names, base_file.instant, base_file.partition, wanted)
 
 
@@ -74,7 +81,7 @@ def scan_base_file(
     wanted = select_schema(context.schema, looked_at)
     with _opened_source(context, base_file) as source:
         fragment = ds.ParquetFileFormat(coerce_int96_timestamp_unit=_INT96_UNIT).make_fragment(source)
-        if _is_as_wanted(context, fragment.physical_schema, wanted):
+        if _is_as_wanted(context, fragment.physical_schema, wanted) and not _may_be_old(fragment, wanted):
             projection = {name: pc.field(name) for name in columns}
             rows: pa.Table = fragment.to_table(schema=wanted, columns=projection, filter=filters)
             return rows.cast(select_schema(context.schema, columns))
@@ -87,6 +94,11 @@ def _is_as_wanted(context: ReadContext, stored: pa.Schema, wanted: pa.Schema) ->
         return False
     places = [(stored.get_field_index(field.name), field) for field in wanted]
     return all(place < 0 or stored.field(place).type.equals(field.type) for place, field in places)
+
+
+def _may_be_old(fragment: ds.ParquetFileFragment, wanted: pa.Schema) -> bool:
+    calendar = OldCalendar.of(fragment.metadata)
+    return calendar is not None and calendar.may_be_old(fragment.metadata, wanted)
 
 
 class BaseFileRows:
@@ -111,6 +123,11 @@ class BaseFileRows:
     def footer(self) -> pq.FileMetaData:
         """The file's footer."""
         return self._file.metadata
+
+    @cached_property
+    def calendar(self) -> OldCalendar | None:
+        """In which old calendar the file has dates and timestamps; None where all readers take them as they stand."""
+        return OldCalendar.of(self.footer)
 
     @property
     def count(self) -> int:
@@ -214,6 +231,7 @@ class BaseFileRows:
     def _fitted(self, stored: pa.Table, names: dict[str, str], wanted: pa.Schema) -> pa.Table:
         """Return stored rows under the wanted names and types."""
         stored = _as_meant(stored, self._file, names, wanted)
+        stored = _in_new_calendar(stored, self.calendar, self._base)
         return fit_columns(self._context, stored, names, self._base.instant, self._base.partition, wanted)
 
     def _named(self, columns: Sequence[str]) -> tuple[pa.Schema, dict[str, str]]:
@@ -227,6 +245,10 @@ def _as_meant(stored: pa.Table, file: pq.ParquetFile, names: dict[str, str], wan
         return stored
     kinds = {name: wanted.field(under).type for under, name in names.items()}
     return as_meant(stored, file.metadata.created_by, kinds)
+
+
+def _in_new_calendar(stored: pa.Table, calendar: OldCalendar | None, base_file: BaseFile) -> pa.Table:
+    return stored if calendar is None else calendar.turned(stored, f"base file {base_file.path!r}")
 
 
 def _stored_names(

@@ -171,6 +171,37 @@ def _cast_map(array: pa.MapArray, kind: pa.MapType, name: str) -> pa.Array:
     return _map_from(_offsets(pairs), keys, items, kind, _validity(array))
 
 
+def with_leaves(array: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Return an array in which the values that hold no others are changed; it itself where none is.
+
+    Args:
+        array: The array.
+        change: Returns the values of one leaf as they are to be, of the same type, or the array it was given.
+    """
+    kind = array.type
+    if pa.types.is_struct(kind):
+        old = [_child(array, number) for number in range(kind.num_fields)]
+        new = [with_leaves(child, change) for child in old]
+        if all(one is other for one, other in zip(new, old, strict=True)):
+            return array
+        return pa.StructArray.from_arrays(new, fields=list(kind), mask=_validity(array))
+    if pa.types.is_list(kind):
+        values = array.flatten()
+        changed = with_leaves(values, change)
+        if changed is values:
+            return array
+        return pa.ListArray.from_arrays(_offsets(array), changed, type=kind, mask=_validity(array))
+    if pa.types.is_map(kind):
+        pairs = array.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
+        flat = pairs.flatten()
+        parts = [_child(flat, 0), _child(flat, 1)]
+        keys, items = (with_leaves(part, change) for part in parts)
+        if keys is parts[0] and items is parts[1]:
+            return array
+        return _map_from(_offsets(pairs), keys, items, kind, _validity(array))
+    return change(array)
+
+
 def _map_from(
     offsets: pa.Array, keys: pa.Array, items: pa.Array, kind: pa.MapType, mask: pa.Array | None
 ) -> pa.Array:

@@ -9,6 +9,7 @@ from hudi_engine.config.enums import ParquetCodec
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.schema.avro import avro_to_arrow
 from hudi_engine.schema.leaves import dictionary_leaves, leaves_with_statistics
+from hudi_engine.schema.old_calendar import OldCalendar
 from hudi_engine.schema.time_units import as_meant, is_of_others
 
 
@@ -21,6 +22,7 @@ def decode(content: memoryview, schema: str | None = None) -> pa.Table:
 
     Raises:
         CorruptTableError: The content is no readable Parquet file.
+        UnsupportedTableError: It has timestamps in an old calendar that cannot be told here.
     """
     try:
         file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(content)), coerce_int96_timestamp_unit="us")
@@ -30,9 +32,10 @@ def decode(content: memoryview, schema: str | None = None) -> pa.Table:
             f"a Parquet log block of {len(content)} bytes cannot be read: {error}"
         ) from error
     created_by = file.metadata.created_by
-    if schema is None or not is_of_others(created_by):
-        return rows
-    return as_meant(rows, created_by, {field.name: field.type for field in avro_to_arrow(schema)})
+    if schema is not None and is_of_others(created_by):
+        rows = as_meant(rows, created_by, {field.name: field.type for field in avro_to_arrow(schema)})
+    calendar = OldCalendar.of(file.metadata)
+    return rows if calendar is None else calendar.turned(rows, "a Parquet log block")
 
 
 def encode(table: pa.Table, codec: ParquetCodec) -> bytes:
