@@ -22,7 +22,7 @@ from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.stored_keys import names_its_field
-from hudi_engine.merge.modes.defaults import refuse_defaults
+from hudi_engine.merge.modes.defaults import defaults_that_fill, refuse_defaults
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.table_reader import read_context, table_schema
@@ -119,6 +119,9 @@ class TableState:
             memory_limit_bytes=options[MergeOptions.MERGE_MEMORY],
             spill_dir=options[MergeOptions.SPILL_FOLDER],
             schema_history=load_schema_history(self.storage, self.timeline),
+            defaults=defaults_that_fill(
+                self.config, None if self.is_written_anew else self.schema_json(as_of)
+            ),
         )
 
     def write_context(

@@ -21,6 +21,7 @@ from hudi_engine.merge.base_reader import select_schema
 from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.merge.entries import Entries, concat_entries, plain_entries
 from hudi_engine.merge.log_scanner import LogScan, load_blocks, scan_slice
+from hudi_engine.merge.modes.defaults import refuse_to_fill
 from hudi_engine.merge.ordering import is_default
 from hudi_engine.merge.read_context import ReadContext, in_instant_range, range_allows
 from hudi_engine.merge.record_keys import key_column_names, record_keys
@@ -64,8 +65,9 @@ def read_log_records(
 
     Raises:
         CorruptTableError: A block is damaged inside.
-        UnsupportedTableError: A block cannot be read, an HFile block for example.
+        UnsupportedTableError: A block cannot be read, an HFile block for example, or Hudi fills columns by their defaults.
     """
+    refuse_to_fill(context.config, context.defaults, columns)
     scan = scan_slice(context, file_slice)
     wanted = select_schema(context.schema, columns)
     parts: list[Entries] = []

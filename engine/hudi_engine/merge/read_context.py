@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,6 +38,7 @@ class ReadContext:
         stops_after: From the first log block of a later instant on nothing of a slice's logs is read; None for
             no such end. Hudi 0.x reads so.
         schema_history: Column ids of a table that was altered by schema on read, None for other tables.
+        defaults: What Hudi takes for no value in columns of records of logs where this engine takes null; not merged.
     """
 
     storage: Storage
@@ -49,6 +51,7 @@ class ReadContext:
     instant_range: InstantRange | None = None
     schema_history: SchemaHistory | None = None
     stops_after: str | None = None
+    defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def log_bytes_at_once(self) -> int:

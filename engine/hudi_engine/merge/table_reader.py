@@ -11,6 +11,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.merge.base_reader import select_schema
+from hudi_engine.merge.modes.defaults import defaults_that_fill
 from hudi_engine.merge.read_context import InstantRange, ReadContext
 from hudi_engine.merge.slice_reader import BASE_ONLY, PAYLOAD_COMBINE, read_slice
 from hudi_engine.schema.avro import avro_to_arrow
@@ -87,6 +88,7 @@ def read_context(
         is_committed=timeline.committed(as_of),
         as_of=as_of,
         schema_history=load_schema_history(storage, timeline),
+        defaults=defaults_that_fill(config, timeline.table_schema_json(as_of)),
     )
 
 
