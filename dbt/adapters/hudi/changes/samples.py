@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
 from hudi_engine.errors import HistoryGapError
 
-from dbt.adapters.hudi.changes.feed import OF_A_SAMPLE
+from dbt.adapters.hudi.changes.feed import OF_A_SAMPLE, Feed
+from dbt.adapters.hudi.model.feeds import sampled_beside
 from dbt.adapters.hudi.model.plan import ModelPlan
 
 
@@ -14,12 +17,29 @@ class Samples(metaclass=AdapterMeta):
     """What a model with changes may be made of."""
 
     @available.parse_none
-    def hudi_check_sample(self, plan: ModelPlan, code: str, rebuilds: bool) -> None:
-        """Refuse a sample of rows beside changes; one that a new table is built of is noted in it."""
+    def hudi_check_sample(
+        self, plan: ModelPlan, model: dict[str, Any], code: str, rebuilds: bool, in_run: list[str]
+    ) -> None:
+        """Refuse a sample of rows beside changes; one that a new table is built of is noted in it.
+
+        Args:
+            plan: The model's plan.
+            model: Its node.
+            code: Its compiled query.
+            rebuilds: The table is built anew.
+            in_run: Unique ids of the nodes that the run builds.
+        """
         sample = getattr(self.config.args, "sample", None)  # type: ignore[attr-defined]
+        feed: Feed = self.feed_of(plan)  # type: ignore[attr-defined]
+        if sample is None or not feed.inputs:
+            return
         # so a filter of dbt begins
-        if sample is not None and f" >= '{sample.start}' and " in code:
-            self.feed_of(plan).check_sample(plan, rebuilds=rebuilds)  # type: ignore[attr-defined]
+        if f" >= '{sample.start}' and " in code:
+            feed.check_sample(plan, "", rebuilds=rebuilds)
+            return
+        through = sampled_beside(model, feed.inputs, in_run, self.get_macro_resolver())  # type: ignore[attr-defined]
+        if through is not None:
+            feed.check_sample(plan, through, rebuilds=rebuilds)
 
 
 def check_no_sample(target: BaseRelation, source: str, noted: str | None) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 
 _OF_BATCHES = "microbatch"
+_IN_ITS_READERS = "ephemeral"
+_MADE_OF_OTHERS = ("view", _IN_ITS_READERS)
 _CALL = re.compile(r"\bhudi_changes\s*\(")
 _JINJA_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
 _JINJA = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
@@ -49,7 +51,49 @@ def tables_named(model: Mapping[str, Any], manifest: Any) -> frozenset[str]:
         model: The node.
         manifest: dbt's manifest.
     """
-    above = (model.get("depends_on") or {}).get("nodes") or ()
-    found = (manifest.nodes.get(each) or manifest.sources.get(each) for each in above)
-    names = ((each.schema, getattr(each, "identifier", None) or each.alias) for each in found if each)
-    return frozenset(f"{schema}.{name}".lower() for schema, name in names)
+    return frozenset(
+        _table_of(each) for _, each in _known((model.get("depends_on") or {}).get("nodes"), manifest)
+    )
+
+
+def sampled_beside(
+    model: Mapping[str, Any], inputs: Collection[str], in_run: Collection[str], manifest: Any
+) -> str | None:
+    """Return the name of a node whose rows a run with ``--sample`` makes a part of, where a model reads it beside its inputs.
+
+    That is a view, or what the run builds, over a relation with ``event_time``, straight or through others of these. What an
+    ephemeral model reads the model reads itself.
+
+    Args:
+        model: The node.
+        inputs: The tables whose changes it takes, as schema and name in lower case.
+        in_run: Unique ids of the nodes that the run builds.
+        manifest: dbt's manifest.
+    """
+    seen: set[tuple[str, bool]] = set()
+    above = [(each, "") for each in (model.get("depends_on") or {}).get("nodes") or ()]
+    while above:
+        name, through = above.pop()
+        for key, node in _known([name], manifest):
+            if through and getattr(node.config, "event_time", None):
+                return through
+            if (key, bool(through)) in seen or (not through and _table_of(node) in inputs):
+                continue
+            seen.add((key, bool(through)))
+            kind = getattr(node.config, "materialized", None)
+            if kind in _MADE_OF_OTHERS or key in in_run:
+                inner = through if kind == _IN_ITS_READERS else node.name
+                above += [(each, inner) for each in getattr(node, "depends_on_nodes", ())]
+    return None
+
+
+def _known(names: Collection[str] | None, manifest: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the models, seeds, snapshots and sources of some unique ids."""
+    for name in names or ():
+        node = manifest.nodes.get(name) or manifest.sources.get(name)
+        if node is not None:
+            yield name, node
+
+
+def _table_of(node: Any) -> str:
+    return f"{node.schema}.{getattr(node, 'identifier', None) or node.alias}".lower()

@@ -16,7 +16,7 @@
     {% endif %}
     {% do exceptions.raise_compiler_error(this ~ " is a table of another format; " ~ why ~ ": " ~ way) %}
   {% endif %}
-  {%- do adapter.hudi_check_sample(plan, compiled_code, rebuild) -%}
+  {%- do adapter.hudi_check_sample(plan, model, compiled_code, rebuild, selected_resources) -%}
 
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
