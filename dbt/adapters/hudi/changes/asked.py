@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.changes.checkpoint import LIMIT_NAMES, WindowLimits
 from hudi_engine.changes.columns import MODES, NET
@@ -92,4 +93,21 @@ class Asked:
             limits,
             bool(given.get("skip_insert_overwrite", False)),
             None if found is None else int(found[1]) * (24.0 if found[2] == "day" else 1.0),
+        )
+
+
+def check_relation(macro: str, relation: Any) -> None:
+    """Refuse what is no relation.
+
+    Args:
+        macro: Name of the macro that was called.
+        relation: What it was given.
+
+    Raises:
+        DbtRuntimeError: It is a text, or something else that names no table to dbt.
+    """
+    if not isinstance(relation, BaseRelation):
+        raise DbtRuntimeError(
+            f"{macro}: {relation!r} is no relation; give ref('orders') or source('raw', 'orders'), "
+            "or api.Relation.create(schema='raw', identifier='orders') for a table that dbt does not know"
         )

@@ -23,14 +23,20 @@ from hudi_engine.txn.consumers import list_consumers
 from hudi_engine.write.metadata_only import note_checkpoint
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.hudi.changes.asked import FAIL, SNAPSHOT, Asked
+from dbt.adapters.hudi.changes.asked import FAIL, SNAPSHOT, Asked, check_relation
 from dbt.adapters.hudi.changes.compared import compared_with
 from dbt.adapters.hudi.changes.consume import beside_steps, consumed_columns
 from dbt.adapters.hudi.changes.feed import Feed, Taken
 from dbt.adapters.hudi.changes.noted import CheckpointWish, consumer_line, keep_changes
 from dbt.adapters.hudi.changes.replay import check_begin, with_later_changes
 from dbt.adapters.hudi.changes.samples import Samples, check_no_sample
-from dbt.adapters.hudi.changes.told import next_taken, takes_nothing, told_rows, way_of_a_model
+from dbt.adapters.hudi.changes.told import (
+    next_taken,
+    taken_beyond_gap,
+    takes_nothing,
+    told_rows,
+    way_of_a_model,
+)
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.feeds import check_takes_changes, tables_named
@@ -69,35 +75,35 @@ class ChangeFeeds(Samples):
             model: The node that names the table.
         """
         wish = Asked.of(asked)
-        _check_relation("hudi_changes", relation)
+        check_relation("hudi_changes", relation)
         name = named(relation)
         source = name.label.lower()
         with self.connections.work(f"changes of {source}") as session:
             table = self.connections.warehouse.require_table(session, name.database, name.name)
             state = TableState.load(table.storage)
             feed = self._feed(session, target, model)
-            taken = feed.taken_of(source, wish.window) or next_taken(state, feed, source, fresh, wish)
-            noted = None if fresh or wish.begin is None else feed.noted_for(source)
+            taken = feed.taken_of(source, wish.window)
+            had = feed.noted_for(source)
+            noted = None if fresh or wish.begin is None else had
             try:
-                if not fresh:
-                    check_no_sample(target, source, feed.noted_for(source))
+                check_no_sample(target, source, None if fresh else had)
+                taken = taken or next_taken(state, feed, source, fresh, wish)
                 if noted is not None:
                     check_begin(state, source, noted, taken.since, compiles=self.connections.only_compiles)
                 frame = told_rows(session, state, taken, wish)
                 if noted is not None:
                     frame = with_later_changes(session, state, frame, taken, noted, wish)
             except HistoryGapError as gap:
-                taken, noted = replace(taken, since=None), None
                 if wish.on_gap == FAIL and not self.connections.only_compiles:
                     raise DbtRuntimeError(f"{gap}{way_of_a_model(target, model)}") from gap
+                taken, noted, had = taken_beyond_gap(state, feed, source, taken, wish), None, None
                 frame = self._beyond_gap(session, state, taken, wish, target, gap)
             feed.inputs[source] = taken
             feed.tells_steps |= wish.mode == ALL
             if relation.limit is not None:
                 feed.is_limited, frame = True, frame.limit(relation.limit)
             elif not self.connections.only_compiles:
-                held = taken.since or feed.noted_for(source) or taken.end
-                keep_changes(state, named(target).label.lower(), held, wish.keep_hours)
+                keep_changes(state, named(target).label.lower(), taken, had, wish.keep_hours)
             shown = self._shown(frame, relation, target, ("changes", source, sorted(asked.items())))
             if wish.mode != ALL or taken.since is None:
                 feed.net_views[str(shown.identifier)] = (frame, taken.since or "", noted or "")
@@ -152,7 +158,7 @@ class ChangeFeeds(Samples):
             target: The relation of the node that asks.
             when: An instant, a moment, the comment of a savepoint, or ``latest``.
         """
-        _check_relation("hudi_as_of", relation)
+        check_relation("hudi_as_of", relation)
         with self.connections.work(f"{relation.render()} as of {when}") as session:
             name = named(relation)
             table = self.connections.warehouse.require_table(session, name.database, name.name)
@@ -238,11 +244,3 @@ class ChangeFeeds(Samples):
         self.connections.get_thread_connection().handle.track_view(name)
         shown: BaseRelation = self.Relation.create(identifier=name, type="view")
         return shown.include(database=False, schema=False)
-
-
-def _check_relation(macro: str, relation: Any) -> None:
-    if not isinstance(relation, BaseRelation):
-        raise DbtRuntimeError(
-            f"{macro}: {relation!r} is no relation; give ref('orders') or source('raw', 'orders'), "
-            "or api.Relation.create(schema='raw', identifier='orders') for a table that dbt does not know"
-        )

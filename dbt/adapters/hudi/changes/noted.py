@@ -11,6 +11,8 @@ from hudi_engine.table_state import TableState
 from hudi_engine.timeline.moments import digits_of
 from hudi_engine.txn.consumers import Consumer, register_consumer
 
+from dbt.adapters.hudi.changes.feed import OF_A_SAMPLE, Taken
+
 
 @dataclass(frozen=True)
 class CheckpointWish:
@@ -88,14 +90,19 @@ def consumer_line(reader: Consumer) -> str:
     return f"{reader.name}  {reader.instant}  until {until:%Y-%m-%d %H:%M} UTC"
 
 
-def keep_changes(state: TableState, reader: str, taken: str | None, hours: float | None) -> None:
+def keep_changes(
+    state: TableState, reader: str, taken: Taken, noted: str | None, hours: float | None
+) -> None:
     """Let clean and archive of a table spare what a model has not taken yet.
 
     Args:
         state: The table.
         reader: The model.
-        taken: The last instant it has taken; None where the table has no commit.
+        taken: The window that it takes.
+        noted: What it has taken before; None where nothing goes on from there.
         hours: For how long; None keeps nothing.
     """
-    if hours is not None and taken is not None:
-        register_consumer(state.storage, reader, digits_of(taken, state.config), hours)
+    before = taken.since or (None if noted == OF_A_SAMPLE else noted) or taken.end
+    # without any the table has no commit
+    if hours is not None and before is not None:
+        register_consumer(state.storage, reader, digits_of(before, state.config), hours)

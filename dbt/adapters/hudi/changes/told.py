@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.changes.checkpoint import next_window
 from hudi_engine.changes.read import Wanted, changes_between
-from hudi_engine.changes.window import Span, check_order, start_of
+from hudi_engine.changes.window import Span, check_order, position_of, start_of
 from hudi_engine.config.options import resolve_options
 from hudi_engine.table_state import TableState
 from pyspark.sql import DataFrame, SparkSession
@@ -56,6 +57,31 @@ def next_taken(state: TableState, feed: Feed, source: str, fresh: bool, wish: As
     window = next_window(state, since, end=wish.end, limits=wish.limits)
     is_early = ends_early(state, noted, window.end)
     return Taken(since, window.end, window.commits, is_early, wish.window, window.hole)
+
+
+def taken_beyond_gap(state: TableState, feed: Feed, source: str, meant: Taken | None, wish: Asked) -> Taken:
+    """Return the window of which a model takes all rows, where the changes cannot be told: a first run's, or the one it meant.
+
+    A state that clean has passed cannot be read, and of two that can the later one brings the model no older rows.
+
+    Args:
+        state: The input.
+        feed: The model's inputs.
+        source: Name of the input.
+        meant: The window whose changes it would have taken; None where what the model has says nothing.
+        wish: The macro's arguments.
+    """
+    if source in feed.inputs:
+        return replace(feed.inputs[source], since=None)
+    window = next_window(state, None, end=wish.end, limits=wish.limits)
+    if meant is not None and _place(state, window.end) < _place(state, meant.end):
+        return replace(meant, since=None)
+    is_early = ends_early(state, feed.noted_for(source), window.end)
+    return Taken(None, window.end, window.commits, is_early, wish.window, window.hole)
+
+
+def _place(state: TableState, end: str | None) -> str:
+    return "" if end is None else position_of(state, end)
 
 
 def takes_nothing(taken: Taken, wish: Asked) -> bool:
