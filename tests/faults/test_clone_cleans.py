@@ -15,7 +15,8 @@ from hudi_engine.services.clean import execute
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.active import CleanBound, Timeline
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.clean_bound import CleanBound
 from hudi_engine.timeline.instant import Instant, State
 
 import tests.faults.mini_table as mini

@@ -82,8 +82,9 @@ def check_start(state: TableState, start: Moment) -> None:
         TimelineError: It is no point in time.
     """
     digits = digits_of(start, state.config)
-    _check_not_undone(state, digits)
-    if isinstance(start, str) and _INSTANT.fullmatch(start.strip()):
+    is_instant = isinstance(start, str) and _INSTANT.fullmatch(start.strip()) is not None
+    _check_not_undone(state, digits, is_moment=not is_instant)
+    if is_instant:
         _check_not_foreign(state, digits)
 
 
@@ -156,9 +157,9 @@ def check_known(state: TableState, start: str) -> None:
         )
 
 
-def _check_not_undone(state: TableState, start: str) -> None:
+def _check_not_undone(state: TableState, start: str, *, is_moment: bool = False) -> None:
     """Refuse an instant that a rollback or restore took back, and one that has gone while one of them has not ended."""
-    why = taken_back(state.timeline, start)
+    why = taken_back(state.timeline, start, is_moment=is_moment)
     if why is not None:
         raise _gap(state, start, why)
 
@@ -240,7 +241,7 @@ def _since(found: FileSlice | None) -> str:
 def _taken_by(timeline: Timeline, instant: Instant) -> Iterator[tuple[FileGroupKey, str]]:
     """Return the files of a clean: of one that has not ended those of its plan, some of which may be there."""
     if not instant.is_completed:
-        return _planned(timeline.plan_of_clean(instant) or {})
+        return _planned(timeline.begun_plan(instant) or {})
     return _deleted(timeline.record(instant))
 
 

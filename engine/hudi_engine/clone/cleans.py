@@ -14,8 +14,8 @@ from hudi_engine.config.enums import CleanPolicy
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.services.clean.plan import CleanPlan
 from hudi_engine.storage.base import Storage
-from hudi_engine.timeline.active import CleanBound
 from hudi_engine.timeline.avro_file import encode_avro_file
+from hudi_engine.timeline.clean_bound import CleanBound
 from hudi_engine.timeline.instant import Instant, State, timeline_file_name
 from hudi_engine.timeline.schemas import CLEAN_METADATA
 

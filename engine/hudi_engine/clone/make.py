@@ -30,7 +30,8 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.sharing import Sharing
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.active import CleanBound, Timeline
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.clean_bound import CleanBound
 from hudi_engine.timeline.moments import Moment
 from hudi_engine.txn.displacing import Instead
 from hudi_engine.txn.metadata_table import METADATA_PROPERTIES

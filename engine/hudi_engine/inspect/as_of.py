@@ -68,8 +68,9 @@ def check_not_gone(state: TableState, when: Moment, *, asked: str) -> None:
         TimelineError: It was taken back, is of a table whose place a clone has taken, or is no point in time.
     """
     digits = digits_of(when, state.config)
-    why = taken_back(state.timeline, digits)
-    if why is None and isinstance(when, str) and when.strip() == digits:
+    is_instant = isinstance(when, str) and when.strip() == digits
+    why = taken_back(state.timeline, digits, is_moment=not is_instant)
+    if why is None and is_instant:
         why = of_a_replaced_table(state.timeline, state.config, digits)
     if why is not None:
         raise TimelineError(

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from datetime import tzinfo
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError, TimelineError
@@ -19,6 +19,7 @@ from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.timeline.archived import ArchivedTimeline, archived_completion_times
 from hudi_engine.timeline.avro_file import decode_avro_file
 from hudi_engine.timeline.beginning import is_before_beginning
+from hudi_engine.timeline.clean_bound import CleanBound
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.committed import CommittedInstants
 from hudi_engine.timeline.instant import (
@@ -39,18 +40,6 @@ FileGroupKey = tuple[str, str]
 """(partition path, file id)."""
 
 
-class CleanBound(NamedTuple):
-    """How far back a clean leaves the table whole.
-
-    Args:
-        oldest: Oldest point in time whose files are all there; ``""`` when the clean took nothing.
-        clean: Requested time of the clean.
-    """
-
-    oldest: str
-    clean: str
-
-
 class Timeline:
     """Snapshot of the active timeline, taken by one listing; bodies are read when asked for, and once.
 
@@ -62,6 +51,7 @@ class Timeline:
         self._storage = storage
         self._config = config
         self._metadata: dict[str, CommitMetadata] = {}
+        self._undone: dict[str, frozenset[str]] = {}
         self._listed: dict[str, FileStatus] = {}
         self.instants: tuple[Instant, ...] = newest_states(instants)
 
@@ -391,11 +381,31 @@ class Timeline:
         known = frozenset() if before is None else {instant.file_name for instant in before.completed}
         undone: set[str] = set()
         for instant in self.completed:
-            if instant.action not in ("rollback", "restore") or instant.file_name in known:
-                continue
-            record = self.record(instant)
-            undone.update(record.get("commitsRollback") or record.get("instantsToRollback") or ())
+            if instant.action in ("rollback", "restore") and instant.file_name not in known:
+                undone.update(self.gone_with(instant))
         return frozenset(undone)
+
+    def gone_with(self, instant: Instant) -> frozenset[str]:
+        """Return the instants that a completed rollback or restore took back.
+
+        Raises:
+            CorruptTableError: The file is damaged.
+            TimelineError: It is gone.
+        """
+        if instant.file_name not in self._undone:
+            told = self._record_listed(instant)
+            taken = (*(told.get("commitsRollback") or ()), *(told.get("instantsToRollback") or ()))
+            self._undone[instant.file_name] = frozenset(taken)
+        return self._undone[instant.file_name]
+
+    def _record_listed(self, instant: Instant) -> dict[str, Any]:
+        try:
+            return self.record(instant)
+        except FileNotFoundError as error:
+            raise TimelineError(
+                f"{instant.action} {instant.requested_time} left the timeline of {self._storage.base!r} after it was "
+                "listed. Load the timeline again"
+            ) from error
 
     def clean_bound(self, clean: Instant) -> CleanBound:
         """Return how far back one clean leaves the table whole.
@@ -404,16 +414,10 @@ class Timeline:
         slices alone, those of the newest write it knew: its record says which, or it is the newest before it.
         """
         if clean.is_completed:
-            try:
-                told = self.record(clean)
-            except FileNotFoundError as error:
-                raise TimelineError(
-                    f"clean {clean.requested_time} left the timeline of {self._storage.base!r} after it was listed. "
-                    "Load the timeline again"
-                ) from error
+            told = self._record_listed(clean)
             retained = told.get("earliestCommitToRetain")
         else:
-            plan = self.plan_of_clean(clean)
+            plan = self.begun_plan(clean)
             if plan is None:
                 return CleanBound("", clean.requested_time)
             told = plan
@@ -421,12 +425,12 @@ class Timeline:
         known = retained or told.get("lastCompletedCommitTimestamp")
         return CleanBound(str(known or self._newest_write_before(clean)), clean.requested_time)
 
-    def plan_of_clean(self, clean: Instant) -> dict[str, Any] | None:
-        """Return the plan of a pending clean, None for one that was cut short before it began."""
+    def begun_plan(self, instant: Instant) -> dict[str, Any] | None:
+        """Return the plan of a pending clean, rollback or restore, None for one that was cut short before it began."""
         try:
-            return self.plan(clean)
+            return self.plan(instant)
         except CorruptTableError:
-            if clean.state is State.REQUESTED:
+            if instant.state is State.REQUESTED:
                 return None
             raise
 

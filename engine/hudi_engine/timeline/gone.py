@@ -7,6 +7,7 @@ from typing import Any
 
 from hudi_engine.config.other_keys import CLONE_REPLACED
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import CorruptTableError
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.instant import Instant
 
@@ -18,7 +19,7 @@ def names_of(instant: Instant) -> tuple[str, str]:
     return (instant.requested_time, instant.order)
 
 
-def taken_back(timeline: Timeline, name: str) -> str | None:
+def taken_back(timeline: Timeline, name: str, *, is_moment: bool = False) -> str | None:
     """Return what took an instant back, or is about to, in the words of an error; None for one that nothing did.
 
     A compaction or clustering that ran again stands. What an archived restore of layout 1 took back nobody knows any more.
@@ -26,17 +27,26 @@ def taken_back(timeline: Timeline, name: str) -> str | None:
     Args:
         timeline: The table's timeline.
         name: The instant.
+        is_moment: Somebody wrote a moment, which is an instant at most by chance.
+
+    Raises:
+        CorruptTableError: A rollback or restore that may have done it is damaged; of a moment that matters nothing.
+        TimelineError: One of them was archived after the timeline was listed.
     """
-    for instant in timeline.completed:
-        if instant.action in _UNDOING and instant.requested_time > name:
-            told = timeline.record(instant)
-            gone = {*(told.get("commitsRollback") or ()), *(told.get("instantsToRollback") or ())}
-            if name in gone and not _stands(timeline, name):
-                return f"that commit was taken back by {instant.action} {instant.requested_time}"
     if any(name in names_of(each) for each in timeline.completed_writes):
         return None
+    for instant in timeline.completed:
+        if instant.action in _UNDOING and instant.requested_time > name:
+            try:
+                gone = timeline.gone_with(instant)
+            except CorruptTableError:
+                if is_moment or _stands(timeline, name):
+                    continue
+                raise
+            if name in gone and not _stands(timeline, name):
+                return f"that commit was taken back by {instant.action} {instant.requested_time}"
     for instant in timeline.pending:
-        if instant.action in _UNDOING and name in _planned_to_go(timeline.plan(instant) or {}):
+        if instant.action in _UNDOING and name in _planned_to_go(timeline.begun_plan(instant) or {}):
             return f"that commit is being taken back by {instant.action} {instant.requested_time}, which has not ended"
     first = timeline.first_write_time
     undone = timeline.archived.undone if first is not None and name < first else {}

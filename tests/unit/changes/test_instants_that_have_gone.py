@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from hudi_engine.changes.source import ChangeSource
 from hudi_engine.changes.window import state_at
 from hudi_engine.clone import clone_table
 from hudi_engine.config.other_keys import CLONE_REPLACED
-from hudi_engine.errors import HistoryGapError, TimelineError
+from hudi_engine.errors import CorruptTableError, HistoryGapError, TimelineError
 from hudi_engine.inspect.as_of import instant_as_of
 from hudi_engine.storage.base import Storage
+from hudi_engine.storage.local import LocalStorage
 from hudi_engine.table_state import TableState
 
 import tests.faults.mini_table as mini
@@ -102,3 +104,66 @@ def test_a_clone_in_an_empty_place_takes_moments_in_the_digits_of_instants(
     check_start(state, later(first))
     with pytest.raises(HistoryGapError, match="no commit of its timeline is that instant"):
         check_since(state, later(first))
+
+
+class Counting(LocalStorage):
+    """Notes which files are read."""
+
+    def __init__(self, base: str) -> None:
+        super().__init__(base)
+        self.seen: list[str] = []
+
+    def read(self, path: str) -> bytes:
+        self.seen.append(path)
+        return super().read(path)
+
+
+def rolled_back(table: Storage) -> tuple[list[str], Path]:
+    """Write twice, the second time for nothing; return the instants and the file of the rollback."""
+    names = [write(table, number) for number in range(2)]
+    mini.rollback(table)
+    (done,) = Path(table.base, ".hoodie").rglob("*.rollback")
+    return names, done
+
+
+def test_a_snapshot_reads_a_rollback_once_and_none_for_a_commit_that_is_there(table: Storage) -> None:
+    (first, second), done = rolled_back(table)
+    storage = Counting(table.base)
+    state = TableState.load(storage)
+    instant_as_of(state, first)
+    assert not any(path.endswith(done.name) for path in storage.seen)
+    for _ in range(2):
+        instant_as_of(state, "2020-01-01")
+        with pytest.raises(TimelineError, match="taken back by rollback"):
+            instant_as_of(state, second)
+    assert [path.endswith(done.name) for path in storage.seen].count(True) == 1
+
+
+def test_a_rollback_that_is_archived_while_it_is_looked_at_asks_for_another_look(table: Storage) -> None:
+    (_, second), done = rolled_back(table)
+    state = TableState.load(table)
+    done.unlink()
+    with pytest.raises(TimelineError, match="rollback .* left the timeline .* after it was listed"):
+        instant_as_of(state, second)
+
+
+def test_a_damaged_rollback_hides_no_commit_and_no_moment(table: Storage) -> None:
+    (first, second), done = rolled_back(table)
+    done.write_bytes(b"torn")
+    state = TableState.load(table)
+    for there in (first, "2020-01-01", datetime(2099, 1, 1)):
+        instant_as_of(state, there)
+        check_start(state, there)
+    for ask in (instant_as_of, check_start):
+        with pytest.raises(CorruptTableError, match=done.name):
+            ask(state, second)
+
+
+def test_a_rollback_whose_plan_was_cut_short_takes_nothing_back(table: Storage) -> None:
+    (_, second), done = rolled_back(table)
+    done.unlink()
+    (begun,) = Path(table.base, ".hoodie").rglob("*.rollback.inflight")
+    begun.unlink()
+    (planned,) = Path(table.base, ".hoodie").rglob("*.rollback.requested")
+    planned.write_bytes(b"torn")
+    assert instant_as_of(TableState.load(table), second) == second
