@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.txn.owner import Owner, heartbeat_path
@@ -28,6 +29,18 @@ def age(storage: LocalStorage, *paths: str, seconds: float = DAY_S) -> None:
         full = os.path.join(storage.base, path)
         old = os.stat(full).st_mtime - seconds
         os.utime(full, (old, old))
+
+
+class Watch:
+    """The time by which a process of this machine that is silent is watched, which stands still until it is told to go on."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._now = 0.0
+        patch.setattr("hudi_engine.txn.silence.monotonic", lambda: self._now)
+
+    def go_on(self, seconds: float = 71) -> None:
+        """Let time pass: for one beat of a minute, and what it may be late."""
+        self._now += seconds
 
 
 def running(process: subprocess.Popen[bytes]) -> Owner:

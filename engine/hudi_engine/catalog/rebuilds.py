@@ -12,7 +12,8 @@ from hudi_engine.storage.base import FileStatus
 
 logger = logging.getLogger(__name__)
 
-_WAIT_S = 60.0
+_WAIT_S = 75.0
+"""Longer than a process that runs and is silent is watched before its work is taken over."""
 _PAUSE_S = 0.5
 _SIDE_FOLDER = re.compile(r"^\.(.+)\.(?:rebuild|replaced|removed)-[0-9a-f]+$")
 
@@ -24,7 +25,7 @@ def rebuilt_beside(statuses: Sequence[FileStatus]) -> set[str]:
 
 
 class Settling:
-    """One look at the names of a warehouse, which waits a minute at most for all tables together.
+    """One look at the names of a warehouse, which waits little more than a minute for all tables together.
 
     It finishes the rebuilds that were cut off, and waits for those of which another process moves the table, file by file. Names
     lead to the place of a table alone, so one that is not there yet would not be shown for as long as the session lives.

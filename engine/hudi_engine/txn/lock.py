@@ -79,6 +79,7 @@ class TableLock:
         self._single_writer = single_writer
         self._owner = Owner.current()
         self._beating: Beating | None = None
+        self._is_watching = False
         with _locals_guard:
             self._local = _locals.setdefault(storage.base, _Local())
 
@@ -191,7 +192,8 @@ class TableLock:
             except FileExistsError:
                 if self._break_dead():
                     continue
-            if time.monotonic() + pause > deadline:
+            # what runs and is silent is waited for until it is sure to beat no more, which takes one interval
+            if time.monotonic() + pause > deadline and not self._is_watching:
                 raise WriteConflictError(self._timeout_message())
             if time.monotonic() > silent_until:
                 self._tell_waiting(self._holder())
@@ -237,6 +239,7 @@ class TableLock:
 
     def _break_dead(self) -> bool:
         """Remove the lock file of a dead holder; return whether trying again at once makes sense."""
+        self._is_watching = False
         found = read_with_time(self._storage, LOCK_PATH)
         if found is None:
             return True
@@ -248,7 +251,7 @@ class TableLock:
             dead = self._expire_ms > 0 and age_ms > self._expire_ms
         else:
             name = holder.token
-            dead = holder.state_in(self._storage, modified_ms) is OwnerState.DEAD
+            dead = self._is_dead(holder, modified_ms)
         right = self._may_break(name) if dead else None
         if right is None:
             return False
@@ -298,7 +301,12 @@ class TableLock:
         if found is None:
             return False
         breaker = Owner.parse(found[0])
-        return breaker is None or breaker.state_in(self._storage, found[1]) is OwnerState.DEAD
+        return breaker is None or self._is_dead(breaker, found[1])
+
+    def _is_dead(self, owner: Owner, modified_ms: int) -> bool:
+        state = owner.state_in(self._storage, modified_ms)
+        self._is_watching = state is OwnerState.ALIVE and owner.is_waited_for(modified_ms)
+        return state is OwnerState.DEAD
 
     def _sweep_breaks(self) -> None:
         """Remove old permissions to break locks; the fresh ones still hold back slow breakers."""

@@ -3,7 +3,7 @@
 Every open instant has a file ``.hoodie/.heartbeat/<instant>`` (Hudi table format, heartbeats): its
 modification time is the beat, as for Apache Hudi, and its content names the process, which Apache Hudi
 ignores. Whether a process on this machine has ended is asked directly, and this one knows its own work; of any
-other one the beat decides, on this machine after more patience.
+other one the beat decides, on this machine after more patience, and of a process that runs here not at one look.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from enum import Enum
 
 from hudi_engine.storage.base import Storage
 from hudi_engine.txn.process import ProcessIdentity, slept_ms
+from hudi_engine.txn.silence import is_watched, stays_silent
 
 logger = logging.getLogger(__name__)
 
@@ -88,33 +89,52 @@ class Owner:
         """Return the file content; ``more`` adds entries for people."""
         return json.dumps({**asdict(self), **more}, sort_keys=True).encode()
 
-    def state(self, modified_ms: int, now_ms: int) -> OwnerState:
-        """Judge whether the owner lives.
+    def state(self, modified_ms: int, now_ms: int, *, beats: bool = True) -> OwnerState:
+        """Judge whether the owner lives; a process that runs here and is silent counts as dead at a later look only.
 
         Args:
             modified_ms: Modification time of its file, epoch ms.
             now_ms: Time by the storage's clock, epoch ms.
+            beats: Whether the file is kept fresh, so that a beat may be waited for.
         """
         known = self._known_state()
         if known is not None:
             return known
-        # A process that works beats, also in a machine that has just woken up; what ended unheard in it does not.
-        patience_ms = NEAR_MS + slept_ms() if self.process.is_here() else 0
-        return _state_by_age(modified_ms, now_ms - patience_ms, self.interval_ms, self.tolerable_misses)
+        state = self._state_by_beat(modified_ms, now_ms)
+        if state is OwnerState.DEAD and beats and self.process.is_running():
+            is_over = stays_silent(self.token, modified_ms, self.interval_ms)
+            return OwnerState.DEAD if is_over else OwnerState.ALIVE
+        return state
 
-    def state_in(self, storage: Storage, modified_ms: int) -> OwnerState:
+    def state_in(self, storage: Storage, modified_ms: int, *, beats: bool = True) -> OwnerState:
         """Judge whether the owner lives; the storage's clock is asked only where nothing nearer tells.
 
         Args:
             storage: Where its file is.
             modified_ms: Modification time of the file, epoch ms.
+            beats: As of `state`.
         """
         known = self._known_state()
         if known is None and self.process.is_here():
             # a clock of this machine that is behind makes others wait, and one that is ahead has the storage's asked
-            near = self.state(modified_ms, int(time.time() * 1000))
+            near = self._state_by_beat(modified_ms, int(time.time() * 1000))
             known = near if near is OwnerState.ALIVE else None
-        return known or self.state(modified_ms, storage_now_ms(storage))
+        if known is None and self.is_waited_for(modified_ms):
+            known = OwnerState.ALIVE
+        return known or self.state(modified_ms, storage_now_ms(storage), beats=beats)
+
+    def is_waited_for(self, modified_ms: int) -> bool:
+        """Return whether it was judged to be alive only because another beat may still come.
+
+        Args:
+            modified_ms: Modification time of its file, epoch ms.
+        """
+        return is_watched(self.token, modified_ms, self.interval_ms)
+
+    def _state_by_beat(self, modified_ms: int, now_ms: int) -> OwnerState:
+        # A process that works beats, also in a machine that has just woken up; what ended unheard in it does not.
+        patience_ms = NEAR_MS + slept_ms() if self.process.is_here() else 0
+        return _state_by_age(modified_ms, now_ms - patience_ms, self.interval_ms, self.tolerable_misses)
 
     def _known_state(self) -> OwnerState | None:
         """Return what is certain without a look at the beat."""

@@ -107,7 +107,11 @@ def clear_removed(storage: Storage) -> None:
     clear_put_aside(place)
     found = read_with_time(storage, REMOVER)
     owner = None if found is None else Owner.parse(found[0])
-    if found is None or owner is None or owner.state_in(storage, found[1]) is not OwnerState.DEAD:
+    if (
+        found is None
+        or owner is None
+        or owner.state_in(storage, found[1], beats=False) is not OwnerState.DEAD
+    ):
         return
     with suppress(FileNotFoundError), _removing() as mine:  # somebody else was faster
         storage.take_over(REMOVER, found[0], mine.to_json())

@@ -1,4 +1,4 @@
-"""Looks at a warehouse of which other processes are moving rebuilt tables: a minute for all of them, and once."""
+"""Looks at a warehouse of which other processes are moving rebuilt tables: little more than a minute for all of them, and once."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def look_at_all(catalog: DirectoryCatalog) -> Settling:
     return look
 
 
-def test_one_look_waits_a_minute_for_all_tables_of_all_schemas_together(
+def test_one_look_waits_once_for_all_tables_of_all_schemas_together(
     catalog: DirectoryCatalog, clock: Clock
 ) -> None:
     told = look_at_all(catalog).warnings
-    assert 60 <= clock.now < 61
+    assert 75 <= clock.now < 76, "longer than a process that is silent is watched"
     left_out = [text.split(" was not registered: another")[0] for text in told if "another process" in text]
     assert left_out == ["a.orders", "a.far", "b.far"]
 

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from hudi_engine.errors import WriteConflictError
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.txn.lock import LOCK_PATH, TableLock
 from hudi_engine.txn.owner import LOCK_FILES, Owner
 
-from tests.helpers.owners import age, is_given_up, running, wait_until
+from tests.helpers.owners import is_given_up, wait_until
 
 
 @pytest.fixture
 def storage(tmp_path: Path) -> LocalStorage:
     return LocalStorage(str(tmp_path))
-
-
-@pytest.fixture
-def beside() -> Iterator[subprocess.Popen[bytes]]:
-    """Another process of this machine."""
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        yield process
-        process.kill()
 
 
 class Failing(LocalStorage):
@@ -120,31 +108,3 @@ def test_a_right_whose_winning_was_cut_off_is_passed_on(
         pass
     (right,) = storage.list(LOCK_FILES)
     assert is_given_up(storage, right.path)
-
-
-def test_the_lock_of_a_running_process_is_broken_when_it_has_long_been_silent(
-    storage: LocalStorage, beside: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hudi_engine.txn.owner.slept_ms", lambda: 0)
-    storage.create(LOCK_PATH, running(beside).to_json())
-    age(storage, LOCK_PATH, seconds=300)
-    with pytest.raises(WriteConflictError):
-        TableLock(storage, wait_ms=0).__enter__()
-    age(storage, LOCK_PATH)
-    with TableLock(storage, wait_ms=1000):
-        pass
-
-
-def test_the_right_of_a_running_process_to_break_a_lock_ends_with_time(
-    storage: LocalStorage, beside: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hudi_engine.txn.owner.slept_ms", lambda: 0)
-    dead = Owner.current()
-    storage.create(LOCK_PATH, dead.to_json())
-    right = f"{LOCK_FILES}/broken-{dead.token}-0"
-    storage.create(right, running(beside).to_json())
-    with pytest.raises(WriteConflictError):
-        TableLock(storage, wait_ms=0).__enter__()
-    age(storage, right)
-    with TableLock(storage, wait_ms=1000):
-        pass

@@ -18,7 +18,6 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.owner import (
-    NEAR_MS,
     Beating,
     Owner,
     OwnerState,
@@ -120,32 +119,6 @@ def beside() -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         yield process
         process.kill()
-
-
-@pytest.mark.parametrize(
-    ("age_ms", "slept", "expected"),
-    [
-        (NEAR_MS + 119_000, 0, OwnerState.ALIVE),
-        (NEAR_MS + 121_000, 0, OwnerState.DEAD),
-        (9 * HOUR_MS, 9 * HOUR_MS, OwnerState.ALIVE),
-        (9 * HOUR_MS, 8 * HOUR_MS, OwnerState.DEAD),
-    ],
-)
-def test_a_running_process_of_this_machine_is_dead_when_it_has_long_been_silent_awake(
-    age_ms: int,
-    slept: int,
-    expected: OwnerState,
-    storage: LocalStorage,
-    beside: subprocess.Popen[bytes],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("hudi_engine.txn.owner.slept_ms", lambda: slept)
-    owner = running(beside)
-    write_owner(storage, INSTANT, owner)
-    assert state_after(storage, age_ms) is expected
-    age(storage, heartbeat_path(INSTANT), seconds=age_ms / 1000)
-    status = storage.stat(heartbeat_path(INSTANT))
-    assert status is not None and owner.state_in(storage, status.modified_ms) is expected
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
