@@ -89,6 +89,7 @@ from hudi_engine.write.spread.bulk_order import bulk_layout
 from hudi_engine.write.spread.distributed import prepare_distributed, write_distributed
 from hudi_engine.write.spread.driver_path import run_on_driver
 from hudi_engine.write.spread.executor_path import check_partition_count, run_small_batch
+from hudi_engine.write.stored_paths import check_stored_paths
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -132,6 +133,7 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
 
 
 def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> WriteResult:
+    """Check a write against the table as it is, give its rows their keys and places, and commit them."""
     state = request.base or request.held or TableState.load(storage)
     config = state.config
     config.check_writable()
@@ -144,6 +146,8 @@ def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> Wr
     index = index_kind(options)
     check_request(config, request, index)
     with phase("prepare"), removal_is_conflict(storage):
+        if _places_rows(config, request):
+            check_stored_paths(state, options)
         incoming = _incoming(spark, state, request, index)
     index = incoming.index or index
     try:
@@ -156,6 +160,13 @@ def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> Wr
         )
     finally:
         incoming.release()
+
+
+def _places_rows(config: TableConfig, request: WriteRequest) -> bool:
+    """Tell whether rows get their partition by the table's settings, among rows that are there."""
+    if request.prepped or request.new_schema:
+        return False
+    return not request.operation.delete_only or _has_partition_columns(request.frame.columns, config)
 
 
 def _is_skipped(incoming: Incoming, request: WriteRequest) -> bool:
@@ -350,7 +361,9 @@ def _with_keys(table: pa.Table, state: TableState, request: WriteRequest, index:
         )
         keys = generator.record_keys(table)
         unplaced = (
-            request.operation.delete_only and index.is_global and not _has_partition_columns(table, config)
+            request.operation.delete_only
+            and index.is_global
+            and not _has_partition_columns(table.column_names, config)
         )
         partitions = (
             pa.array([""] * table.num_rows, pa.string()) if unplaced else generator.partition_paths(table)
@@ -365,8 +378,9 @@ def _with_keys(table: pa.Table, state: TableState, request: WriteRequest, index:
     return table
 
 
-def _has_partition_columns(table: pa.Table, config: TableConfig) -> bool:
-    return all(field.name.partition(".")[0] in table.column_names for field in config.partition_fields)
+def _has_partition_columns(names: Sequence[str], config: TableConfig) -> bool:
+    given = {name.lower() for name in names}
+    return all(field.name.partition(".")[0].lower() in given for field in config.partition_fields)
 
 
 def _context(

@@ -1,4 +1,4 @@
-"""A few of the record keys that a file slice holds, which tell how its writer made and placed them."""
+"""A few of the keys and rows that a file slice holds, which tell how its writer made and placed them."""
 
 from __future__ import annotations
 
@@ -32,6 +32,26 @@ def some_stored_keys(read: ReadContext, file_slice: FileSlice) -> list[str]:
     if file_slice.base_file is not None:
         return _ends(read_key_footer(read.storage, file_slice.base_file.path))
     return _ends_of(_first_rows(read, file_slice, [RECORD_KEY]))
+
+
+def some_stored_rows(read: ReadContext, file_slice: FileSlice, columns: Sequence[str], most: int) -> pa.Table:
+    """Return the first rows of a base file, or some of the first log block, as they were written; none when there are none.
+
+    Args:
+        read: How the table is read.
+        file_slice: The slice.
+        columns: Columns in the wanted order.
+        most: How many rows at most.
+
+    Raises:
+        CorruptTableError: A file is damaged.
+        TimelineError: A file is gone.
+    """
+    if file_slice.base_file is None:
+        names = list(dict.fromkeys((*columns, RECORD_KEY)))
+        return _first_rows(read, file_slice, names).select(list(columns)).slice(0, most)
+    with opened_base_file(read, file_slice.base_file) as base:
+        return base.take(np.arange(min(base.count, most)), columns)
 
 
 def names_its_field(read: ReadContext, file_slice: FileSlice) -> bool | None:

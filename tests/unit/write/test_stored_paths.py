@@ -1,0 +1,193 @@
+"""A write to another engine's table whose paths would not be those that its stored rows have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hudi_engine.config.options import resolve_options
+from hudi_engine.errors import ConfigError
+from hudi_engine.storage import open_storage
+from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState
+from hudi_engine.write.define.table_options import with_table_options
+from hudi_engine.write.stored_paths import check_stored_paths
+
+from tests.golden.golden import unpack
+from tests.helpers.handmade import HandmadeTable
+
+KINDS = "hoodie.datasource.write.partitionpath.field"
+TIMES = "hoodie.keygen.timebased."
+DAYS = {f"{TIMES}timestamp.type": "EPOCHMILLISECONDS", f"{TIMES}output.dateformat": "yyyy/MM/dd"}
+COUNTRIES = pa.schema([("id", pa.int64()), ("country", pa.string()), ("ts", pa.int64())])
+NOON, HOUR = 1705320000000, 3_600_000
+"""12:00 of 2024-01-15 in UTC."""
+
+
+def made(
+    path: Path,
+    partition_by: str = "country,ts",
+    keygen: str = "CustomKeyGenerator",
+    *,
+    schema: pa.Schema = COUNTRIES,
+    merge_on_read: bool = False,
+    **more: str,
+) -> HandmadeTable:
+    """Make a table as Apache Hudi 0.15 keeps it."""
+    properties = {
+        "hoodie.table.timeline.timezone": "LOCAL",
+        "hoodie.partition.metafile.use.base.format": "false",
+        "hoodie.table.keygenerator.class": f"org.apache.hudi.keygen.{keygen}",
+        "hoodie.datasource.write.hive_style_partitioning": "false",
+        "hoodie.datasource.write.partitionpath.urlencode": "false",
+        **{key.replace("__", "."): value for key, value in more.items()},
+    }
+    fields = tuple(partition_by.split(","))
+    return HandmadeTable(path, schema, fields, merge_on_read=merge_on_read, properties=properties)
+
+
+def rows(*times: int, country: str = "us") -> pa.Table:
+    """Return one row for each time."""
+    return pa.table(
+        {"id": range(len(times)), "country": [country] * len(times), "ts": times}, schema=COUNTRIES
+    )
+
+
+def check(storage: Storage, **options: str) -> None:
+    """Ask as an upsert does."""
+    state = TableState.load(storage)
+    given = resolve_options({key.replace("__", "."): value for key, value in options.items()})
+    check_stored_paths(state, with_table_options(state.config, given, "UPSERT"))
+
+
+def test_kinds_that_no_property_keeps_are_asked_for(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    table.commit({"us/2024/01/15": {"a-0": rows(NOON)}})
+    with pytest.raises(ConfigError) as raised:
+        check(table.storage)
+    told = str(raised.value)
+    assert "lie in 'us/2024/01/15'" in told and "would lie in 'us/1705320000000'" in told
+    assert "partition_by (country:simple,ts:simple)" in told and "country='us', ts=1705320000000" in told
+    assert f"{KINDS} with the kind of each field, such as country:simple,ts:timestamp" in told
+    assert "nothing was written" in told
+
+    check(table.storage, **{KINDS: "country:SIMPLE,ts:TIMESTAMP"}, **DAYS)
+
+
+def test_stored_paths_of_values_leave_everything_as_it_is(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    table.commit({f"us/{NOON}": {"a-0": rows(NOON)}})
+    check(table.storage)
+    with pytest.raises(ConfigError, match="would lie in 'us/2024/01/15'"):
+        check(table.storage, **{KINDS: "country:SIMPLE,ts:TIMESTAMP"}, **DAYS)
+
+
+def test_the_zone_of_the_machine_that_formatted_numbers_is_found(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", "ts", "TimestampBasedKeyGenerator", **DAYS)
+    # at 22:00 in UTC it is the next day in India
+    table.commit({"2024/01/16": {"a-0": rows(*(NOON + hour * HOUR for hour in (10, 11, 12, 20)))}})
+    with pytest.raises(ConfigError, match=r"in '2024/01/16'.* in '2024/01/15'.*output\.timezone=GMT\+02:00"):
+        check(table.storage)
+    check(table.storage, **{f"{TIMES}output.timezone": "Asia/Kolkata"})
+
+
+def test_a_row_whose_value_was_changed_where_it_lies_is_no_other_setting(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", "ts", "TimestampBasedKeyGenerator", **DAYS)
+    table.commit({"2024/01/15": {"a-0": rows(NOON, NOON + HOUR, NOON + 900 * HOUR)}})
+    check(table.storage)
+
+
+def test_a_parser_of_its_own_may_agree_for_some(tmp_path: Path) -> None:
+    parser = {"hoodie.keygen.datetime.parser.class": "com.acme.FiscalDates"}
+    table = made(tmp_path / "t", "ts", "TimestampBasedKeyGenerator", **DAYS, **parser)
+    table.commit({"2024/01/15": {"a-0": rows(NOON, NOON + HOUR, NOON + 900 * HOUR)}})
+    with pytest.raises(ConfigError, match="by a parser of dates of their own"):
+        check(table.storage)
+
+
+def test_timestamps_that_a_bulk_load_wrote_as_text_name_their_option(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("country", pa.string()), ("ts", pa.timestamp("us", "UTC"))])
+    table = made(tmp_path / "t", schema=schema)
+    at = datetime(2024, 1, 15, 12, tzinfo=timezone.utc)
+    stored = pa.table({"id": [1], "country": ["us"], "ts": [at]}, schema=schema)
+    table.commit({"us/2024-01-15 12:00:00.0": {"a-0": stored}})
+    option = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
+    with pytest.raises(ConfigError, match=rf"ts=datetime.* {option} \(false\)"):
+        check(table.storage)
+    check(table.storage, **{option: "true"})
+
+
+def test_rows_of_null_say_nothing_and_other_files_are_asked(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", "ts", "TimestampBasedKeyGenerator", **DAYS)
+    table.commit({"15.01.2024": {"a-0": rows(NOON)}})
+    nothing = pa.table({"id": [1], "country": ["us"], "ts": [None]}, schema=COUNTRIES)
+    table.commit({"1970/01/01": {"b-0": nothing}})
+    with pytest.raises(ConfigError, match=r"lie in '15\.01\.2024'.*output\.dateformat \(yyyy/MM/dd\)"):
+        check(table.storage)
+
+
+def test_a_file_that_is_gone_says_nothing(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    table.commit({"us/2024/01/15": {"a-0": rows(NOON)}})
+    for file in (tmp_path / "t/us/2024/01/15").glob("*.parquet"):
+        file.unlink()
+    check(table.storage)
+
+
+def test_logs_say_it_too(tmp_path: Path) -> None:
+    table, partition = made(tmp_path / "t", merge_on_read=True), "us/2024/01/15"
+    instant = table.next_instant()
+    (tmp_path / "t" / partition).mkdir(parents=True)
+    blocks = table.data_blocks(partition, "a-0", rows(NOON), instant)
+    table.complete(instant, [table.append_log(partition, "a-0", instant, blocks, instant)])
+    with pytest.raises(ConfigError, match="would lie in 'us/1705320000000'"):
+        check(table.storage)
+
+
+def test_a_log_names_the_base_file_below_it(tmp_path: Path) -> None:
+    table, partition = made(tmp_path / "t", merge_on_read=True), "us/2024/01/15"
+    base, instant = table.next_instant(), table.next_instant()
+    below = table.write_file(partition, "a-0", rows(NOON), base)
+    blocks = table.delete_blocks(partition, ["0"], instant)
+    log = table.append_log(partition, "a-0", base, blocks, instant)
+    table.complete(instant, [replace(log, base_file=below.file_name)])
+    with pytest.raises(ConfigError, match="would lie in 'us/1705320000000'"):
+        check(table.storage)
+
+
+@pytest.mark.parametrize(
+    ("partition_by", "keygen", "more"),
+    [
+        ("country", "SimpleKeyGenerator", {}),
+        ("country,ts", "ComplexKeyGenerator", {}),
+        ("country:simple,ts:simple", "CustomKeyGenerator", {}),
+        ("country,ts", "CustomKeyGenerator", {"hoodie.datasource.write.drop.partition.columns": "true"}),
+    ],
+)
+def test_other_tables_cost_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition_by: str, keygen: str, more: dict[str, str]
+) -> None:
+    table = made(tmp_path / "t", partition_by, keygen, **more)
+    table.commit({"elsewhere": {"a-0": rows(NOON)}})
+    state = TableState.load(table.storage)
+    monkeypatch.setattr("hudi_engine.write.stored_paths.build_key_generator", None)
+    check_stored_paths(state, resolve_options({}))
+
+
+def test_a_table_of_this_engine_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keygen = {"hoodie.table.keygenerator.class": "org.apache.hudi.keygen.CustomKeyGenerator"}
+    table = HandmadeTable(tmp_path / "t", COUNTRIES, ("country", "ts"), properties=keygen)
+    table.commit({"elsewhere": {"a-0": rows(NOON)}})
+    state = TableState.load(table.storage)
+    monkeypatch.setattr("hudi_engine.write.stored_paths.build_key_generator", None)
+    check_stored_paths(state, resolve_options({}))
+
+
+def test_a_table_that_apache_hudi_wrote_is_gone_on_with_by_its_settings_only(tmp_path: Path) -> None:
+    storage = open_storage(str(unpack("v6_cow_timestamp_keys_h120", tmp_path)))
+    check(storage)
+    with pytest.raises(ConfigError, match="in '2024/03/01'.* in '2024/02/29'"):
+        check(storage, **{f"{TIMES}output.timezone": "America/New_York"})
