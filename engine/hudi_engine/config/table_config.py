@@ -346,7 +346,10 @@ class TableConfig:
 
     @cached_property
     def timestamp_keygen(self) -> Mapping[str, str]:
-        """Settings of timestamp-based partition paths, keys without their prefix."""
+        """Settings of timestamp-based partition paths, keys without their prefix.
+
+        A text whose zone nobody says is in UTC in the tables of this engine, and in Hudi's where its own offset puts it.
+        """
         found: dict[str, str] = {}
         for prefix in reversed(_TIMEBASED_PREFIXES):
             found.update(
@@ -356,6 +359,8 @@ class TableConfig:
                     if key.startswith(prefix)
                 }
             )
+        if self.is_of_this_engine and any(field.kind == "timestamp" for field in self.partition_fields):
+            found.setdefault("input.timezone", "UTC")
         return found
 
     def check_writable(self) -> None:

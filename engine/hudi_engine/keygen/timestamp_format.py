@@ -70,7 +70,7 @@ class TimestampFormat:
     timestamp_type: str | None = None
     input_formats: tuple[str, ...] = ()
     scalar_unit: str = "SECONDS"
-    input_timezone: str = "UTC"
+    input_timezone: str = ""
     output_timezone: str = ""
 
     def __post_init__(self) -> None:
@@ -120,7 +120,7 @@ class TimestampFormat:
             timestamp_type=kind or None,
             input_formats=tuple(pattern.strip() for pattern in inputs if pattern.strip()),
             scalar_unit=settings.get("timestamp.scalar.time.unit", "SECONDS").strip().upper(),
-            input_timezone=both or settings.get("input.timezone", "UTC").strip(),
+            input_timezone=both or settings.get("input.timezone", "").strip(),
             output_timezone=both or settings.get("output.timezone", "").strip(),
         )
 

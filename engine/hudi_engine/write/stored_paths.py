@@ -25,7 +25,7 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import parse_log_file
 from hudi_engine.index.lookup.stored_keys import some_stored_rows
 from hudi_engine.keygen.generator import KeyGenerator, build_key_generator, field_values, resolve_field
-from hudi_engine.keygen.timestamp_format import PREFIX
+from hudi_engine.keygen.timestamp_format import PREFIX, TimestampFormat
 from hudi_engine.merge.table_reader import read_context
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import WriteStat
@@ -88,7 +88,7 @@ def check_stored_paths(state: TableState, options: Options) -> None:
     apart = [each for each in found if pc.any(each.others).as_py()]
     zone = next(filter(None, (_fitting_zone(generator, each) for each in apart)), "")
     elsewhere = sum(pc.sum(each.others).as_py() for each in found)
-    few = 2 * elsewhere <= sum(each.rows.num_rows for each in found)
+    few = 2 * elsewhere < sum(each.rows.num_rows for each in found)
     if few and not zone and not _has_own_parser(config):
         logger.debug("%d row(s) of table %s lie elsewhere than their values say", elsewhere, config.name)
         return
@@ -169,15 +169,27 @@ def _fitting_zone(generator: KeyGenerator, compared: _Compared) -> str:
     times = generator.timestamp_format
     if times is None or (times.output_timezone and times.input_timezone):
         return ""
-    of_input = bool(times.output_timezone)
     rows = compared.rows.slice(0, _ROWS_IN_ZONES)
-    for minutes in _SHIFTS:
-        zone = f"GMT{'+' if minutes > 0 else '-'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
-        there = replace(times, input_timezone=zone) if of_input else replace(times, output_timezone=zone)
+    for there in _in_other_zones(times):
         paths = replace(generator, timestamp_format=there).partition_paths(rows)
         if pc.all(pc.equal(paths, compared.partition)).as_py():
-            return f"{PREFIX}{'input' if of_input else 'output'}.timezone={zone}"
+            if there.input_timezone != times.input_timezone:
+                return f"{PREFIX}input.timezone={there.input_timezone}"
+            return f"{PREFIX}output.timezone={there.output_timezone}"
     return ""
+
+
+def _in_other_zones(times: TimestampFormat) -> Iterator[TimestampFormat]:
+    """Yield the format with a zone that is not set, of texts as they come and of what is written, in the likely order."""
+    if not times.input_timezone:
+        yield replace(times, input_timezone="UTC")
+    for minutes in _SHIFTS:
+        zone = f"GMT{'+' if minutes > 0 else '-'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
+        yield (
+            replace(times, input_timezone=zone)
+            if times.output_timezone
+            else replace(times, output_timezone=zone)
+        )
 
 
 def _told(config: TableConfig, generator: KeyGenerator, compared: _Compared, zone: str) -> str:

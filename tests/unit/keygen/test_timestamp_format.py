@@ -80,7 +80,7 @@ def test_several_input_formats_are_tried_in_order():
     data = ["2020-04-01T13:01:33.428+05:30", "20200401", "20200401"]
     formats = f"{ISO} , yyyyMMdd"
     assert values(data, input_dateformat=formats, output_dateformat="yyyyMMddHH") == [
-        "2020040107",
+        "2020040113",
         "2020040100",
         "2020040100",
     ]
@@ -99,9 +99,10 @@ def test_another_delimiter_lets_patterns_hold_commas():
 def test_a_text_keeps_its_offset_when_no_zone_is_set():
     text = ["2020-04-01T00:30:00.000+05:30"]
     common = {"input_dateformat": ISO, "output_dateformat": "yyyyMMddHH"}
-    assert values(text, **common) == ["2020033119"]
+    assert values(text, **common) == ["2020040100"]
     assert values(text, **common, input_timezone="") == ["2020040100"]
-    assert values(text, **common, input_timezone="", output_timezone="UTC") == ["2020033119"]
+    assert values(text, **common, input_timezone="UTC") == ["2020033119"]
+    assert values(text, **common, output_timezone="UTC") == ["2020033119"]
 
 
 def test_a_text_without_offset_is_in_the_input_zone():

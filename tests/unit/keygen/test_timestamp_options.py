@@ -6,6 +6,7 @@ import pyarrow as pa
 from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.keygen.generator import build_key_generator
+from hudi_engine.write.define.properties import table_properties
 
 TABLE = TableConfig.from_properties(
     {
@@ -45,6 +46,22 @@ def test_zones_of_the_text_and_of_the_folder() -> None:
     assert folder("2026-01-02 23:10", {**TEXT, **east_in, **utc_out}) == "2026010221"
     assert folder("2026-01-02 23:10", {**TEXT, **east_out}) == "2026010301"
     assert folder("2026-01-02 23:10", {**TEXT, **east_in, **utc_out, **both_utc}) == "2026010223"
+
+
+def test_an_offset_stays_in_tables_of_apache_hudi_and_becomes_utc_in_ours() -> None:
+    pattern = {**TEXT, "hoodie.keygen.timebased.input.dateformat": "yyyy-MM-dd'T'HH:mm:ssZ"}
+    utc = {"hoodie.keygen.timebased.input.timezone": "UTC"}
+    text = "2023-04-01T23:01:00+0530"
+    assert folder(text, pattern) == "2023040123"
+    assert folder(text, {**pattern, **utc}) == "2023040117"
+
+    ours = table_properties(
+        name="t", record_key=["id"], precombine_field=None, partition_by=["at:timestamp"], table_type="cow",
+        schema=None, options=pattern,
+    )  # fmt: skip
+    assert build_key_generator(ours).partition_paths(pa.table({"id": [1], "at": [text]})).to_pylist() == [
+        "at=2023040117" if ours.hive_style else "2023040117"
+    ]
 
 
 def test_patterns_of_the_text_are_told_apart_by_their_delimiter() -> None:

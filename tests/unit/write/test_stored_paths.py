@@ -94,6 +94,21 @@ def test_the_zone_of_the_machine_that_formatted_numbers_is_found(tmp_path: Path)
     check(table.storage, **{f"{TIMES}output.timezone": "Asia/Kolkata"})
 
 
+def test_texts_that_lost_their_offset_were_read_in_utc(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("at", pa.string())])
+    times = {
+        f"{TIMES}timestamp.type": "DATE_STRING",
+        f"{TIMES}input.dateformat": "yyyy-MM-dd'T'HH:mm:ssZ",
+        f"{TIMES}output.dateformat": "yyyy/MM/dd/HH",
+    }
+    table = made(tmp_path / "t", "at", "TimestampBasedKeyGenerator", schema=schema, **times)
+    texts = ["2023-04-01T23:01:00+0530", "2023-04-01T19:31:00+0200"]
+    table.commit({"2023/04/01/17": {"a-0": pa.table({"id": [1, 2], "at": texts}, schema=schema)}})
+    with pytest.raises(ConfigError, match=r"would lie in '2023/04/01/23'.* fit \S+input\.timezone=UTC:"):
+        check(table.storage)
+    check(table.storage, **{f"{TIMES}input.timezone": "UTC"})
+
+
 def test_a_row_whose_value_was_changed_where_it_lies_is_no_other_setting(tmp_path: Path) -> None:
     table = made(tmp_path / "t", "ts", "TimestampBasedKeyGenerator", **DAYS)
     table.commit({"2024/01/15": {"a-0": rows(NOON, NOON + HOUR, NOON + 900 * HOUR)}})

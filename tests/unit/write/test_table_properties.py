@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from hudi_engine.config.enums import MergeMode
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, StorageError, TableExistsError, WriteConflictError
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.modes.rule import MergeRule
@@ -326,3 +327,16 @@ def test_a_merge_mode_and_what_merges_otherwise_are_refused_together(mode, named
     define(precombine_field="ts", options={**options, "hoodie.record.merge.mode": "CUSTOM"})
     with pytest.raises(ConfigError, match=f"merge.mode is {mode}, but .* merges otherwise"):
         define(precombine_field="ts", options={**options, "hoodie.record.merge.mode": mode})
+
+
+def test_a_new_table_says_the_zone_of_its_texts_and_is_the_one_that_did_not(tmp_path):
+    storage = LocalStorage(str(tmp_path / "t"))
+    texts = {f"{TIMEBASED}input.dateformat": "yyyy-MM-dd", f"{TIMEBASED}output.dateformat": "yyyy"}
+    wanted = define(partition_by=["dt:timestamp"], options=texts)
+    create_table(storage, wanted)
+    stored = TableConfig.load(storage)
+    zone = "hoodie.keygen.timebased.input.timezone"
+    assert stored.properties[zone] == "UTC"
+    assert same_definition(stored, wanted) and same_definition(wanted, stored)
+    other = define(partition_by=["dt:timestamp"], options={**texts, zone: "Asia/Kolkata"})
+    assert not same_definition(wanted, other)

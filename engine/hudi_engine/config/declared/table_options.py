@@ -145,7 +145,8 @@ class TableOptions:
         "hoodie.keygen.timebased.input.timezone",
         None,
         TABLE,
-        "Zone of input text without an offset.",
+        "Zone of input text without an offset, and of the partition path where no output zone is set. Tables that Apache Hudi "
+        "made: none, so that a text keeps its offset; those of this engine keep UTC where it is not set.",
         aliases=("hoodie.deltastreamer.keygen.timebased.input.timezone",),
     )
     OUTPUT_DATE_FORMAT = text_option(
@@ -159,7 +160,8 @@ class TableOptions:
         "hoodie.keygen.timebased.output.timezone",
         None,
         TABLE,
-        "Zone of the partition path.",
+        "Zone of the partition path; where neither zone is set numbers are formatted in UTC, and by Apache Hudi in the zone of "
+        "its machine.",
         aliases=("hoodie.deltastreamer.keygen.timebased.output.timezone",),
     )
     TIME_ZONE = text_option(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.properties_file import BACKUP_PATH, PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import StorageError, TableExistsError
@@ -45,7 +46,7 @@ def create_table(storage: Storage, config: TableConfig) -> None:
             # Stores that have keys only have no folders to make.
             for folder in FOLDERS if storage.renames_folders else ():
                 storage.make_dirs(folder)
-            _create_properties(storage, config.to_bytes())
+            _create_properties(storage, _with_zone_of_texts(config).to_bytes())
         except FileExistsError:
             raise TableExistsError(_exists(storage)) from None
         except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
@@ -54,6 +55,14 @@ def create_table(storage: Storage, config: TableConfig) -> None:
             raise StorageError(
                 f"no table can be made at {storage.base}: {why}. Choose another path, or one that may be written"
             ) from error
+
+
+def _with_zone_of_texts(config: TableConfig) -> TableConfig:
+    """Return settings that say the zone of texts, so that other engines go by it too."""
+    times = config.timestamp_keygen
+    if "input.dateformat" not in times or "input.timezone" not in times or "timezone" in times:
+        return config
+    return config.with_properties({TableOptions.INPUT_TIME_ZONE.key: times["input.timezone"]})
 
 
 def _file_above(base: str) -> str | None:
