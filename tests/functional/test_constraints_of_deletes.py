@@ -29,10 +29,20 @@ QUERY = """
 """
 FIRST = QUERY.replace("{% if is_incremental() %}", "{% if true %}")
 MARKER = "hudi_options={'hoodie.payload.delete.field': 'op', 'hoodie.payload.delete.marker': 'D'}"
+OF_DMS = (
+    "hudi_options={'hoodie.datasource.write.payload.class': 'org.apache.hudi.common.model.AWSDmsAvroPayload'}"
+)
 MODELS = {
     "changes": (QUERY, "table_type='cow'", "'update_after' as _change_type", "'delete'", ""),
     "stored_mark": (QUERY, "table_type='mor'", "false as _hoodie_is_deleted", "true", OF_TABLE),
     "marker": (QUERY, f"precombine_field='id', {MARKER}", "'U' as op", "'D'", OF_MARKER),
+    "of_dms": (
+        QUERY,
+        f"precombine_field='id', {OF_DMS}",
+        "'U' as Op",
+        "'d'",
+        "- {name: Op, data_type: string}",
+    ),
     "clauses": (
         QUERY,
         "merge_update_set_expressions={'total': 'DBT_INTERNAL_SOURCE.total'}",

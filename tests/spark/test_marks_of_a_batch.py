@@ -6,9 +6,11 @@ from datetime import date
 
 import pytest
 from hudi_engine import DataError, HudiTable, SchemaError
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.schema.meta_fields import DELETES, IS_DELETED
 from hudi_engine.write.rows import batch
 from hudi_engine.write.rows.clauses import MergeClauses
+from hudi_engine.write.rows.newest import newest_of_each_key
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.helpers.keyed import keyed_table
@@ -52,6 +54,24 @@ def test_marked_rows_delete_and_the_mark_leaves_no_trace(spark, tmp_path, shape,
     assert "is_deleted" not in result.metadata.extra_metadata["schema"]
     assert rows_by_hudi_rs(str(tmp_path / "t"), ["id", "n", "dt"]) == AFTER
     assert sorted(map(tuple, table.snapshot().select("id", "n", "dt").collect())) == AFTER
+
+
+@pytest.mark.parametrize("said", [False, True], ids=["of-the-class", "of-a-property"])
+def test_small_letters_mark_as_well_where_no_property_names_the_marker(spark, said):
+    marker = {"hoodie.payload.delete.field": "Op", "hoodie.payload.delete.marker": "D"} if said else {}
+    config = TableConfig.from_properties(
+        {
+            "hoodie.table.name": "t",
+            "hoodie.table.type": "COPY_ON_WRITE",
+            "hoodie.table.version": "6",
+            "hoodie.table.precombine.field": "n",
+            "hoodie.compaction.payload.class": "org.apache.hudi.common.model.AWSDmsAvroPayload",
+            **marker,
+        }
+    )
+    rows = [(1, 5, "I"), (1, None, "D"), (1, 1, "I"), (2, 5, "I"), (2, None, "d"), (2, 1, "I")]
+    newest = newest_of_each_key(spark.createDataFrame(rows, "id int, n int, Op string"), ["id"], config)
+    assert sorted(map(tuple, newest.collect())) == [(1, 1, "I"), (2, 5 if said else 1, "I")]
 
 
 def test_replace_takes_marked_rows_out_and_does_not_write_them(spark, tmp_path):

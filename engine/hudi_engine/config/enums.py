@@ -57,7 +57,7 @@ class MergeMode(Name):
     (OverwriteNonDefaultsWithLatestAvroPayload).
     """
     AWS_DMS = "AWS_DMS"
-    """The newer write wins, and ``Op = 'D'`` deletes (AWSDmsAvroPayload)."""
+    """The newer write wins, and ``D`` or ``d`` in ``Op`` deletes (AWSDmsAvroPayload)."""
     CUSTOM = "CUSTOM"
     """A payload or merger class that this engine does not know."""
 

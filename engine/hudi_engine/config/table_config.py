@@ -304,11 +304,28 @@ class TableConfig:
     @cached_property
     def delete_marker(self) -> tuple[str, str] | None:
         """Column and value that mark a row as a delete besides ``_hoodie_is_deleted``; None when there is none."""
+        if self._said_marker is not None:
+            return self._said_marker
+        return ("Op", "D") if self.merge_mode is MergeMode.AWS_DMS else None
+
+    @cached_property
+    def delete_markers(self) -> tuple[str, ...]:
+        """Spellings of the value in `delete_marker`: capital and small letters are one where AWSDmsAvroPayload compares it.
+
+        A marker that a property names is compared exactly, also the one that Hudi 1.x keeps for that class in version 9.
+        """
+        if self.delete_marker is None:
+            return ()
+        marker = self.delete_marker[1]
+        return (marker,) if self._said_marker is not None else (marker.upper(), marker.lower())
+
+    @cached_property
+    def _said_marker(self) -> tuple[str, str] | None:
         for prefix in (_MERGE_PROPERTY, ""):
             field, marker = self._text(prefix + _DELETE_FIELD), self._text(prefix + _DELETE_MARKER)
             if field and marker:
                 return field, marker
-        return ("Op", "D") if self.merge_mode is MergeMode.AWS_DMS else None
+        return None
 
     @cached_property
     def base_file_format(self) -> str:

@@ -1,9 +1,9 @@
 """Rows that delete, and the ordering values that deletes carry.
 
 A row deletes its key when ``_hoodie_is_deleted`` is true (in a batch also ``__hudi_is_deleted``), when the table's
-delete field holds the delete marker (``hoodie.payload.delete.field`` and ``.marker``; ``Op`` = ``D`` for
-AWSDmsAvroPayload), or when ``_hoodie_operation`` is ``D``. So does an image of the row before an update (``-U``), which the
-one after it follows where there is one; Hudi 0.x takes it for any other row. Source: Hudi table format, merging.
+delete field holds the delete marker (``hoodie.payload.delete.field`` and ``.marker``; ``Op`` = ``D`` or ``d``
+for AWSDmsAvroPayload), or when ``_hoodie_operation`` is ``D``. So does an image of the row before an update (``-U``), which
+the one after it follows where there is one; Hudi 0.x takes it for any other row. Source: Hudi table format, merging.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def delete_mask(table: pa.Table, config: TableConfig) -> pa.BooleanArray | None:
     for mark in (IS_DELETED, DELETES):
         if mark in names and pa.types.is_boolean(table.schema.field(mark).type):
             masks.append(table.column(mark))
-    field, marker = config.delete_marker or ("", "")
+    field, _ = config.delete_marker or ("", "")
     column = spellings(table.column_names).get(field)
     if column is not None:
-        masks.append(_is_one_of(table.column(column), marker))
+        masks.append(_is_one_of(table.column(column), *config.delete_markers))
     if OPERATION in names:
         images = () if config.merges_as_release_0 else (UPDATED_FROM,)
         masks.append(_is_one_of(table.column(OPERATION), DELETED, *images))

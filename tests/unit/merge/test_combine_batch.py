@@ -119,11 +119,20 @@ def test_a_marker_is_compared_as_text() -> None:
     ]
 
 
-def test_op_d_deletes_with_the_dms_payload() -> None:
-    batch = _batch([row("a"), row("b")], Op=["D", "I"])
+def test_op_d_deletes_with_the_dms_payload_in_capital_and_small_letters() -> None:
+    batch = _batch([row("a"), row("b"), row("c")], Op=["D", "I", "d"])
 
-    assert delete_mask(batch, config(AWS_DMS)).to_pylist() == [True, False]
+    assert delete_mask(batch, config(AWS_DMS)).to_pylist() == [True, False, True]
     assert delete_mask(batch, config()) is None
+
+
+def test_a_marker_that_a_property_names_is_compared_exactly() -> None:
+    batch = _batch([row("a"), row("b")], Op=["D", "d"])
+    said = {"hoodie.payload.delete.field": "Op", "hoodie.payload.delete.marker": "D"}
+    kept = {f"hoodie.record.merge.property.{key}": value for key, value in said.items()}
+
+    for properties in (said, kept):
+        assert delete_mask(batch, config(**properties)).to_pylist() == [True, False]
 
 
 def test_ordering_values_are_one_column_several_or_none() -> None:

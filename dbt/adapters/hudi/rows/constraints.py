@@ -102,9 +102,9 @@ def stays(frame: DataFrame, written: Iterable[str], config: TableConfig) -> Colu
         for mark in (IS_DELETED, DELETES)
         if mark in names and mark in given and kinds[given[mark]] == "boolean"
     ]
-    field, marker = config.delete_marker or ("", "")
+    field, _ = config.delete_marker or ("", "")
     if field in given and field in spellings(names) and kinds[given[field]] == "string":
-        marks.append(F.col(quoted(given[field])) == marker)
+        marks.append(F.col(quoted(given[field])).isin(*config.delete_markers))
     deletes = F.lit(False)
     for mark in marks:
         deletes = deletes | F.coalesce(mark, F.lit(False))

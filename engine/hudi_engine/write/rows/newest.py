@@ -64,8 +64,8 @@ def deletes_always(
         return None
     marks = [value(mark) for mark in (IS_DELETED, DELETES) if kinds.get(mark) == "boolean"]
     if config.delete_marker is not None and config.delete_marker[0].lower() in kinds:
-        field, marker = config.delete_marker
-        marks.append(value(field).cast("string") == F.lit(marker))
+        field, _ = config.delete_marker
+        marks.append(value(field).cast("string").isin(*config.delete_markers))
     if not marks:
         return None
     deletes, says_nothing = F.lit(False), F.lit(True)
