@@ -261,7 +261,7 @@ def _given_kinds(
         return stored
     raise ConfigError(
         f"table {config.name!r} does not say which of its partition fields ({', '.join(names)}) are "
-        f"timestamps; give {_GIVEN_PARTITION_FIELDS} with the kind of each, such as "
+        f"timestamps; give {_GIVEN_PARTITION_FIELDS} with the kind of each (in dbt partition_by), such as "
         + ",".join([*(f"{name}:simple" for name in names[:-1]), f"{names[-1]}:timestamp"])
     )
 

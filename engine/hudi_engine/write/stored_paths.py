@@ -227,7 +227,7 @@ def _next_step(config: TableConfig, names: list[str], zone: str) -> str:
         example = ",".join([*(f"{name}:simple" for name in names[:-1]), f"{names[-1]}:timestamp"])
         return (
             f"Give the options that the rows were written with: hoodie.datasource.write.partitionpath.field with the kind of each "
-            f"field, such as {example}, and for times {PREFIX}timestamp.type and {PREFIX}output.dateformat"
+            f"field (in dbt partition_by), such as {example}, and for times {PREFIX}timestamp.type and {PREFIX}output.dateformat"
         )
     return (
         f"Give the {PREFIX}* options that the rows were written with; where they were made by a parser of dates of their own, "

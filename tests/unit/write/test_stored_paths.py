@@ -71,7 +71,10 @@ def test_kinds_that_no_property_keeps_are_asked_for(tmp_path: Path) -> None:
     told = str(raised.value)
     assert "lie in 'us/2024/01/15'" in told and "would lie in 'us/1705320000000'" in told
     assert "partition_by (country:simple,ts:simple)" in told and "country='us', ts=1705320000000" in told
-    assert f"{KINDS} with the kind of each field, such as country:simple,ts:timestamp" in told
+    assert (
+        f"{KINDS} with the kind of each field (in dbt partition_by), such as country:simple,ts:timestamp"
+        in told
+    )
     assert "nothing was written" in told
 
     check(table.storage, **{KINDS: "country:SIMPLE,ts:TIMESTAMP"}, **DAYS)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hudi_engine.config.declared.table_options import TABLE
+from hudi_engine.config.declared.table_options import TABLE, TableOptions
 from hudi_engine.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.config.declared.write_options import INDEX
 from hudi_engine.config.option import Option, OptionValue
-from hudi_engine.config.options import OPTIONS, resolve_options
+from hudi_engine.config.options import OPTIONS, canonical_key, resolve_options
 from hudi_engine.config.other_keys import DEFINED_ELSEWHERE
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError
+from hudi_engine.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.services.compaction.strategies import strategy_of
 from hudi_engine.write.define.properties import table_properties
 
@@ -77,20 +79,41 @@ def write_only(options: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in options.items() if not is_of_table(key)}
 
 
+def of_times(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options that say how times become keys and folders: a table that another engine made may not keep them."""
+    return {key: value for key, value in options.items() if _is_of_times(key)}
+
+
+def _is_of_times(key: str) -> bool:
+    name = canonical_key(key)
+    return name.startswith(TIMESTAMP_PREFIX) or name == TableOptions.CONSISTENT_TIMESTAMPS.key
+
+
 def changed_options(
     definition: Mapping[str, Any], given: Mapping[str, str], stored: Mapping[str, str]
 ) -> dict[str, tuple[str, str]]:
     """Return the options of a model that its table was not made with: what each asks for, and what the table has.
+
+    How times become keys and folders is no such option where a table that another engine made does not say it.
 
     Args:
         definition: The table as the model defines it now.
         given: ``hoodie.*`` options the model gives itself.
         stored: Properties of the table.
     """
-    fixed = [key for key in given if is_of_table(key)]
+    said = {canonical_key(key) for key in stored}
+    ours = TableConfig(stored).is_of_this_engine
+    fixed = [
+        key
+        for key in given
+        if is_of_table(key) and (ours or canonical_key(key) in said or not _is_of_times(key))
+    ]
     if not fixed:
         return {}
-    options = {key: value for key, value in definition["options"].items() if key not in fixed}
+    # folders of times cannot be without the options that say how they are made, and those are kept as they are said
+    options = {
+        key: value for key, value in definition["options"].items() if key not in fixed or _is_of_times(key)
+    }
     without = table_properties(schema=None, **{**definition, "options": options}).properties
     wanted = table_properties(schema=None, **definition).properties
     changed = {}

@@ -18,6 +18,7 @@ from dbt.adapters.hudi.model.audit import AuditConfig, PlannedTest, read_audit
 from dbt.adapters.hudi.model.column_types import check_column_types
 from dbt.adapters.hudi.model.engine_options import (
     engine_problems,
+    of_times,
     option_problems,
     profile_only_problems,
     write_only,
@@ -125,8 +126,8 @@ class ModelPlan:
 
     @property
     def write_options(self) -> dict[str, str]:
-        """Options of a write to a table that exists: what the table itself fixes is left out."""
-        return write_only(self.options)
+        """Options of a write to a table that exists: what the table itself fixes is left out, but for its folders of times."""
+        return laid_over(self.table.kinds(), of_times(self.options), write_only(self.options))
 
     @property
     def hook_options(self) -> dict[str, str]:

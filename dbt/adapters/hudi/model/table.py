@@ -53,9 +53,10 @@ _ORDER_KEYS = (
     "hoodie.table.precombine.field",
     "hoodie.table.ordering.fields",
 )
+_PARTITION_KINDS = "hoodie.datasource.write.partitionpath.field"
 _PARTITION_KEYS = (
     "partition_by",
-    "hoodie.datasource.write.partitionpath.field",
+    _PARTITION_KINDS,
     "hoodie.table.partition.fields",
 )
 _HIVE_KEYS = ("hive_style_partitioning", _HIVE_STYLE)
@@ -94,6 +95,11 @@ class ModelTable:
     def options(self) -> dict[str, str]:
         """Options of table creation that follow from the shape."""
         return {_HIVE_STYLE: option_text(self.hive_style is not False), _URL_ENCODE: "true"}
+
+    def kinds(self) -> dict[str, str]:
+        """Options of a write that say the kinds of the partition columns: a table that another engine made may not keep them."""
+        given = any(":" in column for column in self.partition_by)
+        return {_PARTITION_KINDS: ",".join(self.partition_by)} if given else {}
 
 
 class RawConfig:

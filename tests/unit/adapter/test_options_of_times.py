@@ -1,0 +1,35 @@
+"""How times become folders: what a model says of it reaches a write, and may add to what the table says."""
+
+from __future__ import annotations
+
+from hudi_engine.write.define.properties import table_properties
+
+from dbt.adapters.hudi.model.engine_options import changed_options
+from dbt.adapters.hudi.model.plan import Places, resolve_plan
+
+TYPE, FORMAT = "hoodie.keygen.timebased.timestamp.type", "hoodie.keygen.timebased.output.dateformat"
+TIMES = {TYPE: "EPOCHMILLISECONDS", FORMAT: "yyyy/MM/dd"}
+CONFIG = {
+    "materialized": "incremental",
+    "unique_key": "id",
+    "partition_by": ["country:simple", "ts:timestamp"],
+    "hudi_options": {**TIMES, "hoodie.table.cdc.enabled": "true"},
+}
+PLAN = resolve_plan({"config": CONFIG}, "analytics", "orders", Places("/warehouse", "/project"))
+
+
+def test_they_reach_the_writes_of_a_model_and_no_hook() -> None:
+    kinds = {"hoodie.datasource.write.partitionpath.field": "country:simple,ts:timestamp"}
+    assert {**PLAN.write_options, **TIMES, **kinds} == PLAN.write_options
+    assert not {*TIMES, *kinds} & set(PLAN.hook_options)
+
+
+def test_a_table_of_another_engine_may_leave_them_out_and_contradict_none() -> None:
+    ours = dict(table_properties(schema=None, **PLAN.definition).properties)
+    theirs = {**ours, "hoodie.table.timeline.timezone": "LOCAL"}
+    assert changed_options(PLAN.definition, PLAN.given_options, ours) == {}
+    for stored, changed in ((ours, {TYPE: (TIMES[TYPE], "nothing")}), (theirs, {})):
+        del stored[TYPE]
+        assert changed_options(PLAN.definition, PLAN.given_options, stored) == changed
+    theirs[FORMAT] = "yyyy"
+    assert changed_options(PLAN.definition, PLAN.given_options, theirs) == {FORMAT: ("yyyy/MM/dd", "yyyy")}
