@@ -25,6 +25,7 @@ from hudi_engine.txn.table_folder import (
     in_timeline,
     is_removed,
     removal_order,
+    unmark,
 )
 from hudi_engine.txn.table_place import TablePlace
 
@@ -142,6 +143,8 @@ def move_by_copies(place: TablePlace, new: str, before: SwapRecord | None = None
     owner = Owner.current()
     if before is None:
         place.parent.replace(f"{place.name}/{BUILDER}", owner.to_json())
+    # one from before the record, or of a table that has its properties: those are the next to go, and do not end the new table
+    unmark(place.parent, place.name)
     register(owner)
     try:
         beating = Beating(

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from hudi_engine.config.properties_file import PROPERTIES_PATH
+from hudi_engine.config.properties_file import BACKUP_PATH, PROPERTIES_PATH
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.txn.lock import LOCK_PATH
 from hudi_engine.txn.owner import LOCK_FILES, Owner, OwnerState, read_with_time, register, unregister
@@ -26,6 +26,8 @@ REMOVED = ".removed-"
 REMOVER = ".hoodie/.removal-owner"
 """File in the folder of a table that is being removed, where it cannot be put aside, that names the process."""
 _TIMELINE = ".hoodie"
+_MAKING = (BACKUP_PATH, PROPERTIES_PATH)
+"""What makes a folder a table, in the order in which it goes: the backup is read where the properties are not there."""
 
 
 def in_timeline(path: str) -> bool:
@@ -44,13 +46,14 @@ def removal_order(path: str) -> tuple[bool, bool, str]:
 
 
 def files_of_table(parent: Storage, folder: str) -> dict[str, FileStatus]:
-    """Return all files of a table by their path in its folder, without the mark of its builder and its lock.
+    """Return all files of a table by their path in its folder, without the marks of its builder and its remover and its lock.
 
-    Who moves a table holds its lock, which stays where it is until that is done.
+    Who moves a table holds its lock, which stays where it is until that is done. A table whose removal ended before it came to
+    the properties lives on: where its last file is yet to come the mark would say that it is being removed.
     """
     start = len(folder) + 1
     found = {each.path[start:]: each for each in parent.list(folder, recursive=True) if not each.is_dir}
-    return {path: each for path, each in found.items() if path not in (BUILDER, LOCK_PATH)}
+    return {path: each for path, each in found.items() if path not in (BUILDER, REMOVER, LOCK_PATH)}
 
 
 def is_removed(parent: Storage, folder: str) -> bool:
@@ -60,7 +63,7 @@ def is_removed(parent: Storage, folder: str) -> bool:
     """
     start = len(folder) + 1
     found = {each.path[start:] for each in parent.list(folder, recursive=True) if not each.is_dir}
-    return (REMOVER in found and PROPERTIES_PATH not in found) or all(
+    return (REMOVER in found and found.isdisjoint(_MAKING)) or all(
         path == LOCK_PATH or path.startswith(f"{LOCK_FILES}/") for path in found
     )
 
@@ -113,6 +116,8 @@ def clear_removed(storage: Storage) -> None:
         or owner.state_in(storage, found[1], beats=False) is not OwnerState.DEAD
     ):
         return
+    if storage.exists(BACKUP_PATH):  # of a table whose properties are being changed
+        return
     with suppress(FileNotFoundError), _removing() as mine:  # somebody else was faster
         storage.take_over(REMOVER, found[0], mine.to_json())
         _delete_files(place.parent, place.name)
@@ -142,11 +147,26 @@ def _put_aside(parent: Storage, folder: str, aside: str) -> bool:
 
 
 def _delete_marked(parent: Storage, folder: str) -> None:
-    """Delete a table's files, with a mark from which others know that it is being removed."""
+    """Delete a table's files, with a mark that tells others so; it stays only where the table has gone."""
     with _removing() as mine:
-        if parent.exists(f"{folder}/{PROPERTIES_PATH}"):
-            parent.replace(f"{folder}/{REMOVER}", mine.to_json())
-        _delete_files(parent, folder)
+        try:
+            if _is_table(parent, folder):
+                parent.replace(f"{folder}/{REMOVER}", mine.to_json())
+            _delete_files(parent, folder)
+        except BaseException:
+            with suppress(OSError):
+                if _is_table(parent, folder):
+                    unmark(parent, folder)
+            raise
+
+
+def unmark(parent: Storage, folder: str) -> None:
+    """Take the mark of a removal away that ended before the table had gone, or that another table takes the place of."""
+    parent.remove(f"{folder}/{REMOVER}")
+
+
+def _is_table(parent: Storage, folder: str) -> bool:
+    return any(parent.exists(f"{folder}/{each}") for each in reversed(_MAKING))
 
 
 @contextmanager
@@ -161,7 +181,8 @@ def _removing() -> Iterator[Owner]:
 
 
 def _delete_files(parent: Storage, folder: str) -> None:
-    parent.remove(f"{folder}/{PROPERTIES_PATH}")
+    for each in _MAKING:
+        parent.remove(f"{folder}/{each}")
     kept = {f"{folder}/{each}" for each in (BUILDER, REMOVER, _TIMELINE)}
     for inside in (f"{folder}/{_TIMELINE}", folder):
         for entry in parent.list(inside):
