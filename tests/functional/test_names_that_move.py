@@ -166,3 +166,15 @@ class TestNamesThatMove:
         assert "  1 |" in self.rows(f"{folder.name}.t")
         self.do(f"drop table {folder.name}.t")
         assert not own.exists()
+
+    @pytest.mark.parametrize("new", ["Inside", "inside"])
+    @pytest.mark.parametrize("where", ["", "location '{}'"])
+    def test_a_table_is_not_renamed_to_its_own_name_whatever_its_case(
+        self, project: Any, folder: Path, tmp_path: Path, where: str, new: str
+    ) -> None:
+        schema = folder.name
+        self.do(f"create table {schema}.inside using hudi {where.format(tmp_path / 't')} as select 1 as id")
+        before = self.named(folder)
+        self.do(f"alter table {schema}.inside rename to {schema}.{new}", fails="that is the name it has")
+        assert self.named(folder) == before and "  1 |" in self.rows(f"{schema}.inside")
+        self.do(f"drop table {schema}.inside")

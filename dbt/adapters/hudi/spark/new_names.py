@@ -23,9 +23,14 @@ def rename(warehouse: Warehouse, session: SparkSession, old: TableName, new: Tab
         new: The name to be.
 
     Raises:
-        DbtRuntimeError: The old name does not exist or is that of another writer's table, or the new one is taken or in no
-            schema that is there.
+        DbtRuntimeError: The old name does not exist or is that of another writer's table, or the new one is the same, taken or in
+            no schema that is there; or the table of another name lies in the folder that would move.
     """
+    if (old.database.lower(), old.name.lower()) == (new.database.lower(), new.name.lower()):
+        raise DbtRuntimeError(
+            f"{old.label} cannot be renamed to {new.label}: that is the name it has, as Spark tells no two names apart by their "
+            "case. Choose another name"
+        )
     entry = warehouse.entry(session, old.database, old.name)
     if entry is None:
         raise DbtRuntimeError(f"{old.label} cannot be renamed to {new.label}: it does not exist")
