@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.rows.room import refuse_place_in_a_table
 from dbt.adapters.hudi.spark.folders import same_place
 from dbt.adapters.hudi.spark.removed_names import remove_hidden
 from dbt.adapters.hudi.spark.shared_folders import SharedFolders
@@ -108,9 +109,12 @@ def clone_under_name(
         make: Makes it; what it is given removes what else has the folder.
 
     Raises:
+        DbtRuntimeError: The folder lies in that of a table.
         HudiError: As make does.
     """
     entry = warehouse.entry(session, name.database, name.name)
+    if entry is None or entry.base is None or not same_place(entry.base, base):
+        refuse_place_in_a_table(name, base)
     if entry is None or entry.is_hudi_table:
         return make(None)
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.rows.unfinished import own_build
-from dbt.adapters.hudi.spark.folders import plain_location, same_place
+from dbt.adapters.hudi.spark.folders import plain_location, same_place, table_around
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 
@@ -43,10 +43,12 @@ def found_in_room(
         begins: Nothing asks the model to replace rows.
 
     Raises:
-        DbtRuntimeError: It is the table of another name; or the model begins, and it would replace rows of others, or its table
-            has been built by now, which it was not when the run looked.
+        DbtRuntimeError: It is the table of another name, or in the folder of a table; or the model begins, and it would replace
+            rows of others, or its table has been built by now, which it was not when the run looked.
     """
     leads = entry is not None and entry.base is not None and same_place(entry.base, plan.base)
+    if not leads:
+        refuse_place_in_a_table(TableName(plan.schema, plan.name), plan.base)
     is_written = not leads and _is_written(warehouse, session, plan.base)
     if is_written:
         _refuse_place_of_another(warehouse, session, plan)
@@ -63,6 +65,24 @@ def found_in_room(
     if begins:
         raise _unnamed(plan)
     return InRoom(unnamed=True)
+
+
+def refuse_place_in_a_table(name: TableName, base: str) -> None:
+    """Refuse a folder for a new table that lies in the folder of another one: what removes that would remove it too.
+
+    Args:
+        name: The table to be.
+        base: Its folder.
+
+    Raises:
+        DbtRuntimeError: It does.
+    """
+    around = table_around(base)
+    if around is not None:
+        raise DbtRuntimeError(
+            f"{name.label} would be built at {plain_location(base)}, in the folder of the Hudi table at {plain_location(around)}, "
+            "and would go with that one. Set a location_root, in SQL a LOCATION, that lies in no table's folder"
+        )
 
 
 def _refuse_place_of_another(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> None:

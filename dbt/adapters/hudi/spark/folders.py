@@ -12,11 +12,13 @@ from pathlib import Path
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog.read_only import is_read_only
 from hudi_engine.config.options import resolve_options
+from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import HudiError
 from hudi_engine.storage import open_storage
 from hudi_engine.storage.uris import RemoteUri
 from hudi_engine.txn.moving import move_table
 from hudi_engine.txn.table_folder import delete_table
+from hudi_engine.txn.table_place import place_of
 
 _PROBE = ".dbt_hudi_probe"
 # of the layouts 1 and 2
@@ -128,8 +130,27 @@ def timeline_mark(base: str) -> str:
 
 def same_place(left: str, right: str) -> bool:
     """Return whether two spellings mean one folder; a link to a local one is that folder."""
-    places = {plain_location(each) for each in (left, right)}
-    return len({os.path.realpath(each) if each.startswith("/") else each for each in places}) == 1
+    return plain_location(left) == plain_location(right) or _real(left) == _real(right)
+
+
+def lies_within(place: str, folder: str) -> bool:
+    """Return whether a place is below a folder, whatever their spellings and local links."""
+    return _real(place).startswith(f"{_real(folder)}/")
+
+
+def table_around(base: str) -> str | None:
+    """Return the nearest of the folders above one that is a Hudi table; None where none is, or none that may be looked at.
+
+    Args:
+        base: The folder, which need not be there.
+    """
+    place = place_of(_real(base))
+    while place is not None:
+        with contextlib.suppress(OSError, HudiError):
+            if place.parent.exists(PROPERTIES_PATH):
+                return place.parent.base
+        place = place_of(place.parent.base)
+    return None
 
 
 def plain_location(location: str) -> str:
@@ -140,6 +161,11 @@ def plain_location(location: str) -> str:
     if location.startswith("file:"):
         location = "/" + location[len("file:") :].lstrip("/")
     return RemoteUri.parse(location).spark if "://" in location else location.rstrip("/")
+
+
+def _real(location: str) -> str:
+    plain = plain_location(location)
+    return os.path.realpath(plain) if plain.startswith("/") else plain
 
 
 def _split(base: str) -> tuple[str, str]:

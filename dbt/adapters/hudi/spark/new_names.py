@@ -70,7 +70,13 @@ def _rename_table(warehouse: Warehouse, session: SparkSession, entry: CatalogEnt
     base = entry.base
     source = _folder_of_name(warehouse, entry)
     if source is not None:
-        for other in SharedFolders(warehouse.directory).others(entry.name, base):
+        shared = SharedFolders(warehouse.directory)
+        for other, place in shared.inside(entry.name, source).items():
+            raise DbtRuntimeError(
+                f"{entry.name.label} cannot be renamed: in its folder {source} lies the table {other.label}, at {place}, which "
+                f"would move too and not be found. Build {other.label} in another folder, or drop it, first"
+            )
+        for other in shared.others(entry.name, base):
             raise DbtRuntimeError(
                 f"{entry.name.label} cannot be renamed: its folder {source} is the table {other.label} too, which would lose it. "
                 f"DROP TABLE {other.label} first, which leaves the files"

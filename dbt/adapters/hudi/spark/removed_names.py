@@ -9,7 +9,7 @@ from hudi_engine.catalog import CatalogEntry, TableName, drop_table
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.spark.folders import plain_location, remove_folder
+from dbt.adapters.hudi.spark.folders import lies_within, plain_location, remove_folder, same_place
 from dbt.adapters.hudi.spark.shared_folders import SharedFolders
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def drop_name(
         shared: The names that show folders, where all of a schema goes: its other names do not keep a folder then.
 
     Raises:
-        DbtRuntimeError: The table's folder has this name, and another name shows it too.
+        DbtRuntimeError: The table's folder has this name, and another name shows it too; or another name's table lies in it.
     """
     entry = warehouse.entry(session, name.database, name.name)
     if entry is not None and entry.base is None:
@@ -45,7 +45,7 @@ def drop_name(
             names = shared or SharedFolders(warehouse.directory)
             is_kept = is_foreign or _is_shown(name, base, names, all_of_schema=shared is not None)
             if not is_foreign:
-                remove_hidden(name, base, names, all_of_schema=shared is not None)
+                remove_hidden(name, base, names, all_of_schema=shared is not None, drops=True)
             drop_table(session, name)
             if not is_kept:
                 remove_folder(base)
@@ -53,7 +53,9 @@ def drop_name(
     warehouse.changed()
 
 
-def remove_hidden(name: TableName, base: str, names: SharedFolders, *, all_of_schema: bool = False) -> bool:
+def remove_hidden(
+    name: TableName, base: str, names: SharedFolders, *, all_of_schema: bool = False, drops: bool = False
+) -> bool:
     """Remove the table that lies where a name says while the name is that of another folder: it would come back with the name.
 
     Args:
@@ -61,18 +63,30 @@ def remove_hidden(name: TableName, base: str, names: SharedFolders, *, all_of_sc
         base: The folder that it is for.
         names: The names that show folders.
         all_of_schema: Other names of its schema do not keep a folder.
+        drops: The folder that the name is for goes too, so that it may lie in the one removed.
 
     Returns:
-        Whether there was one.
+        Whether one was removed.
 
     Raises:
-        DbtRuntimeError: Another name shows it.
+        DbtRuntimeError: Another name shows it, or lies in it.
     """
-    hidden = [] if names.is_own(name, base) else names.own_folders(name)
-    for folder in hidden:
+    removed = False
+    for folder in [] if names.is_own(name, base) else names.own_folders(name):
+        if not drops and (same_place(base, folder) or lies_within(base, folder)):
+            logger.warning(
+                "the files at {} stay, as the table {} is at {}: {} shows them again when it leads there no longer",
+                plain_location(folder),
+                name.label,
+                plain_location(base),
+                name.label,
+            )
+            continue
         _is_shown(name, folder, names, all_of_schema=all_of_schema)
         remove_folder(folder)
-    return bool(hidden)
+        removed = True
+        logger.info("the files at {}, which {} did not show, are removed", plain_location(folder), name.label)
+    return removed
 
 
 def check_schema_is_its_own(shared: SharedFolders, schema: str) -> None:
@@ -94,9 +108,15 @@ def _drop_plain(warehouse: Warehouse, session: SparkSession, name: TableName, en
 
 def _is_shown(name: TableName, base: str, names: SharedFolders, *, all_of_schema: bool) -> bool:
     """Tell whether another name shows a table's folder, which then stays for it."""
-    others = names.others(name, base)
+    others, inside = names.others(name, base), names.inside(name, base)
     if all_of_schema:
         others = [each for each in others if each.database.lower() != name.database.lower()]
+        inside = {each: at for each, at in inside.items() if each.database.lower() != name.database.lower()}
+    for other, place in inside.items():
+        raise DbtRuntimeError(
+            f"{name.label} cannot be dropped: in its folder {plain_location(base)} lies the table {other.label}, at {place}, whose "
+            f"rows would go. Build {other.label} in another folder, or drop it, first"
+        )
     if not others:
         return False
     listed = ", ".join(each.label for each in others)

@@ -9,7 +9,7 @@ from hudi_engine.catalog.pointers import all_pointers
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.storage import open_storage
 
-from dbt.adapters.hudi.spark.folders import plain_location, same_place
+from dbt.adapters.hudi.spark.folders import lies_within, plain_location, same_place
 
 
 class SharedFolders:
@@ -44,6 +44,14 @@ class SharedFolders:
         found += [each for each, place in self._pointers.items() if same_place(place, base)]
         return [each for each in found if _key(each) != _key(name)]
 
+    def inside(self, name: TableName, base: str) -> dict[TableName, str]:
+        """Return the names, other than one, that lead below a table's folder, and where they lead."""
+        return {
+            each: place
+            for each, place in self._pointers.items()
+            if _key(each) != _key(name) and lies_within(place, base)
+        }
+
     def own_folders(self, name: TableName) -> list[str]:
         """Return the tables that have a name by their places, whatever its case and wherever a pointer leads."""
         if self._directory is None:
@@ -61,13 +69,15 @@ class SharedFolders:
 
     def leading_into(self, schema: str) -> dict[TableName, str]:
         """Return the names of other schemas that show a folder of a schema, and the folders."""
-        found = {}
-        for name, place in self._pointers.items():
-            own = self.own_name(place)
-            leads = own is not None and own.database.lower() == schema.lower()
-            if leads and name.database.lower() != schema.lower():
-                found[name] = place
-        return found
+        if self._directory is None:
+            return {}
+        root = self._directory.root
+        folders = [f"{root}/{each}" for each in self._directory.schemas() if each.lower() == schema.lower()]
+        return {
+            name: place
+            for name, place in self._pointers.items()
+            if name.database.lower() != schema.lower() and any(lies_within(place, each) for each in folders)
+        }
 
     @cached_property
     def _pointers(self) -> dict[TableName, str]:
