@@ -242,7 +242,7 @@ def _taken_by(timeline: Timeline, instant: Instant) -> Iterator[tuple[FileGroupK
     """Return the files of a clean: of one that has not ended those of its plan, some of which may be there."""
     if not instant.is_completed:
         return _planned(timeline.begun_plan(instant) or {})
-    return _deleted(timeline.record(instant))
+    return _deleted(timeline.listed_record(instant))
 
 
 def _deleted(told: Mapping[str, Any]) -> Iterator[tuple[FileGroupKey, str]]:

@@ -379,11 +379,9 @@ class Timeline:
             before: An earlier snapshot; what was done by then is not looked at. None for all on the timeline.
         """
         known = frozenset() if before is None else {instant.file_name for instant in before.completed}
-        undone: set[str] = set()
-        for instant in self.completed:
-            if instant.action in ("rollback", "restore") and instant.file_name not in known:
-                undone.update(self.gone_with(instant))
-        return frozenset(undone)
+        undoing = (each for each in self.completed if each.action in ("rollback", "restore"))
+        taken = (self.gone_with(each) for each in undoing if each.file_name not in known)
+        return frozenset[str]().union(*taken)
 
     def gone_with(self, instant: Instant) -> frozenset[str]:
         """Return the instants that a completed rollback or restore took back.
@@ -393,12 +391,13 @@ class Timeline:
             TimelineError: It is gone.
         """
         if instant.file_name not in self._undone:
-            told = self._record_listed(instant)
+            told = self.listed_record(instant)
             taken = (*(told.get("commitsRollback") or ()), *(told.get("instantsToRollback") or ()))
             self._undone[instant.file_name] = frozenset(taken)
         return self._undone[instant.file_name]
 
-    def _record_listed(self, instant: Instant) -> dict[str, Any]:
+    def listed_record(self, instant: Instant) -> dict[str, Any]:
+        """As `record`; TimelineError where the file has been archived since it was listed."""
         try:
             return self.record(instant)
         except FileNotFoundError as error:
@@ -414,7 +413,7 @@ class Timeline:
         slices alone, those of the newest write it knew: its record says which, or it is the newest before it.
         """
         if clean.is_completed:
-            told = self._record_listed(clean)
+            told = self.listed_record(clean)
             retained = told.get("earliestCommitToRetain")
         else:
             plan = self.begun_plan(clean)

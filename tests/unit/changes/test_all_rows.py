@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hudi_engine.changes.gaps import CleanedFiles
 from hudi_engine.changes.slices import slices_of_whole
-from hudi_engine.changes.window import state_at
+from hudi_engine.changes.window import Window, state_at
 from hudi_engine.errors import TimelineError
 from hudi_engine.services import clean
 from hudi_engine.table_state import TableState
@@ -29,3 +30,14 @@ def test_a_state_whose_files_a_clean_took_before_they_were_listed_is_refused(tmp
         slices_of_whole(state, point)
     now = TableState.load(table.storage)
     assert len(slices_of_whole(now, state_at(now, None))) == 1
+
+
+def test_a_clean_that_is_archived_while_it_is_looked_at_asks_for_another_look(tmp_path: Path) -> None:
+    table = copy_on_write(tmp_path / "t", 4)
+    clean(table.storage, options(), retain_commits=1)
+    state = TableState.load(table.storage)
+    start = state.timeline.completed_writes[0].requested_time
+    (done,) = Path(table.storage.base, ".hoodie").glob("*.clean")
+    done.unlink()
+    with pytest.raises(TimelineError, match="clean .* left the timeline .* after it was listed"):
+        CleanedFiles(state, Window(start, None, ()), start)
