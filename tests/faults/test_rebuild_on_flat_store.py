@@ -17,6 +17,8 @@ from hudi_engine.storage.objects import ObjectStorage
 from hudi_engine.txn import swap_record
 from hudi_engine.txn.owner import Owner, register, unregister
 from hudi_engine.txn.swap import is_switched, mark_builder, recover_swap, side_folder, swap, table_storage
+from hudi_engine.txn.swap_by_copies import swap_under_way
+from hudi_engine.txn.table_place import place_of
 
 import tests.faults.mini_table as mini
 from tests.helpers.s3_server import S3Server, running_s3_server
@@ -257,11 +259,12 @@ def test_whoever_wakes_when_another_has_finished_the_swap_deletes_nothing(
     tables: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base, side = tables
-    real, slept = ObjectStorage.list, []
+    real, slept, place = ObjectStorage.list, [], place_of(base)
+    assert place is not None
 
     def sleep_in_the_listing_of_the_old_table(storage, path, *more, **named):
         found = real(storage, path, *more, **named)
-        if path == "orders" and not slept:
+        if path == "orders" and not slept and swap_under_way(place) is not None:
             slept.append(path)
             with monkeypatch.context() as patched:
                 patched.setattr(swap_record.SwapRecord, "is_at_work", lambda *_: False)

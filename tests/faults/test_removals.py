@@ -13,7 +13,7 @@ from hudi_engine.services.clean.execute import clean
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.txn.owner import Owner, register, unregister
-from hudi_engine.txn.swap import recover_swap
+from hudi_engine.txn.swap import recover_swap, swap
 from hudi_engine.txn.table_folder import REMOVER, delete_table
 from hudi_engine.write.define.create_table import create_table
 
@@ -171,3 +171,33 @@ def test_plans_beside_other_files_are_left_alone(above: str, model: Storage) -> 
     with pytest.raises(TableExistsError, match="but no readable Hudi table"):
         make_again(base.base, model)
     assert base.exists(".hoodie/20260101093000000.clean.requested")
+
+
+def test_a_table_that_comes_while_the_place_is_looked_at_keeps_its_plans(
+    above: str, model: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = f"{above}/orders"
+    looking, plan = open_storage(base), ".hoodie/20260101093000000.commit.requested"
+    real = type(looking).list
+
+    def list_later(storage: Storage, path: str, *more: Any, **named: Any) -> Any:
+        if path == ".hoodie":
+            monkeypatch.undo()
+            create_table(open_storage(base), TableConfig.load(model))
+            open_storage(base).create(plan, b"1")
+        return real(storage, path, *more, **named)
+
+    monkeypatch.setattr(type(looking), "list", list_later)
+    with pytest.raises(TableExistsError, match="a Hudi table is already at"):
+        create_table(looking, TableConfig.load(model))
+    assert looking.exists(plan) and looking.exists(PROPERTIES_PATH)
+
+
+def test_a_table_is_not_replaced_with_another_in_its_folder(above: str, model: Storage) -> None:
+    base = f"{above}/orders"
+    for path in (base, f"{base}/lines", f"{above}/.orders.build-1"):
+        make(path, OLD, model)
+    with pytest.raises(TableExistsError, match=r"lies another Hudi table, at \S+/orders/lines, whose rows"):
+        swap(base, f"{above}/.orders.build-1")
+    for path in (base, f"{base}/lines"):
+        assert mini.content(open_storage(path)) == OLD

@@ -181,3 +181,14 @@ def test_times_of_a_zone_that_is_not_known_are_refused_before_anything_is_writte
         table.upsert(spark.sql("select 3 id, date'2024-01-01' d, timestamp'2024-01-01' t, 2 v"))
 
     assert sorted(glob.glob(f"{tmp_path}/t/*.parquet")) == files
+
+
+def test_tasks_know_the_zones_of_old_times_too(spark):
+    def known(batches):
+        from hudi_engine.schema.old_calendar import _switches
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"zones": [len(_switches())]})
+
+    rows = spark.range(1).repartition(1).mapInArrow(known, "zones long").collect()
+    assert [row.zones > 100 for row in rows] == [True]

@@ -8,6 +8,7 @@ Source: Apache Spark, ``DataSourceUtils`` (marks) and ``RebaseDateTime`` (values
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -165,9 +166,7 @@ def _changed(
 @lru_cache(maxsize=1)
 def _switches() -> dict[str, tuple[_Numbers, _Numbers]]:
     """Return for each time zone from which seconds on old times differ by which seconds: Spark's own table, none without Spark."""
-    found = find_spec("pyspark")
-    folders = [] if found is None else found.submodule_search_locations or []
-    for each in (jar for folder in folders for jar in sorted(Path(folder).glob("jars/spark-sql-api_*.jar"))):
+    for each in _jars():
         with zipfile.ZipFile(each) as jar:
             if _TABLE in jar.namelist():
                 return {
@@ -175,6 +174,17 @@ def _switches() -> dict[str, tuple[_Numbers, _Numbers]]:
                     for zone in json.loads(jar.read(_TABLE))
                 }
     return {}
+
+
+def _jars() -> Iterator[Path]:
+    """Yield the jars of Spark that may have its table: in its package, its home, and beside the archive that its workers import."""
+    found = find_spec("pyspark")
+    packages = [] if found is None else [Path(each) for each in found.submodule_search_locations or ()]
+    homes = [*packages, *(above for each in packages for above in list(each.parents)[:4])]
+    if "SPARK_HOME" in os.environ:
+        homes.append(Path(os.environ["SPARK_HOME"]))
+    for home in homes:
+        yield from sorted(home.glob("jars/spark-sql-api_*.jar"))
 
 
 def _leaf_may_be_old(leaf: pq.ColumnChunkMetaData) -> bool:

@@ -40,7 +40,7 @@ from hudi_engine.txn.swap_by_copies import (
     standing_swap,
     swap_under_way,
 )
-from hudi_engine.txn.table_folder import BUILDER, clear_put_aside, delete_table
+from hudi_engine.txn.table_folder import BUILDER, clear_put_aside, delete_table, table_inside
 from hudi_engine.txn.table_place import TablePlace, place_of
 
 logger = logging.getLogger(__name__)
@@ -132,6 +132,7 @@ def swap(base: str, side: str) -> None:
     """Put the table built in ``side`` in the place of the one at ``base``, and remove the old one.
 
     Raises:
+        TableExistsError: Another table lies in the folder of the old one, and would go with it; the old table stands.
         WriteConflictError: On a flat store another process is putting a table there; its is the one that counts.
         StorageError: The storage failed. The old table stands; or on a flat store, once the switch is made, the
             new one does, and the next to open the table finishes its move.
@@ -139,6 +140,12 @@ def swap(base: str, side: str) -> None:
     place = place_of(base)
     assert place is not None, "side_folder has refused it"
     new = _name(side)
+    inside = table_inside(place.parent, place.name)
+    if inside is not None:
+        raise TableExistsError(
+            f"the table at {base} cannot be replaced: in its folder lies another Hudi table, at {inside}, whose rows would go with "
+            "it. Build that one in another folder, or drop it, first; nothing has changed"
+        )
     if place.parent.renames_folders:
         _swap_by_rename(place, base, new)
         return

@@ -56,6 +56,16 @@ def files_of_table(parent: Storage, folder: str) -> dict[str, FileStatus]:
     return {path: each for path, each in found.items() if path not in (BUILDER, REMOVER, LOCK_PATH)}
 
 
+def table_inside(parent: Storage, folder: str) -> str | None:
+    """Return the folder of another table that lies in one's folder, beside its timeline; None where there is none."""
+    start = len(folder) + 1
+    end = f"/{PROPERTIES_PATH}"
+    for each in parent.list(folder, recursive=True):
+        if each.path.endswith(end) and not in_timeline(each.path[start:]):
+            return f"{parent.base}/{each.path[: -len(end)]}"
+    return None
+
+
 def is_removed(parent: Storage, folder: str) -> bool:
     """Return whether nothing of a table is left in its folder, or no more than what a removal that is cut off leaves.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import islice
 
 import pyarrow as pa
@@ -25,49 +24,28 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import parse_log_file
 from hudi_engine.index.lookup.stored_keys import some_stored_rows
 from hudi_engine.keygen.generator import KeyGenerator, build_key_generator, field_values, resolve_field
-from hudi_engine.keygen.timestamp_format import PREFIX, TimestampFormat
+from hudi_engine.keygen.timestamp_format import PREFIX
 from hudi_engine.merge.table_reader import read_context
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import WriteStat
+from hudi_engine.write.fitting_zone import Compared, fitting_zone
 
 logger = logging.getLogger(__name__)
 
 _COMMITS_LOOKED_AT, _FILES_READ, _FILES_COMPARED, _ROWS_OF_A_FILE = 20, 6, 3, 1_000
 _LARGE_FILE = 16 * 1024 * 1024
-_ROWS_IN_ZONES = 200
-_SHIFTS = [sign * minutes for minutes in range(15, 14 * 60 + 1, 15) for sign in (1, -1)]
-"""Minutes by which zones are apart, small ones first."""
+_LEAST_APART = 2
 
 _PARSER_KEYS = ("hoodie.keygen.datetime.parser.class", "hoodie.deltastreamer.keygen.datetime.parser.class")
 _HUDI_PARSERS = "org.apache.hudi.keygen.parser."
-
-
-@dataclass(frozen=True)
-class _Compared:
-    """Rows of one file.
-
-    Args:
-        partition: Partition path they lie in.
-        rows: Their partition columns.
-        paths: Partition path of each by the settings of the write.
-    """
-
-    partition: str
-    rows: pa.Table
-    paths: pa.Array
-
-    @property
-    def others(self) -> pa.Array:
-        """Which rows would lie elsewhere."""
-        return pc.not_equal(self.paths, self.partition)
 
 
 def check_stored_paths(state: TableState, options: Options) -> None:
     """Refuse a write whose rows would not lie where rows with the same values are; one small file is read where they would.
 
     Nothing is read of tables of this engine, and of those whose paths are the values of their partition columns. Single rows may
-    lie elsewhere than their values say, as a change of the value leaves them there, so that most of them have to, or all that do
-    by one difference of zones.
+    lie elsewhere than their values say, as a change of the value leaves them there, so that most of them have to, or several, and
+    one difference of zones has to say where all rows lie.
 
     Args:
         state: The table.
@@ -85,14 +63,13 @@ def check_stored_paths(state: TableState, options: Options) -> None:
     if not found or not pc.any(found[0].others).as_py():
         return
     found += islice(files, _FILES_COMPARED - 1)
-    apart = [each for each in found if pc.any(each.others).as_py()]
-    zone = next(filter(None, (_fitting_zone(generator, each) for each in apart)), "")
     elsewhere = sum(pc.sum(each.others).as_py() for each in found)
     few = 2 * elsewhere < sum(each.rows.num_rows for each in found)
+    zone = "" if few and elsewhere < _LEAST_APART else fitting_zone(generator, found)
     if few and not zone and not _has_own_parser(config):
         logger.debug("%d row(s) of table %s lie elsewhere than their values say", elsewhere, config.name)
         return
-    raise ConfigError(_told(config, generator, apart[0], zone))
+    raise ConfigError(_told(config, generator, found[0], zone))
 
 
 def _formats_times(config: TableConfig) -> bool:
@@ -110,7 +87,7 @@ def _has_own_parser(config: TableConfig) -> bool:
     )
 
 
-def _compared(state: TableState, generator: KeyGenerator) -> Iterator[_Compared]:
+def _compared(state: TableState, generator: KeyGenerator) -> Iterator[Compared]:
     """Yield rows of the newest files of several partitions with their paths; a file that tells nothing is passed over."""
     read = read_context(state.storage, state.config, state.timeline)
     names = [name for name, _ in generator.partition_fields]
@@ -126,7 +103,7 @@ def _compared(state: TableState, generator: KeyGenerator) -> Iterator[_Compared]
             continue
         if rows.num_rows:
             seen.add(each.partition)
-            yield _Compared(each.partition, rows, paths)
+            yield Compared(each.partition, rows, paths)
 
 
 def _with_all_values(rows: pa.Table, names: list[str]) -> pa.Table:
@@ -164,35 +141,7 @@ def _slice_of(stat: WriteStat) -> FileSlice | None:
     return FileSlice(partition, log.file_id, log.instant, log_files=(log,))
 
 
-def _fitting_zone(generator: KeyGenerator, compared: _Compared) -> str:
-    """Return the setting of a zone by which all rows lie where they are, as ``key=value``; "" when there is none."""
-    times = generator.timestamp_format
-    if times is None or (times.output_timezone and times.input_timezone):
-        return ""
-    rows = compared.rows.slice(0, _ROWS_IN_ZONES)
-    for there in _in_other_zones(times):
-        paths = replace(generator, timestamp_format=there).partition_paths(rows)
-        if pc.all(pc.equal(paths, compared.partition)).as_py():
-            if there.input_timezone != times.input_timezone:
-                return f"{PREFIX}input.timezone={there.input_timezone}"
-            return f"{PREFIX}output.timezone={there.output_timezone}"
-    return ""
-
-
-def _in_other_zones(times: TimestampFormat) -> Iterator[TimestampFormat]:
-    """Yield the format with a zone that is not set, of texts as they come and of what is written, in the likely order."""
-    if not times.input_timezone:
-        yield replace(times, input_timezone="UTC")
-    for minutes in _SHIFTS:
-        zone = f"GMT{'+' if minutes > 0 else '-'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
-        yield (
-            replace(times, input_timezone=zone)
-            if times.output_timezone
-            else replace(times, output_timezone=zone)
-        )
-
-
-def _told(config: TableConfig, generator: KeyGenerator, compared: _Compared, zone: str) -> str:
+def _told(config: TableConfig, generator: KeyGenerator, compared: Compared, zone: str) -> str:
     """Say where a stored row lies and would lie, by which settings, and what to give."""
     place = pc.index(compared.others, True).as_py()
     held = {name: field_values(compared.rows, name) for name, _ in generator.partition_fields}

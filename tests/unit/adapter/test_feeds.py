@@ -53,20 +53,30 @@ def test_the_tables_that_a_model_names_are_those_of_its_refs_and_sources() -> No
 
 
 def node(
-    name: str, kind: str = "table", above: tuple[str, ...] = (), event_time: str | None = None
+    name: str,
+    kind: str = "table",
+    above: tuple[str, ...] = (),
+    event_time: str | None = None,
+    code: str = "select 1",
 ) -> SimpleNamespace:
     config = SimpleNamespace(materialized=kind, event_time=event_time)
-    return SimpleNamespace(name=name, schema="s", alias=name, config=config, depends_on_nodes=list(above))
+    return SimpleNamespace(
+        name=name, schema="s", alias=name, config=config, depends_on_nodes=list(above), raw_code=code
+    )
 
 
 @pytest.mark.parametrize(
     ("beside", "in_run", "through"),
     [
-        ("view", [], "view"),
-        ("view_of_ephemeral", [], "view_of_ephemeral"),
-        ("view_of_view", [], "view"),
-        ("ephemeral_of_view", [], "view"),
-        ("view_of_input", [], "view_of_input"),
+        ("view", [], None),
+        ("view", ["view"], "view"),
+        ("view_of_ephemeral", [], None),
+        ("view_of_ephemeral", ["view_of_ephemeral"], "view_of_ephemeral"),
+        ("view_of_view", ["view"], "view"),
+        ("view_of_view", ["view_of_view"], None),
+        ("ephemeral_of_view", ["view"], "view"),
+        ("view_of_input", ["view_of_input"], "view_of_input"),
+        ("of_changes", ["of_changes"], None),
         ("view_of_table", [], None),
         ("view_of_table", ["table"], "table"),
         ("table", [], None),
@@ -91,6 +101,7 @@ def test_a_sample_is_looked_for_in_what_a_model_reads_beside_its_inputs(
         node("view_of_input", "view", ("input",)),
         node("view_of_table", "view", ("table",)),
         node("table", "table", ("raw",)),
+        node("of_changes", "incremental", ("raw",), code="select * from {{ hudi_changes(ref('raw')) }}"),
         node("plain"),
         node("plain_view", "view", ("plain",)),
     ]

@@ -79,7 +79,7 @@ def test_logs_are_not_merged_into_a_column_that_is_filled_by_its_default(
     assert read_slice(context, builder.build(), merge_type="base_only")["a"].to_pylist() == [5]
     if is_refused:
         with pytest.raises(
-            UnsupportedTableError, match="a=0.* and would give other rows. Read other columns"
+            UnsupportedTableError, match="a=0.* and would give other rows. Read base files only"
         ):
             read_slice(context, builder.build())
     else:

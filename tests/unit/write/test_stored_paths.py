@@ -118,6 +118,25 @@ def test_a_row_whose_value_was_changed_where_it_lies_is_no_other_setting(tmp_pat
     check(table.storage)
 
 
+@pytest.mark.parametrize("place", [0, 500])
+def test_one_row_that_a_zone_would_explain_is_no_other_zone(tmp_path: Path, place: int) -> None:
+    table = made(tmp_path / "t", "ts", "TimestampBasedKeyGenerator", **DAYS)
+    times = [NOON] * 1000
+    times[place] = NOON + 15 * HOUR
+    table.commit({"2024/01/15": {"a-0": rows(*times)}})
+    check(table.storage)
+
+
+def test_a_zone_explains_rows_wherever_they_come_in_all_files(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", "ts", "TimestampBasedKeyGenerator", **DAYS)
+    late = [NOON] * 500 + [NOON + 13 * HOUR] * 2
+    table.commit({"2024/01/15": {"a-0": rows(*late)}, "2024/01/16": {"b-0": rows(NOON + 24 * HOUR)}})
+    with pytest.raises(ConfigError, match=r"would lie in '2024/01/16'.* fit \S+output\.timezone=GMT-01:15:"):
+        check(table.storage)
+    table.commit({"2024/01/16": {"b-0": rows(NOON + 13 * HOUR)}})
+    check(table.storage)
+
+
 def test_a_parser_of_its_own_may_agree_for_some(tmp_path: Path) -> None:
     parser = {"hoodie.keygen.datetime.parser.class": "com.acme.FiscalDates"}
     table = made(tmp_path / "t", "ts", "TimestampBasedKeyGenerator", **DAYS, **parser)

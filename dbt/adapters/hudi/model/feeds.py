@@ -61,8 +61,9 @@ def sampled_beside(
 ) -> str | None:
     """Return the name of a node whose rows a run with ``--sample`` makes a part of, where a model reads it beside its inputs.
 
-    That is a view, or what the run builds, over a relation with ``event_time``, straight or through others of these. What an
-    ephemeral model reads the model reads itself.
+    That is what the run builds over a relation with ``event_time``, straight or through others of these and through views; a
+    view that the run does not build reads no sample by itself. What an ephemeral model reads its readers read. Changes are no
+    sample, so that what is made of them is none.
 
     Args:
         model: The node.
@@ -70,20 +71,24 @@ def sampled_beside(
         in_run: Unique ids of the nodes that the run builds.
         manifest: dbt's manifest.
     """
-    seen: set[tuple[str, bool]] = set()
-    above = [(each, "") for each in (model.get("depends_on") or {}).get("nodes") or ()]
+    seen: set[tuple[str, bool, bool]] = set()
+    above = [(each, "", True) for each in (model.get("depends_on") or {}).get("nodes") or ()]
     while above:
-        name, through = above.pop()
+        name, through, is_compiled = above.pop()
         for key, node in _known([name], manifest):
-            if through and getattr(node.config, "event_time", None):
+            if through and is_compiled and getattr(node.config, "event_time", None):
                 return through
-            if (key, bool(through)) in seen or (not through and _table_of(node) in inputs):
+            step = (key, bool(through), is_compiled)
+            if step in seen or (not through and _table_of(node) in inputs):
                 continue
-            seen.add((key, bool(through)))
+            seen.add(step)
             kind = getattr(node.config, "materialized", None)
+            if takes_changes(getattr(node, "raw_code", None) or ""):
+                continue
             if kind in _MADE_OF_OTHERS or key in in_run:
-                inner = through if kind == _IN_ITS_READERS else node.name
-                above += [(each, inner) for each in getattr(node, "depends_on_nodes", ())]
+                is_inlined = kind == _IN_ITS_READERS
+                inner = (through, is_compiled) if is_inlined else (node.name, key in in_run)
+                above += [(each, *inner) for each in getattr(node, "depends_on_nodes", ())]
     return None
 
 

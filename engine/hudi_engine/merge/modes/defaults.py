@@ -71,8 +71,8 @@ def refuse_to_fill(config: TableConfig, defaults: Mapping[str, Any], columns: Se
     found = {name: defaults[name] for name in columns if name in defaults}
     if found:
         raise UnsupportedTableError(
-            f"{_named(config, found)} and would give other rows. Read other columns, or base files only (read optimized), or "
-            "compact the table with Apache Hudi"
+            f"{_named(config, found)} and would give other rows. Read base files only (read optimized), or columns that need none "
+            "of these, where they are no record key or ordering field, or compact the table with Apache Hudi"
         )
 
 

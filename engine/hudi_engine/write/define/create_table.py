@@ -109,9 +109,14 @@ def _timeline_files(storage: Storage) -> Iterator[FileStatus]:
 
 
 def _without_left_plans(storage: Storage, timeline: list[FileStatus]) -> list[FileStatus]:
-    """Remove what a service wrote after another process had removed its table: plans alone; where there is more all is kept."""
+    """Remove what a service wrote after another process had removed its table: plans alone; where there is more all is kept.
+
+    A table that has been made since the first look has its properties longer than plans, so that it shows in the second.
+    """
     if not all(each.name.endswith(_UNDONE) for each in timeline) or storage.exists(BACKUP_PATH):
         return timeline
+    if storage.exists(PROPERTIES_PATH):
+        raise TableExistsError(_exists(storage))
     for each in timeline:
         storage.remove(each.path)
     return []
