@@ -8,9 +8,16 @@ import pytest
 from hudi_engine.errors import ConfigError
 from hudi_engine.keygen.joda.parser import DateTextError, JodaParser
 from hudi_engine.keygen.joda.pattern import format_millis, tokenize
-from hudi_engine.keygen.joda.time_zone import find_zone
+from hudi_engine.keygen.joda.time_zone import find_zone, local_time
 
-ZONES = ["UTC", "Asia/Kolkata", "America/New_York", "Pacific/Auckland", "+05:30"]
+ZONES = ["UTC", "Asia/Kolkata", "America/New_York", "Pacific/Auckland", "GMT+05:30"]
+SHORT_IDS = (
+    "ACT AET AGT ART AST BET BST CAT CNT CST CTT EAT ECT EST HST IET IST JST MET MIT MST NET NST PLT PNT PRT PST SST VST"
+).split()
+OTHER_IDS = (
+    "Z UT utc GMT Zulu GMT0 GMT+5 GMT-8 GMT+530 GMT+05:30 GMT+23:59 Etc/GMT+5 US/Pacific CET CST6CDT".split()
+)
+TAKEN_AS_UTC = "-08:00 +05:30 UTC+5 UT+5 gmt+5 GMT+24 GMT+5:3 GMT5 CDT EDT est PST8 europe/paris nowhere localtime".split()
 SEPARATORS = ["-", "/", " ", "'T'", "''", ".", ":", ""]
 WRITABLE = (
     "yyyy yy y YYYY M MM MMM MMMM d dd D DDD E EEEE e a h hh H HH k K m mm s ss S SSS SSSS Z ZZ ZZZ xxxx ww w C G"
@@ -28,14 +35,37 @@ def joda(spark):
         return (
             time.format.DateTimeFormat.forPattern(pattern)
             .withLocale(english)
-            .withZone(time.DateTimeZone.forID(zone))
+            .withZone(zone_of_hudi(spark, zone))
         )
 
     return formatter
 
 
+def zone_of_hudi(spark, zone: str):
+    """The zone that Hudi's key generator has for a setting: Joda-Time's of what Java knows by it."""
+    java = spark._jvm.java.util.TimeZone.getTimeZone(zone)
+    return spark._jvm.org.joda.time.DateTimeZone.forTimeZone(java)
+
+
 def random_pattern(rand: random.Random, tokens: list[str]) -> str:
     return "".join(rand.choice(tokens) + rand.choice(SEPARATORS) for _ in range(rand.randint(1, 5)))
+
+
+@pytest.mark.parametrize("zone", [*SHORT_IDS, *OTHER_IDS])
+def test_zones_are_those_of_hudi(spark, zone):
+    rand = random.Random(22)
+    theirs, ours = zone_of_hudi(spark, zone), find_zone(zone)
+    for _ in range(20):
+        # From 2000 on, before which releases of the zone database differ.
+        millis = rand.randint(946_684_800_000, 1_800_000_000_000)
+        assert local_time(millis, ours).offset_seconds * 1000 == theirs.getOffset(millis), (zone, millis)
+
+
+@pytest.mark.parametrize("zone", TAKEN_AS_UTC)
+def test_zones_that_hudi_takes_as_utc_are_refused(spark, zone):
+    assert zone_of_hudi(spark, zone).getID() == "UTC"
+    with pytest.raises(ConfigError, match="not known to Java"):
+        find_zone(zone)
 
 
 def test_every_instant_is_written_as_joda_writes_it(joda):

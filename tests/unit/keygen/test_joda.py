@@ -55,7 +55,7 @@ def test_writing(pattern, expected):
         (SATURDAY, "Asia/Kolkata", "yyyyMMddHHmm ZZ z", "202402030935 +05:30 IST"),
         (SATURDAY, "America/New_York", "dd HH Z z ZZZ", "02 23 -0500 EST America/New_York"),
         (SATURDAY, "GMT+8:00", "dd HH ZZ z", "03 12 +08:00 +08:00"),
-        (SATURDAY, "-03", "HH Z", "01 -0300"),
+        (SATURDAY, "GMT-03", "HH Z", "01 -0300"),
         (-1, "UTC", "yyyy-MM-dd HH:mm:ss.SSS", "1969-12-31 23:59:59.999"),
         (253402300800000, "UTC", "yyyy-MM-dd", "10000-01-01"),
         (1706933106123456, "UTC", "yyyy", "56060"),
@@ -173,6 +173,44 @@ def test_patterns_that_can_only_be_written_are_refused_for_reading(pattern):
 def test_unknown_zones_are_refused(name):
     with pytest.raises(ConfigError, match="not known"):
         find_zone(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"), [("-08:00", "GMT-08:00"), ("UTC+5", "GMT+5"), ("0530", "GMT+5:30")]
+)
+def test_offsets_that_java_takes_as_utc_are_refused_with_what_to_give(name, instead):
+    with pytest.raises(ConfigError, match="reads it as UTC") as caught:
+        find_zone(name)
+    assert f"such as '{instead}'" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["posix/Europe/Paris", "right/Europe/Paris", "localtime", "Factory"])
+def test_names_that_only_some_machines_have_are_refused(name):
+    with pytest.raises(ConfigError, match="not known to Java"):
+        find_zone(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("EST", "America/New_York"),
+        ("MST", "America/Denver"),
+        ("HST", "Pacific/Honolulu"),
+        ("PST", "America/Los_Angeles"),
+        ("IST", "Asia/Kolkata"),
+        ("CET", "CET"),
+        ("GMT+530", "+05:30"),
+        ("GMT-8", "-08:00"),
+        ("Z", "UTC"),
+        ("zulu", "UTC"),
+    ],
+)
+def test_short_ids_are_the_zones_that_joda_makes_of_them(name, text):
+    assert written("ZZZ", zone=name) == text
+
+
+def test_a_zone_in_a_text_may_be_a_bare_offset():
+    assert read("yyyy-MM-dd HH ZZZ", "2024-02-03 04 -08:00") == "2024-02-03T12:00:00.000+00:00"
 
 
 @pytest.mark.parametrize("pattern", ["EEE HH:mm", "e", "yyyy DDD dd", "MM DDD", "HH hh", "k H"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import ConfigError
 from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.write.define.properties import table_properties
 
@@ -79,3 +81,15 @@ def test_numbers_are_of_the_unit_that_the_option_names() -> None:
 
     assert folder(86400, SCALAR) == "1970010200"
     assert folder(1, {**SCALAR, **days}) == "1970010200"
+
+
+def test_a_zone_that_java_takes_as_utc_is_refused_until_the_write_names_one() -> None:
+    out = "hoodie.keygen.timebased.output.timezone"
+    table = TableConfig.from_properties({**TABLE.properties, **SCALAR, out: "-08:00"})
+    row = pa.table({"id": [1], "at": [86400]})
+
+    with pytest.raises(ConfigError, match="'GMT-08:00', and 'UTC' for a table that Hudi wrote with it"):
+        build_key_generator(table, options=resolve_options({}))
+    for zone, path in {"UTC": "1970010200", "GMT-08:00": "1970010116"}.items():
+        made = build_key_generator(table, options=resolve_options({out: zone}))
+        assert made.partition_paths(row).to_pylist() == [path]

@@ -17,9 +17,9 @@ from hudi_engine.keygen.joda.pattern import MONTHS, WEEKDAYS, Token, tokenize
 from hudi_engine.keygen.joda.time_zone import (
     MILLIS_PER_DAY,
     MILLIS_PER_SECOND,
-    find_zone,
     fixed_zone,
     millis_of_local,
+    zone_of_text,
 )
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
@@ -258,7 +258,7 @@ def _read_zone_id(fields: _Fields) -> None:
     while end < len(fields.text) and (fields.text[end].isalnum() or fields.text[end] in "/_+-:"):
         end += 1
     try:
-        fields.zone = find_zone(fields.text[fields.position : end])
+        fields.zone = zone_of_text(fields.text[fields.position : end])
     except ConfigError as error:
         raise DateTextError(str(error)) from error
     fields.position = end
@@ -269,7 +269,7 @@ def _read_zone_name(fields: _Fields) -> None:
     for name in sorted(_ZONE_NAMES, key=len, reverse=True):
         if rest.startswith(name):
             fields.position += len(name)
-            fields.zone = find_zone(_ZONE_NAMES[name])
+            fields.zone = zone_of_text(_ZONE_NAMES[name])
             return
     raise fields.fail(f"one of {', '.join(_ZONE_NAMES)}")
 

@@ -19,7 +19,20 @@ MILLIS_PER_DAY = 86_400_000
 _DAYS_PER_CYCLE = 146_097
 _YEARS_PER_CYCLE = 400
 _UTC_NAMES = frozenset({"UTC", "GMT", "Z", "UT", "ETC/UTC", "ETC/GMT", "ZULU", "GMT0", "UNIVERSAL"})
-_CUSTOM_ID = re.compile(r"(?:GMT|UTC)?([+-])(\d{1,2})(?::?(\d{2}))?")
+_CUSTOM_ID = re.compile(r"(GMT|UTC)?([+-])(\d{1,2})(?::?(\d{2}))?")
+_JAVA_PREFIX = "GMT"
+_NONE_OF_JAVA = re.compile(r"(?:posix|right)/.*|localtime|posixrules|Factory")
+_SHORT_IDS = {
+    "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo", "AST": "America/Anchorage", "BET": "America/Sao_Paulo", "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare", "CNT": "America/St_Johns", "CST": "America/Chicago", "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa", "ECT": "CET", "EST": "America/New_York", "HST": "Pacific/Honolulu",
+    "IET": "America/Indiana/Indianapolis", "IST": "Asia/Kolkata", "JST": "Asia/Tokyo", "MET": "CET",
+    "MIT": "Pacific/Apia", "MST": "America/Denver", "NET": "Asia/Yerevan", "NST": "Pacific/Auckland",
+    "PLT": "Asia/Karachi", "PNT": "America/Phoenix", "PRT": "America/Puerto_Rico", "PST": "America/Los_Angeles",
+    "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
+}  # fmt: skip
+"""What Joda-Time makes of Java's short ids; of those that IANA has too, it is another zone."""
 _EPOCH = date(1970, 1, 1)
 _SECONDS_PER_CYCLE = _DAYS_PER_CYCLE * 86_400
 # Two days less than datetime reaches, for the offset of any zone.
@@ -28,7 +41,36 @@ _SAFE_SECONDS = (-719_160 * 86_400, 2_932_894 * 86_400)
 
 @lru_cache(maxsize=256)
 def find_zone(name: str) -> tzinfo:
-    """Find a zone.
+    """Find the zone of a setting, as Apache Hudi does: Java looks the id up, and Joda-Time takes what Java found.
+
+    Java takes an id it does not know as UTC, without a word. Such ids are refused here, but those that mean UTC.
+
+    Args:
+        name: ``UTC``, an IANA name such as ``Europe/Paris``, an offset such as ``GMT+5:30``, or a short id of
+            Java's such as ``PST`` (``EST`` is ``America/New_York``, with summer time).
+
+    Raises:
+        ConfigError: There is no such zone.
+    """
+    text = name.strip()
+    prefix, offset = _custom_zone(text)
+    found = offset if prefix == _JAVA_PREFIX else None
+    if text.upper() in _UTC_NAMES:
+        found = timezone.utc
+    if found is None and offset is None and not _NONE_OF_JAVA.fullmatch(text):
+        found = _named_zone(_SHORT_IDS.get(text, text))
+    if found is None:
+        meant = f"{_JAVA_PREFIX}{text.removeprefix(prefix)}" if offset is not None else f"{_JAVA_PREFIX}+5:30"
+        raise ConfigError(
+            f"time zone {name!r} is not known to Java, so Apache Hudi reads it as UTC; use a name such as "
+            f"'America/Los_Angeles' or an offset such as {meant!r}, and 'UTC' for a table that Hudi wrote with it"
+        )
+    return found
+
+
+@lru_cache(maxsize=256)
+def zone_of_text(name: str) -> tzinfo:
+    """Find the zone that a text names, where Joda-Time asks no one else.
 
     Args:
         name: ``UTC``, an IANA name such as ``Europe/Paris``, or an offset such as ``GMT+5:30`` or ``+05:30``.
@@ -36,21 +78,31 @@ def find_zone(name: str) -> tzinfo:
     Raises:
         ConfigError: There is no such zone.
     """
-    text = name.strip()
-    if text.upper() in _UTC_NAMES:
-        return timezone.utc
-    custom = _CUSTOM_ID.fullmatch(text)
-    if custom:
-        sign, hours, minutes = custom.groups()
-        if int(hours) <= 23 and int(minutes or 0) <= 59:
-            return fixed_zone((int(hours) * 60 + int(minutes or 0)) * 60 * (-1 if sign == "-" else 1))
-    try:
-        return ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+    found = timezone.utc if name.upper() in _UTC_NAMES else _custom_zone(name)[1] or _named_zone(name)
+    if found is None:
         raise ConfigError(
             f"time zone {name!r} is not known; use UTC, a name such as 'Europe/Paris' "
             "or an offset such as 'GMT+5:30'"
-        ) from None
+        )
+    return found
+
+
+def _custom_zone(text: str) -> tuple[str, tzinfo | None]:
+    """Return what stands before an offset, and its zone; None when the text is no offset."""
+    custom = _CUSTOM_ID.fullmatch(text)
+    if custom is None:
+        return "", None
+    prefix, sign, hours, minutes = custom.groups("")
+    if int(hours) > 23 or int(minutes or 0) > 59:
+        return prefix, None
+    return prefix, fixed_zone((int(hours) * 60 + int(minutes or 0)) * 60 * (-1 if sign == "-" else 1))
+
+
+def _named_zone(name: str) -> tzinfo | None:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
 
 
 def fixed_zone(offset_seconds: int) -> tzinfo:
