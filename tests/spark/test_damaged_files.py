@@ -119,3 +119,18 @@ def test_a_write_by_key_names_the_base_file_that_is_damaged(spark, table, index)
         )
     after = [each for each in table.timeline() if each.is_completed and each.action != "rollback"]
     assert after == before
+
+
+def test_a_write_to_a_file_of_which_a_column_ends_early_leaves_it_as_it_is(spark, tmp_path):
+    made = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
+    made.upsert(spark.sql("select 1 id, array(1, 2) tags"))
+    (path,) = Path(made.path).glob("*.parquet")
+    found = pq.ParquetFile(path)
+    told = {key: text for key, text in found.metadata.metadata.items() if key != b"ARROW:schema"}
+    # Of pages of so few bytes pyarrow makes the first one of a list empty, and ends there when it reads.
+    pq.write_table(found.read().replace_schema_metadata(told), path, data_page_size=1, store_schema=False)
+
+    with pytest.raises(CorruptTableError, match="column 'tags' ends before the file does"):
+        made.upsert(spark.sql("select 2 id, array(3) tags"))
+    assert list(Path(made.path).glob("*.parquet")) == [path]
+    assert [(row.id, row.tags) for row in made.snapshot().collect()] == [(1, [1, 2])]

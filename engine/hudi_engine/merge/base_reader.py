@@ -18,6 +18,7 @@ from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.filegroup.missing import GONE
 from hudi_engine.merge.filters import columns_of
 from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.merge.row_counts import check_row_count
 from hudi_engine.merge.rows_at import rows_at
 from hudi_engine.merge.stored_columns import fit_columns, stored_names
 from hudi_engine.schema.coded import decoded, plain_schema, with_one_dictionary
@@ -47,7 +48,7 @@ def read_base_file(
         columns: Columns in the wanted order, None for all of the table. A column that the file lacks is null.
 
     Raises:
-        CorruptTableError: The file is no readable Parquet file.
+        CorruptTableError: The file is no readable Parquet file, or a column of it has fewer rows than its footer tells.
         SchemaError: A column is unknown, or stored with a type that cannot be read as the table's.
         TimelineError: The file has gone since it was listed.
         UnsupportedTableError: The file is not Parquet.
@@ -55,7 +56,7 @@ def read_base_file(
     wanted = select_schema(context.schema, columns)
     with _opened(context, base_file) as file:
         names = stored_names(context, file.schema_arrow, base_file.instant, wanted)
-        stored = file.read(columns=list(dict.fromkeys(names.values())))
+        stored = _read_whole(base_file, file, list(dict.fromkeys(names.values())))
         stored = _as_meant(stored, file, names, wanted)
         stored = _in_new_calendar(stored, OldCalendar.of(file.metadata), base_file)
     return fit_columns(context, stored, names, base_file.instant, base_file.partition, wanted)
@@ -138,7 +139,7 @@ class BaseFileRows:
         """Return some columns of all rows."""
         wanted, names = self._named(columns)
         with _told_of(self._base):
-            stored = self._file.read(columns=list(dict.fromkeys(names.values())))
+            stored = _read_whole(self._base, self._file, list(dict.fromkeys(names.values())))
         return self._fitted(stored, names, wanted)
 
     def blocks(
@@ -165,8 +166,12 @@ class BaseFileRows:
                 yield self._file.read(columns=stored)
                 return
             groups = None if group is None else [group]
+            found = 0
             for batch in self._file.iter_batches(rows, row_groups=groups, columns=stored):
+                found += batch.num_rows
                 yield pa.Table.from_batches([batch])
+            told = self.count if group is None else int(self._starts[group + 1] - self._starts[group])
+            check_row_count(self._base.path, self._file, stored, found, told)
 
     def codes(self, column: str) -> tuple[npt.NDArray[np.int64], list[str | None]]:
         """Return for each row which of the values of a text column it has, and those values; for columns of few values.
@@ -177,7 +182,7 @@ class BaseFileRows:
         if self._file.schema_arrow.get_field_index(column) < 0:
             return np.zeros(self.count, np.int64), [None]
         with _told_of(self._base):
-            whole = with_one_dictionary(self._file.read(columns=[column]).column(0))
+            whole = with_one_dictionary(_read_whole(self._base, self._file, [column]).column(0))
         values = whole.dictionary.to_pylist()
         return whole.indices.fill_null(len(values)).to_numpy().astype(np.int64), [*values, None]
 
@@ -207,8 +212,12 @@ class BaseFileRows:
                 continue
             size = min(BLOCK_ROWS, int(inside[-1] - start) + 1)
             blocks = self._file.iter_batches(size, row_groups=[group], columns=stored)
+            first, end = start, self._starts[group + 1]
             while len(inside):
-                block = next(blocks)
+                block = next(blocks, None)
+                if block is None:
+                    check_row_count(self._base.path, self._file, stored, int(start - first), int(end - first))
+                    return
                 here = inside[: np.searchsorted(inside, start + block.num_rows)]
                 if len(here):
                     yield decoded(pa.Table.from_batches([rows_at(block, here - start)]))
@@ -238,6 +247,12 @@ class BaseFileRows:
         """Return the fields of some columns, and the names under which the file holds them."""
         wanted = select_schema(self._context.schema, columns)
         return wanted, _stored_names(self._context, self._base, self._file, wanted)
+
+
+def _read_whole(base_file: BaseFile, file: pq.ParquetFile, columns: list[str]) -> pa.Table:
+    rows = file.read(columns=columns)
+    check_row_count(base_file.path, file, columns, rows.num_rows, file.metadata.num_rows)
+    return rows
 
 
 def _as_meant(stored: pa.Table, file: pq.ParquetFile, names: dict[str, str], wanted: pa.Schema) -> pa.Table:

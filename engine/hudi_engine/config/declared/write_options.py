@@ -181,7 +181,9 @@ class FileOptions:
     ROW_GROUP_SIZE = int_option(
         "hoodie.parquet.block.size", 120 * 1024 * 1024, STORAGE, "Row group size in bytes.", minimum=1
     )
-    PAGE_SIZE = int_option("hoodie.parquet.page.size", 1024 * 1024, STORAGE, "Page size in bytes.", minimum=1)
+    PAGE_SIZE = int_option(
+        "hoodie.parquet.page.size", 1024 * 1024, STORAGE, "Page size in bytes.", minimum=1024
+    )
     CODEC = choice_option(
         "hoodie.parquet.compression.codec",
         ParquetCodec.ZSTD,
