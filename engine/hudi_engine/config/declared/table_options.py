@@ -160,8 +160,8 @@ class TableOptions:
         "hoodie.keygen.timebased.output.timezone",
         None,
         TABLE,
-        "Zone of the partition path, by a name of Java's such as `America/Los_Angeles` or `GMT-8`; where neither zone is set numbers "
-        "are formatted in UTC, and by Apache Hudi in the zone of its machine.",
+        "Zone of the partition path, by a name of Java's such as `America/Los_Angeles` or `GMT-8`; where neither zone is set "
+        "numbers are formatted in UTC, and by Apache Hudi in the zone of its machine.",
         aliases=("hoodie.deltastreamer.keygen.timebased.output.timezone",),
     )
     TIME_ZONE = text_option(
