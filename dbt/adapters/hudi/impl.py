@@ -51,6 +51,7 @@ from dbt.adapters.hudi.rows.conflicts import evaluated_again
 from dbt.adapters.hudi.rows.constraints import checked, read_constraints
 from dbt.adapters.hudi.rows.own_rows import with_state_read
 from dbt.adapters.hudi.rows.python_models import run_python_model
+from dbt.adapters.hudi.runs_in_part import RunsInPart
 from dbt.adapters.hudi.spark import catalog_rows, functions
 from dbt.adapters.hudi.spark.described import described
 from dbt.adapters.hudi.spark.folders import probe_writable
@@ -94,7 +95,7 @@ class HudiConfig(SparkConfig):
     cluster_by: Any | None = None
 
 
-class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
+class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, RunsInPart, Names, SparkAdapter):
     """dbt on Apache Hudi tables."""
 
     Relation = HudiRelation
@@ -205,8 +206,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         node = str(model.get("unique_id") or "")
         notes = notes_of_run(node, self._warehouse.places.project_root, plan.merge.window)
         tests = audit_tests(plan.audit, node, known, self.config)
-        resumes, is_empty = resumes_build(node, known), bool(getattr(self.config.args, "EMPTY", False))
-        plan = replace(plan, run_notes=notes, tests=tests, resumes=resumes, is_empty_run=is_empty)
+        plan = self.in_part(replace(plan, run_notes=notes, tests=tests, resumes=resumes_build(node, known)))
         self._warehouse.node.begin(plan)
         return plan
 

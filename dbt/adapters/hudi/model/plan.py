@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from hudi_engine.catalog.entry import kept_name_problems
@@ -73,6 +74,7 @@ class ModelPlan:
         properties: Other table properties, kept in the catalog.
         run_notes: What the commits say of the run, under keys that go into a commit.
         is_empty_run: Whether dbt asks for columns and no rows (``--empty``).
+        sample: First moment of the run's ``--sample`` and the first after it; None where the run takes all rows.
         resumes: Whether it is a batch that is run again beside others of its run that are in the table.
         audit: The tests it asks for before its commits.
         tests: Those tests, each compiled where it is asked for.
@@ -93,6 +95,7 @@ class ModelPlan:
     properties: Mapping[str, str] = field(default_factory=dict)
     run_notes: Mapping[str, str] = field(default_factory=dict)
     is_empty_run: bool = False
+    sample: tuple[datetime, datetime] | None = None
     resumes: bool = False
     audit: AuditConfig = AuditConfig()
     tests: tuple[PlannedTest, ...] = ()

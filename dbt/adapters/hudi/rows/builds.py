@@ -192,6 +192,10 @@ def _replace(table: HudiTable, plan: ModelPlan, rows: DataFrame) -> WriteResult:
             f"{plan.schema}.{plan.name} has incremental_strategy 'microbatch' and dbt gave it no batch to run; use a version of "
             "dbt that runs microbatch models, or replace_where with incremental_predicates"
         )
+    if plan.sample is not None:
+        # of what is outside of the sample the run has read nothing, or a part
+        rows, window = window.only_within(rows), window.cut(*plan.sample)
+        rows = rows.where(window.condition(rows))
     return table.replace(rows, window=window, options=_options_of_batch(plan))
 
 

@@ -70,6 +70,16 @@ class EventWindow:
         inside = F.coalesce(self.condition(frame), F.lit(False))
         return frame.where(F.when(inside, F.lit(True)).otherwise(failed))
 
+    def cut(self, start: datetime, end: datetime) -> EventWindow:
+        """Return the part of the window that another time has, which may be empty.
+
+        Args:
+            start: First moment of that time; without a zone it is UTC.
+            end: First moment after it.
+        """
+        first = max(with_zone(self.start), with_zone(start))
+        return replace(self, start=first, end=max(first, min(with_zone(self.end), with_zone(end))))
+
     @property
     def said(self) -> str:
         """The window in words, and why rows are outside of it."""

@@ -9,6 +9,9 @@
       this ~ " is " ~ found ~ ", and a snapshot keeps its history in a Hudi table: drop or rename it"
     ) %}
   {% endif %}
+  {% if target_exists %}
+    {% do adapter.hudi_say_of_sample(plan, model, model['compiled_code'], selected_resources) %}
+  {% endif %}
 
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}

@@ -17,6 +17,9 @@
     {% do exceptions.raise_compiler_error(this ~ " is a table of another format; " ~ why ~ ": " ~ way) %}
   {% endif %}
   {%- do adapter.hudi_check_sample(plan, model, compiled_code, rebuild, selected_resources) -%}
+  {% if not rebuild %}
+    {% do adapter.hudi_say_of_sample(plan, model, compiled_code, selected_resources) %}
+  {% endif %}
 
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
