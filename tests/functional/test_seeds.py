@@ -82,5 +82,50 @@ class TestTypesOfColumnsInAnotherCase:
         assert [tuple(row) for row in found] == [("007", "2026-01-01", 1), ("1.10", "2026-01-02", 2)]
 
 
+class TestTypesThatAreLegal:
+    """Each type that the message about another one lists can be that of a column of a file."""
+
+    WORDS = (
+        *(
+            "boolean",
+            "tinyint",
+            "smallint",
+            "int",
+            "bigint",
+            "float",
+            "double",
+            "decimal(4, 2)",
+            "string",
+            "varchar(9)",
+        ),
+        *("char(9)", "binary", "date", "timestamp", "timestamp_ltz"),
+    )
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        names = [f"c{number}" for number in range(len(self.WORDS))]
+        times = "2026-01-02,2026-01-02 10:00:00,2026-01-02 10:00:00+00:00"
+        row = f"true,1,1,1,1,1.5,1.5,1.5,a,a,a,a,{times}"
+        return {"typed.csv": f"{','.join(names)}\n{row}\n", "empty.csv": f"{','.join(names)}\n"}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"seeds": {"+column_types": {f"c{place}": word for place, word in enumerate(self.WORDS)}}}
+
+    @pytest.mark.parametrize("word", ["TIMESTAMP_LTZ", "TIMESTAMP_NTZ"])
+    def test_they_are_loaded_whatever_spark_takes_a_timestamp_for(self, project: Any, word: str) -> None:
+        with project.adapter.connection_named("look"):
+            with project.adapter.connections.get_thread_connection().handle.job("look") as session:
+                session.conf.set("spark.sql.timestampType", word)
+                try:
+                    run_dbt(["seed", "--full-refresh"])
+                finally:
+                    session.conf.unset("spark.sql.timestampType")
+        told = project.run_sql("describe {schema}.typed", fetch="all")
+        kinds = [row[1] for row in told if str(row[0]).startswith("c")]
+        assert kinds[7:] == ["decimal(4,2)", *["string"] * 3, "binary", "date", "timestamp", "timestamp"]
+        assert project.run_sql("select count(*) from {schema}.typed", fetch="one") == (1,)
+
+
 class TestTestEmptySeed(BaseTestEmptySeed):
     pass

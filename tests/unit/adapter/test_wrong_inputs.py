@@ -111,6 +111,7 @@ WRONG_COLUMN_TYPES = [
     ("datetime", "has 'datetime' for column 'amount'; legal values: "),
     ("array<int>", "has 'array<int>' for column 'amount'; legal values: "),
     (5, "has 5 for column 'amount'; legal values: "),
+    ("timestamp_NTZ", "has 'timestamp_NTZ' for column 'amount', which a Hudi table cannot hold; set"),
 ]
 
 
@@ -150,7 +151,7 @@ def test_a_wrong_type_of_a_seeds_column_is_refused(kind: object, answer: str) ->
 
 
 def test_types_of_columns_that_spark_has_are_taken() -> None:
-    legal = ["INT", "decimal(12,2)", "Decimal ( 3 )", "varchar(10)", "char(2)", "timestamp_ntz", " string "]
+    legal = ["INT", "decimal(12,2)", "Decimal ( 3 )", "varchar(10)", "char(2)", "timestamp_ltz", " string "]
     assert problems_of({"materialized": "seed", "column_types": dict(zip("abcdefg", legal))}) == []
     assert problems_of({"column_types": {"a": "itn"}}) == [], "of a folder of seeds, inherited by nothing"
     assert nearly_named({"amout": "int", "other": "int", "ID": "int"}, ["id", "amount"]) == {

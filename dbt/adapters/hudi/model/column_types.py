@@ -12,7 +12,7 @@ from dbt.adapters.hudi.model.reading import Problems, mapping
 _PLAIN = (
     *("boolean", "tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long"),
     *("float", "real", "double", "decimal", "dec", "numeric"),
-    *("string", "binary", "date", "timestamp", "timestamp_ltz", "timestamp_ntz"),
+    *("string", "binary", "date", "timestamp", "timestamp_ltz"),
 )
 _IN_SPARK = {
     **dict.fromkeys(("text", "varchar", "character varying"), "string"),
@@ -24,11 +24,12 @@ _IN_SPARK = {
 """Words of other databases that mean one type of Spark and no other; packages give them where they do not ask for us."""
 _LEGAL = (
     "boolean, tinyint, smallint, int, bigint, float, double, decimal(p, s), string, varchar(n), char(n), binary, date, "
-    "timestamp, timestamp_ntz"
+    "timestamp (or timestamp_ltz)"
 )
 _DECIMAL = re.compile(r"(?:decimal|dec|numeric)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 _TEXT = re.compile(r"(?:var)?char\s*\(\s*(\d+)\s*\)")
 _MOST_DIGITS = 38
+_WITHOUT_ZONE = "timestamp_ntz"
 
 
 def check_column_types(config: Mapping[str, object], problems: Problems) -> None:
@@ -41,7 +42,12 @@ def check_column_types(config: Mapping[str, object], problems: Problems) -> None
     if config.get("materialized") != "seed":
         return
     for column, kind in mapping("column_types", config.get("column_types"), problems).items():
-        if not _is_legal(kind):
+        if str(kind).strip().lower() == _WITHOUT_ZONE:
+            problems.add(
+                f"column_types has {kind!r} for column {column!r}, which a Hudi table cannot hold; set it to timestamp "
+                f"(column_types: {{{column}: timestamp}}), which reads times without an offset in the session's time zone"
+            )
+        elif not _is_legal(kind):
             problems.add(f"column_types has {kind!r} for column {column!r}; legal values: {_LEGAL}")
 
 

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
 
+from dbt.adapters.hudi.column import told_type
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.column_types import in_spark, nearly_named
 from dbt.adapters.hudi.rows.alignment import exact_cast
@@ -98,7 +99,7 @@ def seed_types(
         )
     chosen = AnyCase(given.items())
     return {
-        name: in_spark(chosen.get(name) or str(guessed(agate_table, number)))
+        name: told_type(in_spark(chosen.get(name) or str(guessed(agate_table, number))))
         for number, name in enumerate(header)
     }
 
@@ -113,7 +114,7 @@ def seed_frame(session: SparkSession, agate_table: agate.Table, types: Mapping[s
     """
     names = list(types)
     if len(agate_table.rows) == 0:
-        empty = [T.StructField(name, _parse_datatype_string(kind), True) for name, kind in types.items()]
+        empty = [T.StructField(name, _type_of(kind), True) for name, kind in types.items()]
         return session.createDataFrame([], T.StructType(empty))
     columns = [
         pa.array([_text(value) for value in column.values()], pa.string()) for column in agate_table.columns
@@ -125,11 +126,13 @@ def seed_frame(session: SparkSession, agate_table: agate.Table, types: Mapping[s
     place = F.concat(F.lit(", in row "), F.col(_NUMBER).cast("string"), F.lit(" below the header"))
     cast = []
     for number, (name, kind) in enumerate(types.items()):
-        wanted = _parse_datatype_string(kind)
-        if isinstance(wanted, (T.VarcharType, T.CharType)):
-            wanted = T.StringType()
-        cast.append(exact_cast(f"c{number}", T.StringType(), wanted, name, place))
+        cast.append(exact_cast(f"c{number}", T.StringType(), _type_of(kind), name, place))
     return text.select(*cast)
+
+
+def _type_of(kind: str) -> T.DataType:
+    wanted = _parse_datatype_string(kind)
+    return T.StringType() if isinstance(wanted, (T.VarcharType, T.CharType)) else wanted
 
 
 def _text(value: Any) -> str | None:
