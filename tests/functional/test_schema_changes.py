@@ -18,6 +18,7 @@ MODELS = {
     "tested": ("mor", "sync_all_columns", "true"),
     "checked": ("cow", "append_new_columns", "false"),
     "ignoring": ("cow", "ignore", "false"),
+    "failing": ("cow", "fail", "false"),
 }
 PARTITIONED = """
 {{ config(materialized='incremental', unique_key='id', precombine_field='n', partition_by=var('by', 'gone'),
@@ -83,7 +84,7 @@ class TestColumnsAndRowsAreOneCommit:
         return [str(result.message) for result in run_dbt(given, expect_pass=passes)]
 
     def test_a_run_that_fails_leaves_the_columns_and_one_that_passes_brings_them(self, project: Any) -> None:
-        names = [name for name in MODELS if name not in ("checked", "ignoring")]
+        names = [name for name in MODELS if name not in ("checked", "ignoring", "failing")]
         run_dbt(["run"])
         before = {name: self.look(project, name) for name in names}
         assert set(map(str, before.values())) == {str(OLD)}
@@ -157,6 +158,38 @@ class TestColumnsAndRowsAreOneCommit:
         run_dbt(["run", "--full-refresh", "--select", "spelled"])
         run_dbt(["run", "--select", "spelled"])
         assert self.look(project, "spelled") == (OLD[0], [(1, "new", 8)])
+
+    def test_columns_that_must_not_change_are_told_with_both_types_and_the_ways_out_that_there_are(
+        self, project: Any
+    ) -> None:
+        run_dbt(["run", "--full-refresh", "--select", "failing"])
+        self.run("failing", "select 'new' as Gone, 8 as n, 1 as id")
+        before = self.look(project, "failing")
+        assert before == (OLD[0], [(1, "new", 8)])
+
+        (said,) = self.run("failing", CHANGED, passes=False)
+        assert f"not those of {project.test_schema}.failing, and on_schema_change is 'fail':" in said
+        for each in (
+            "* extra string: new in the query",
+            "* gone string: no longer selected",
+            "* n: int in the table, bigint in the query",
+            "* in the query leave out extra, select gone, make n int",
+            "* on_schema_change: sync_all_columns, which adds extra, makes n bigint, drops gone (with the values it has)",
+            "* run it with --full-refresh, which builds the table anew",
+        ):
+            assert each in said, (each, said)
+        assert "append_new_columns" not in said and "SparkColumn" not in said and "full_refresh: " not in said
+
+        (said,) = self.run("failing", "select 1 as id, 7 as n, 'x' as extra", passes=False)
+        assert "append_new_columns, which adds extra, keeps gone, null in new rows" in said
+        for other in ("named_struct('a', 1) as gone, 7 as n", "'kept' as gone, 'x' as n"):
+            (said,) = self.run("failing", f"select 1 as id, {other}", passes=False)
+            assert ("append" not in said) and ("sync_all_columns" in said) == other.startswith("'kept'"), said
+        (said,) = self.run(
+            "failing", "select 1L as id, 'kept' as gone, cast(7 as smallint) as n", passes=False
+        )
+        assert "* id: int in the table, bigint in the query" in said and "n:" not in said
+        assert self.look(project, "failing") == before
 
     def test_a_field_whose_name_a_table_cannot_have_is_refused_by_name(self, project: Any) -> None:
         run_dbt(["run", "--full-refresh", "--select", "appended"])

@@ -9,6 +9,7 @@ from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.schema.fit import quoted
+from hudi_engine.table_state import TableState
 from pyspark.errors import ParseException
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
@@ -19,6 +20,7 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.rows import builds
+from dbt.adapters.hudi.rows.changed_columns import told_changes
 from dbt.adapters.hudi.rows.failing_rows import failures_query
 from dbt.adapters.hudi.rows.schema_changes import ChangeOfColumns, new_fields, schema_change, type_changes
 from dbt.adapters.hudi.rows.snapshots import checked_columns, fit_query
@@ -62,6 +64,16 @@ class ColumnChanges(metaclass=AdapterMeta):
             *(column for column in target if column.name not in gone),
             *(column for column in source if column.name in new),
         ]
+
+    @available.parse(lambda *_, **__: "")
+    def hudi_changed_columns(
+        self, plan: ModelPlan, source: Sequence[HudiColumn], target: Sequence[HudiColumn], keeps_rows: bool
+    ) -> str:
+        """Text of the refusal of a query whose columns are not the table's; see `rows/changed_columns.py`."""
+        with self.connections.work(f"compare {plan.schema}.{plan.name} with its model") as session:
+            state = TableState.load(builds.current_table(self.connections.warehouse, session, plan).storage)
+        mine, theirs = T.StructType(_fields(target)), T.StructType(_fields(source))
+        return told_changes(f"{plan.schema}.{plan.name}", state, mine, theirs, keeps_rows=keeps_rows)
 
     @available.parse_none
     def hudi_alter_columns(

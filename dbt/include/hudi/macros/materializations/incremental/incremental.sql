@@ -43,6 +43,13 @@
       {#- columns change in the commit of the rows -#}
       {%- set source_columns = adapter.get_columns_in_relation(temp_relation) -%}
       {%- set dest_columns = adapter.hudi_columns_to_be(plan, source_columns, adapter.get_columns_in_relation(existing_relation)) -%}
+    {% elif on_schema_change == 'fail' %}
+      {%- set dest_columns = adapter.get_columns_in_relation(temp_relation) -%}
+      {%- set stored_columns = adapter.get_columns_in_relation(existing_relation) -%}
+      {%- set changed = adapter.hudi_changed_columns(plan, dest_columns, stored_columns, keeps_rows) -%}
+      {% if changed %}
+        {% do exceptions.raise_compiler_error(changed) %}
+      {% endif %}
     {% else %}
       {%- set dest_columns = process_schema_changes(on_schema_change, temp_relation, existing_relation) -%}
     {% endif %}
