@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +32,13 @@ unit_tests:
 """
 
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "models.md"
+OF_THE_PAGE = re.compile(r"```yaml\n# models/parcels\.yml\n(.*?)```", re.DOTALL)
+LANDED = """
+select 1 as id, array(1) as sizes, map('a', 1) as counts, named_struct('city', 'Ulm', 'zip', 1) as place, X'01' as raw
+"""
+
+
 class TestFixtures:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -45,3 +54,22 @@ class TestFixtures:
             "value 1234.5 of column price does not fit its type decimal(4,2)" in said["expected_that_is_none"]
         )
         assert "CAST_INVALID_INPUT" in said["item_that_is_none"] and "'x'" in said["item_that_is_none"]
+
+
+class TestFixturesOfThePage:
+    """Lists, maps, structs and bytes are given as docs/models.md shows them."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        (tests,) = OF_THE_PAGE.findall(PAGE.read_text("utf-8"))
+        text = "select * from {{ ref('landed_parcels') }}"
+        return {"landed_parcels.sql": LANDED, "parcels.sql": text, "parcels.yml": tests}
+
+    def test_they_pass_and_another_value_does_not(self, project: Any) -> None:
+        run_dbt(["run"])
+        (found,) = run_dbt(["test"])
+        assert str(found.status) == "pass"
+        page = Path(project.project_root) / "models" / "parcels.yml"
+        page.write_text(page.read_text().replace("map('k', 1)", "map('k', 2)", 1))
+        (found,) = run_dbt(["test"], expect_pass=False)
+        assert str(found.status) == "fail"
