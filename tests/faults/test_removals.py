@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import HudiError, TableExistsError
+from hudi_engine.errors import HudiError, StorageError, TableExistsError
 from hudi_engine.services.clean.execute import clean
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
@@ -201,3 +201,19 @@ def test_a_table_is_not_replaced_with_another_in_its_folder(above: str, model: S
         swap(base, f"{above}/.orders.build-1")
     for path in (base, f"{base}/lines"):
         assert mini.content(open_storage(path)) == OLD
+
+
+def test_a_table_whose_folder_cannot_be_looked_into_is_not_replaced(
+    above: str, model: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, side = f"{above}/orders", f"{above}/.orders.build-1"
+    for path in (base, side):
+        make(path, OLD, model)
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise PermissionError("Permission denied")
+
+    with monkeypatch.context() as patched, pytest.raises(StorageError, match="The old one stands"):
+        patched.setattr(type(open_storage(above)), "list", refused)
+        swap(base, side)
+    assert mini.content(open_storage(base)) == OLD

@@ -56,8 +56,14 @@ class RunsInPart(metaclass=AdapterMeta):
         what, back = lost
         warn(
             f"{plan.schema}.{plan.name} {read} ({start.isoformat()} up to {end.isoformat()}), and {what}. To keep them leave the "
-            f"{model.get('resource_type', 'model')} out (--exclude {plan.name}); {back}"
+            f"{model.get('resource_type', 'model')} out (--exclude {selector_of(model)}); {back}"
         )
+
+
+def selector_of(model: Mapping[str, Any]) -> str:
+    """Return what names a node to ``--select`` and ``--exclude``, which is not its alias."""
+    version = model.get("version")
+    return str(model.get("name")) if version is None else f"{model.get('name')}.v{version}"
 
 
 def lost_to_sample(plan: ModelPlan, config: Mapping[str, Any]) -> tuple[str, str] | None:

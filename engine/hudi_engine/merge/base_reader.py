@@ -82,7 +82,13 @@ def scan_base_file(
     wanted = select_schema(context.schema, looked_at)
     with _opened_source(context, base_file) as source:
         fragment = ds.ParquetFileFormat(coerce_int96_timestamp_unit=_INT96_UNIT).make_fragment(source)
-        if _is_as_wanted(context, fragment.physical_schema, wanted) and not _may_be_old(fragment, wanted):
+        if (
+            _is_as_wanted(context, fragment.physical_schema, wanted)
+            and not all(
+                pa.types.is_nested(field.type) for field in wanted
+            )  # Arrow compares lengths with flat columns
+            and not _may_be_old(fragment, wanted)
+        ):
             projection = {name: pc.field(name) for name in columns}
             rows: pa.Table = fragment.to_table(schema=wanted, columns=projection, filter=filters)
             return rows.cast(select_schema(context.schema, columns))

@@ -140,7 +140,12 @@ def swap(base: str, side: str) -> None:
     place = place_of(base)
     assert place is not None, "side_folder has refused it"
     new = _name(side)
-    inside = table_inside(place.parent, place.name)
+    try:
+        inside = table_inside(place.parent, place.name)
+    except OSError as error:
+        raise StorageError(
+            f"the storage failed before the rebuilt table was put in the place of {base}: {error}. The old one stands"
+        ) from error
     if inside is not None:
         raise TableExistsError(
             f"the table at {base} cannot be replaced: in its folder lies another Hudi table, at {inside}, whose rows would go with "

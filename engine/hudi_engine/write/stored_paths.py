@@ -7,7 +7,7 @@ its times, a parser of its own. A row whose path comes out otherwise would stand
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import pyarrow as pa
@@ -65,11 +65,23 @@ def check_stored_paths(state: TableState, options: Options) -> None:
     found += islice(files, _FILES_COMPARED - 1)
     elsewhere = sum(pc.sum(each.others).as_py() for each in found)
     few = 2 * elsewhere < sum(each.rows.num_rows for each in found)
-    zone = "" if few and elsewhere < _LEAST_APART else fitting_zone(generator, found)
-    if few and not zone and not _has_own_parser(config):
+    zones = _zones(generator, found)
+    if few and not zones and not _has_own_parser(config):
         logger.debug("%d row(s) of table %s lie elsewhere than their values say", elsewhere, config.name)
         return
-    raise ConfigError(_told(config, generator, found[0], zone))
+    raise ConfigError(_told(config, generator, found[0], zones))
+
+
+def _zones(generator: KeyGenerator, found: Sequence[Compared]) -> list[str]:
+    """Return the setting of a zone that explains all files, else of one for each with several rows elsewhere; none without."""
+    apart = [each for each in found if pc.sum(each.others).as_py() >= _LEAST_APART]
+    if not apart:
+        return []
+    if zone := fitting_zone(generator, found):
+        return [zone]
+    # a machine whose clock has summer time has two
+    each_fits = [fitting_zone(generator, [each]) for each in apart]
+    return list(dict.fromkeys(each_fits)) if all(each_fits) else []
 
 
 def _formats_times(config: TableConfig) -> bool:
@@ -141,7 +153,7 @@ def _slice_of(stat: WriteStat) -> FileSlice | None:
     return FileSlice(partition, log.file_id, log.instant, log_files=(log,))
 
 
-def _told(config: TableConfig, generator: KeyGenerator, compared: Compared, zone: str) -> str:
+def _told(config: TableConfig, generator: KeyGenerator, compared: Compared, zones: Sequence[str]) -> str:
     """Say where a stored row lies and would lie, by which settings, and what to give."""
     place = pc.index(compared.others, True).as_py()
     held = {name: field_values(compared.rows, name) for name, _ in generator.partition_fields}
@@ -163,15 +175,18 @@ def _told(config: TableConfig, generator: KeyGenerator, compared: Compared, zone
     return (
         f"stored rows of table {config.name!r}, which another engine made, lie in {compared.partition!r}, and by the settings of "
         f"this write a row with their values ({values}) would lie in {compared.paths[place].as_py()!r}, beside the stored row of "
-        f"its key. It is decided by {', '.join(settings)}. {_next_step(config, list(held), zone)}; nothing was written"
+        f"its key. It is decided by {', '.join(settings)}. {_next_step(config, list(held), zones)}; nothing was written"
     )
 
 
-def _next_step(config: TableConfig, names: list[str], zone: str) -> str:
-    if zone:
+def _next_step(config: TableConfig, names: list[str], zones: Sequence[str]) -> str:
+    if len(zones) > 1:
         return (
-            f"The stored rows fit {zone}: give that, or the zone of the machine that wrote them by its name"
+            f"The stored rows fit {' and '.join(sorted(zones))}, as those of a machine whose clock has summer time do: give its "
+            "zone by the name, such as Europe/Paris"
         )
+    if zones:
+        return f"The stored rows fit {zones[0]}: give that, or the zone of the machine that wrote them by its name"
     if config.key_generator is KeyGeneratorType.CUSTOM and not partition_kinds(config.properties):
         example = ",".join([*(f"{name}:simple" for name in names[:-1]), f"{names[-1]}:timestamp"])
         return (

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine.config.declared.write_options import FileOptions
@@ -14,7 +15,7 @@ from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, CorruptTableError
 from hudi_engine.filegroup.base_file import BaseFile, parse_base_file
-from hudi_engine.merge.base_reader import BaseFileRows, opened_base_file, read_base_file
+from hudi_engine.merge.base_reader import BaseFileRows, opened_base_file, read_base_file, scan_base_file
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.schema.meta_fields import with_meta_columns
 from hudi_engine.storage import open_storage
@@ -61,6 +62,14 @@ def test_a_file_read_at_once_is_counted_too(written) -> None:
     context, base = written(1)
     with pytest.raises(CorruptTableError, match="column 'tags' ends"):
         read_base_file(context, base, ["tags"])
+
+
+def test_a_filter_on_such_a_column_alone_is_no_way_around(written) -> None:
+    context, base = written(1)
+    with pytest.raises(CorruptTableError, match="column 'tags' ends"):
+        scan_base_file(context, base, ["tags"], pc.field("tags").is_valid())
+    context, base = written(1024)
+    assert scan_base_file(context, base, ["tags"], pc.field("tags").is_valid()).num_rows == 1
 
 
 def test_files_of_the_least_page_size_are_read(written) -> None:

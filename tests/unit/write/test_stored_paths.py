@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
@@ -135,6 +136,38 @@ def test_a_zone_explains_rows_wherever_they_come_in_all_files(tmp_path: Path) ->
         check(table.storage)
     table.commit({"2024/01/16": {"b-0": rows(NOON + 13 * HOUR)}})
     check(table.storage)
+
+
+def test_a_zone_with_summer_time_is_two(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", "ts", "TimestampBasedKeyGenerator", **DAYS)
+    for day in ("2024/01/15", "2024/07/15", "2024/07/16"):
+        first = (
+            datetime.strptime(day, "%Y/%m/%d").replace(tzinfo=ZoneInfo("Europe/Berlin")).timestamp() * 1000
+        )
+        table.commit(
+            {
+                day: {
+                    f"{day[5:]}-0".replace("/", ""): rows(
+                        *(int(first) + hour * HOUR // 2 for hour in range(48))
+                    )
+                }
+            }
+        )
+    with pytest.raises(ConfigError, match=r"GMT\+01:00 and \S+GMT\+02:00, as those of a machine whose clock"):
+        check(table.storage)
+    check(table.storage, **{f"{TIMES}output.timezone": "Europe/Berlin"})
+
+
+@pytest.mark.parametrize(("stored", "given"), [("-08:00", "UTC"), ("-08:00", "GMT-8"), ("EST", "GMT-5")])
+def test_a_zone_that_two_take_for_two_may_be_said_anew(tmp_path: Path, stored: str, given: str) -> None:
+    zone = f"{TIMES}output.timezone"
+    table = made(tmp_path / "t", "ts", "TimestampBasedKeyGenerator", **DAYS, **{zone: stored})
+    table.commit({"2024/01/15": {"a-0": rows(NOON, NOON + HOUR)}})
+    check(table.storage, **{zone: given})
+    for other in ("UTC", "GMT-8"):
+        table = made(tmp_path / other, "ts", "TimestampBasedKeyGenerator", **DAYS, **{zone: other})
+        with pytest.raises(ConfigError, match="leave the option out"):
+            check(table.storage, **{zone: "GMT-5"})
 
 
 def test_a_parser_of_its_own_may_agree_for_some(tmp_path: Path) -> None:

@@ -112,11 +112,12 @@ class Feed:
         since = ", ".join(f"{name} {taken.since}" for name, taken in sorted(self.inputs.items()))
         return f"0 changes since {since}"
 
-    def check_sample(self, plan: ModelPlan, through: str, *, rebuilds: bool) -> None:
+    def check_sample(self, plan: ModelPlan, selector: str, through: str, *, rebuilds: bool) -> None:
         """Refuse rows that are made of changes and of a sample beside them, in a table that is there.
 
         Args:
             plan: The model's plan, whose query reads a sample.
+            selector: What names the model to ``--exclude``.
             through: The view, or the table of this run, that it reads the sample through; ``""`` where it does so itself.
             rebuilds: The table is built anew, and notes that it is of a sample.
 
@@ -128,7 +129,7 @@ class Feed:
             raise DbtRuntimeError(
                 f"{plan.schema}.{plan.name} takes changes, and with --sample what it reads beside them{said} is a part of the "
                 "rows: what the changes need of the others would be missing for good, as no later run takes them again. Leave "
-                f"the model out (--exclude {plan.name}), run it{too} without --sample, or build it of the sample alone with "
+                f"the model out (--exclude {selector}), run it{too} without --sample, or build it of the sample alone with "
                 "--full-refresh"
             )
         self.is_of_sample = rebuilds

@@ -11,6 +11,7 @@ from hudi_engine.errors import HistoryGapError
 from dbt.adapters.hudi.changes.feed import OF_A_SAMPLE, Feed
 from dbt.adapters.hudi.model.feeds import sampled_beside
 from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.runs_in_part import selector_of
 
 
 class Samples(metaclass=AdapterMeta):
@@ -35,11 +36,11 @@ class Samples(metaclass=AdapterMeta):
             return
         # so a filter of dbt begins
         if f" >= '{sample.start}' and " in code:
-            feed.check_sample(plan, "", rebuilds=rebuilds)
+            feed.check_sample(plan, selector_of(model), "", rebuilds=rebuilds)
             return
         through = sampled_beside(model, feed.inputs, in_run, self.get_macro_resolver())  # type: ignore[attr-defined]
         if through is not None:
-            feed.check_sample(plan, through, rebuilds=rebuilds)
+            feed.check_sample(plan, selector_of(model), through, rebuilds=rebuilds)
 
 
 def check_no_sample(target: BaseRelation, source: str, noted: str | None) -> None:

@@ -68,6 +68,17 @@ def find_zone(name: str) -> tzinfo:
     return found
 
 
+def may_be_said_anew(name: str) -> bool:
+    """Return whether a table's zone is one that two readers take for two: unknown to Java, or a short id that IANA has too."""
+    if name.strip() in _SHORT_IDS:
+        return _named_zone(name.strip()) is not None
+    try:
+        find_zone(name)
+    except ConfigError:
+        return True
+    return False
+
+
 @lru_cache(maxsize=256)
 def zone_of_text(name: str) -> tzinfo:
     """Find the zone that a text names, where Joda-Time asks no one else.

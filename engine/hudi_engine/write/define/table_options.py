@@ -12,6 +12,7 @@ from hudi_engine.config.option import Option, OptionValue
 from hudi_engine.config.options import Options, canonical_key, laid_over, resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
+from hudi_engine.keygen.joda.time_zone import may_be_said_anew
 from hudi_engine.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.schema.meta_fields import IS_DELETED
 from hudi_engine.write.define.definition import (
@@ -195,7 +196,9 @@ def _time_problems(config: TableConfig, options: Options) -> list[str]:
     return [
         _differs(config, key, given, had, ", by which its keys and folders were made")
         for key, given in options.raw.items()
-        if (had := stored.get(canonical_key(key))) is not None and _folded(key, given) != _folded(key, had)
+        if (had := stored.get(canonical_key(key))) is not None
+        and _folded(key, given) != _folded(key, had)
+        and not (key.endswith("timezone") and may_be_said_anew(had))
     ]
 
 
