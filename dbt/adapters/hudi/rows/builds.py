@@ -194,7 +194,7 @@ def _replace(table: HudiTable, plan: ModelPlan, rows: DataFrame) -> WriteResult:
         )
     if plan.sample is not None:
         # of what is outside of the sample the run has read nothing, or a part
-        rows, window = window.only_within(rows), window.cut(*plan.sample, frame=rows)
+        rows, window = window.only_within(rows), window.cut(*plan.sample)
         rows = rows.where(window.condition(rows))
     return table.replace(rows, window=window, options=_options_of_batch(plan))
 

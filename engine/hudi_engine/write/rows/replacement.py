@@ -31,7 +31,6 @@ from hudi_engine.write.rows.match import SOURCE, TARGET
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-_JUST_ENDED = timedelta(hours=1)
 OUTSIDE = "rows to write that are not among those that the write replaces"
 """Begins the message about rows that the next run of the same write would not take out again."""
 
@@ -71,21 +70,15 @@ class EventWindow:
         inside = F.coalesce(self.condition(frame), F.lit(False))
         return frame.where(F.when(inside, F.lit(True)).otherwise(failed))
 
-    def cut(self, start: datetime, end: datetime, *, frame: DataFrame) -> EventWindow:
+    def cut(self, start: datetime, end: datetime) -> EventWindow:
         """Return the part of the window that another time has, which may be empty.
-
-        A date is of that time where its whole day is. One that has just ended goes up to now, and so does its last day.
 
         Args:
             start: First moment of that time; without a zone it is UTC.
             end: First moment after it.
-            frame: Rows with the column.
         """
-        first, last = max(with_zone(self.start), with_zone(start)), min(with_zone(self.end), with_zone(end))
-        is_past = with_zone(end) < datetime.now(timezone.utc) - _JUST_ENDED
-        if is_past and last < with_zone(self.end) and _type_name(frame, self.column) == "date":
-            last = datetime.combine(last.astimezone(timezone.utc), datetime.min.time(), timezone.utc)
-        return replace(self, start=first, end=max(first, last))
+        first = max(with_zone(self.start), with_zone(start))
+        return replace(self, start=first, end=max(first, min(with_zone(self.end), with_zone(end))))
 
     @property
     def said(self) -> str:
