@@ -20,7 +20,16 @@ from hudi_engine.txn.table_folder import REMOVER, delete_table
 from hudi_engine.write.define.create_table import create_table
 
 import tests.faults.mini_table as mini
-from tests.faults.test_rebuild_on_flat_store import MUTATIONS, NEW, OLD, Killed, kill_at, make, names
+from tests.faults.test_rebuild_on_flat_store import (
+    MUTATIONS,
+    NEW,
+    OLD,
+    Killed,
+    kill_at,
+    killed_swap,
+    make,
+    names,
+)
 from tests.helpers.s3_server import S3Server
 
 
@@ -73,16 +82,12 @@ def test_a_table_with_a_dead_mark_is_built_anew_killed_at_any_call(
         base = marked(f"{s3_server.new_bucket()}/wh/orders", model)
         side = side_folder(base)
         mark_builder(make(side, NEW, model))
-        with monkeypatch.context() as patched:
-            calls = kill_at(patched, number)
-            try:
-                swap(base, side)
-            except Killed:
-                switched = "create .orders.swap" in calls[:-1]
-            else:
-                break
+        killed = killed_swap(monkeypatch, base, side, number)
+        if killed is None:
+            break
+        switched, last = killed
         seen.append(switched)
-        assert mini.content(table_storage(base)) == (NEW if switched else OLD), calls[-1]
+        assert mini.content(table_storage(base)) == (NEW if switched else OLD), last
         recover_swap(base)
         with pytest.raises(TableExistsError):
             create_table(open_storage(base), TableConfig.load(model))

@@ -102,6 +102,19 @@ def test_after_a_rebuild_the_new_table_is_there_and_nothing_else(tables: tuple[s
     assert not open_storage(base).exists(MARK)
 
 
+def killed_swap(
+    monkeypatch: pytest.MonkeyPatch, base: str, side: str, number: int
+) -> tuple[bool, str] | None:
+    """Kill a swap at a call; return whether the new table counts by then, and the call. None where it has ended before."""
+    with monkeypatch.context() as patched:
+        calls = kill_at(patched, number)
+        try:
+            swap(base, side)
+        except Killed:
+            return "create .orders.swap" in calls[:-1], calls[-1]
+    return None
+
+
 def test_killed_at_any_call_readers_see_one_of_the_tables_whole_and_the_next_open_finishes(
     s3: S3Server, tmp_path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,16 +125,12 @@ def test_killed_at_any_call_readers_see_one_of_the_tables_whole_and_the_next_ope
         make(base, OLD, model)
         side = side_folder(base)
         mark_builder(make(side, NEW, model))
-        with monkeypatch.context() as patched:
-            calls = kill_at(patched, number)
-            try:
-                swap(base, side)
-            except Killed:
-                switched = "create .orders.swap" in calls[:-1]
-            else:
-                break
+        killed = killed_swap(monkeypatch, base, side, number)
+        if killed is None:
+            break
+        switched, last = killed
         steps += 1
-        where = f"killed at call {number}: {calls[-1]}"
+        where = f"killed at call {number}: {last}"
         found = seen(base)
         assert found == (NEW if switched else OLD), where
         assert mini.content(open_storage(base)) == found, where

@@ -6,43 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt, run_dbt_and_capture
-from hudi_engine.catalog import DirectoryCatalog
+from dbt.tests.util import run_dbt
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.storage.local import LocalStorage
 
-from dbt.adapters.hudi.spark.folders import plain_location
-from tests.functional.conftest import CATALOG
-
-DO = "{% macro do(statement) %}{% do run_query(statement) %}{% endmacro %}"
-MODEL = "{{ config(materialized='table', location_root=var('root', none)) }} select {{ var('id', 1) }} as id"
+from tests.functional.names_on_disk import NamesOnDisk
 
 
 class Killed(BaseException):
     """The process is gone."""
 
 
-@pytest.mark.skipif(CATALOG != "directory", reason="folders are names in the directory catalog only")
-class TestNamesThatMove:
-    @pytest.fixture(scope="class")
-    def models(self) -> dict[str, str]:
-        return {"orders.sql": MODEL}
-
-    @pytest.fixture(scope="class")
-    def macros(self) -> dict[str, str]:
-        return {"do.sql": DO}
-
-    @pytest.fixture
-    def folder(self, project: Any) -> Path:
-        """The folder of the schema."""
-        return Path(project.project_root) / "warehouse" / project.test_schema
-
-    def do(self, statement: str, fails: str | None = None) -> None:
-        """Run a statement in a session that is filled anew; {} is the schema."""
-        args = ["run-operation", "do", "--args", f'{{statement: "{statement}"}}']
-        _, told = run_dbt_and_capture(args, expect_pass=fails is None)
-        assert fails is None or fails in " ".join(told.split())
-
+class TestNamesThatMove(NamesOnDisk):
     def killed(self, monkeypatch: pytest.MonkeyPatch, method: str, path: str, statement: str) -> None:
         """Run a statement and end it before the storage changes a path."""
         real = getattr(LocalStorage, method)
@@ -61,14 +36,6 @@ class TestNamesThatMove:
             except BaseException:  # whatever dbt makes of it
                 pass
         assert hit
-
-    def named(self, folder: Path) -> dict[str, str | None]:
-        """The tables that the next process would show, and where."""
-        names = DirectoryCatalog(str(folder.parent)).names(folder.name)
-        return {name.name: base and plain_location(base) for name, base in names.items()}
-
-    def rows(self, name: str) -> str:
-        return run_dbt_and_capture(["show", "--quiet", "--inline", f"select id from {name}"])[1]
 
     @pytest.mark.parametrize("after", ["drop table {}.t", "alter table {}.t rename to {}.u; drop table {}.u"])
     def test_a_table_that_moved_by_sql_leaves_nothing_that_has_its_name(

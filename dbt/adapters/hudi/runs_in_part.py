@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -45,19 +45,41 @@ class RunsInPart(metaclass=AdapterMeta):
         if lost is None or plan.sample is None:
             return
         start, end = plan.sample
-        through = sampled_beside(model, (), in_run, self.get_macro_resolver())  # type: ignore[attr-defined]
-        # so a filter of dbt begins
-        if f" >= '{start}' and " in code:
-            read = "reads a sample"
-        elif through is not None:
-            read = f"reads {through}, of which it may have a sample"
-        else:
+        through = sample_read(plan, model, code, (), in_run, self.get_macro_resolver())  # type: ignore[attr-defined]
+        if through is None:
             return
+        read = f"reads {through}, of which it may have a sample" if through else "reads a sample"
         what, back = lost
         warn(
             f"{plan.schema}.{plan.name} {read} ({start.isoformat()} up to {end.isoformat()}), and {what}. To keep them leave the "
             f"{model.get('resource_type', 'model')} out (--exclude {selector_of(model)}); {back}"
         )
+
+
+def sample_read(
+    plan: ModelPlan,
+    model: Mapping[str, Any],
+    code: str,
+    inputs: Collection[str],
+    in_run: Collection[str],
+    manifest: Any,
+) -> str | None:
+    """Return through which node a query reads a sample, ``""`` where it does so itself; None where it reads none.
+
+    Args:
+        plan: The node's plan.
+        model: The node.
+        code: Its compiled query.
+        inputs: As of `sampled_beside`.
+        in_run: As of `sampled_beside`.
+        manifest: dbt's manifest.
+    """
+    if plan.sample is None:
+        return None
+    # so a filter of dbt begins
+    if f" >= '{plan.sample[0]}' and " in code:
+        return ""
+    return sampled_beside(model, inputs, in_run, manifest)
 
 
 def selector_of(model: Mapping[str, Any]) -> str:

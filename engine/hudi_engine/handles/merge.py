@@ -178,7 +178,7 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
         file, bloom, rows = None, None, None
         if base is not None and not file_slice.log_files:
             file = opened.enter_context(opened_base_file(context.read, base))
-            bloom, rows = _reusable_bloom(key_footer(file.footer, base.path), changes)
+            bloom, rows = _reusable_bloom(key_footer(file.texts, file.count, base.path), changes)
         merging = _Merging(task, file_slice.partition, changes, name, images, bloom)
         try:
             if base is not None and file is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -82,13 +82,9 @@ def scan_base_file(
     wanted = select_schema(context.schema, looked_at)
     with _opened_source(context, base_file) as source:
         fragment = ds.ParquetFileFormat(coerce_int96_timestamp_unit=_INT96_UNIT).make_fragment(source)
-        if (
-            _is_as_wanted(context, fragment.physical_schema, wanted)
-            and not all(
-                pa.types.is_nested(field.type) for field in wanted
-            )  # Arrow compares lengths with flat columns
-            and not _may_be_old(fragment, wanted)
-        ):
+        is_counted = any(not pa.types.is_nested(field.type) for field in wanted)  # Arrow counts flat columns
+        as_wanted = is_counted and _is_as_wanted(context, fragment.physical_schema, wanted)
+        if as_wanted and not _may_be_old(fragment, wanted):
             projection = {name: pc.field(name) for name in columns}
             rows: pa.Table = fragment.to_table(schema=wanted, columns=projection, filter=filters)
             return rows.cast(select_schema(context.schema, columns))
@@ -132,9 +128,14 @@ class BaseFileRows:
         return self._file.metadata
 
     @cached_property
+    def texts(self) -> Mapping[bytes, bytes]:
+        """What the footer says by keys; a Bloom filter is among it, so that it is copied once."""
+        return self.footer.metadata or {}
+
+    @cached_property
     def calendar(self) -> OldCalendar | None:
         """In which old calendar the file has dates and timestamps; None where all readers take them as they stand."""
-        return OldCalendar.of(self.footer)
+        return OldCalendar.of(self.footer, self.texts)
 
     @property
     def count(self) -> int:

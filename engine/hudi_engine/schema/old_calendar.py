@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -60,9 +60,14 @@ class OldCalendar:
     zone: str | None
 
     @classmethod
-    def of(cls, footer: pq.FileMetaData) -> OldCalendar | None:
-        """Return what a footer says; None for a file whose values are as all readers take them."""
-        told = footer.metadata or {}
+    def of(cls, footer: pq.FileMetaData, texts: Mapping[bytes, bytes] | None = None) -> OldCalendar | None:
+        """Return what a footer says; None for a file whose values are as all readers take them.
+
+        Args:
+            footer: It.
+            texts: What it says by keys, where the caller has that.
+        """
+        told = (footer.metadata or {}) if texts is None else texts
         if _VERSION not in told:
             return None
         version = told[_VERSION].decode()

@@ -134,17 +134,22 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hudi_engine.txn.silence.monotonic", lambda: 200 * time.monotonic())
 
 
+def assert_free_once_old(storage: LocalStorage, path: str) -> None:
+    """Check that a file holds the lock back, and does so no longer when its last beat is old."""
+    with pytest.raises(WriteConflictError):
+        TableLock(storage, wait_ms=0).__enter__()
+    age(storage, path)
+    with TableLock(storage, wait_ms=0):
+        pass
+
+
 @pytest.mark.usefixtures("quick")
 def test_its_lock_is_broken_when_it_beats_no_more_however_short_the_wait_is(
     storage: LocalStorage, beside: subprocess.Popen[bytes]
 ) -> None:
     storage.create(LOCK_PATH, running(beside).to_json())
     age(storage, LOCK_PATH, seconds=300)
-    with pytest.raises(WriteConflictError):
-        TableLock(storage, wait_ms=0).__enter__()
-    age(storage, LOCK_PATH)
-    with TableLock(storage, wait_ms=0):
-        pass
+    assert_free_once_old(storage, LOCK_PATH)
 
 
 @pytest.mark.usefixtures("quick")
@@ -155,11 +160,7 @@ def test_its_right_to_break_a_lock_ends_with_time(
     storage.create(LOCK_PATH, dead.to_json())
     right = f"{LOCK_FILES}/broken-{dead.token}-0"
     storage.create(right, running(beside).to_json())
-    with pytest.raises(WriteConflictError):
-        TableLock(storage, wait_ms=0).__enter__()
-    age(storage, right)
-    with TableLock(storage, wait_ms=0):
-        pass
+    assert_free_once_old(storage, right)
 
 
 @pytest.mark.usefixtures("watch")

@@ -9,9 +9,8 @@ from dbt.adapters.base.relation import BaseRelation
 from hudi_engine.errors import HistoryGapError
 
 from dbt.adapters.hudi.changes.feed import OF_A_SAMPLE, Feed
-from dbt.adapters.hudi.model.feeds import sampled_beside
 from dbt.adapters.hudi.model.plan import ModelPlan
-from dbt.adapters.hudi.runs_in_part import selector_of
+from dbt.adapters.hudi.runs_in_part import sample_read, selector_of
 
 
 class Samples(metaclass=AdapterMeta):
@@ -30,15 +29,10 @@ class Samples(metaclass=AdapterMeta):
             rebuilds: The table is built anew.
             in_run: Unique ids of the nodes that the run builds.
         """
-        sample = getattr(self.config.args, "sample", None)  # type: ignore[attr-defined]
         feed: Feed = self.feed_of(plan)  # type: ignore[attr-defined]
-        if sample is None or not feed.inputs:
+        if not feed.inputs:
             return
-        # so a filter of dbt begins
-        if f" >= '{sample.start}' and " in code:
-            feed.check_sample(plan, selector_of(model), "", rebuilds=rebuilds)
-            return
-        through = sampled_beside(model, feed.inputs, in_run, self.get_macro_resolver())  # type: ignore[attr-defined]
+        through = sample_read(plan, model, code, feed.inputs, in_run, self.get_macro_resolver())  # type: ignore[attr-defined]
         if through is not None:
             feed.check_sample(plan, selector_of(model), through, rebuilds=rebuilds)
 

@@ -6,6 +6,7 @@ key range that is too narrow, or a filter that misses a key, makes them write du
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -56,30 +57,31 @@ def read_key_footer(storage: Storage, path: str) -> KeyFooter:
     """
     with storage.open_input(path) as source, damaged_parquet(f"base file {path!r}"):
         footer = pq.read_metadata(source)
-    return key_footer(footer, path)
+    return key_footer(footer.metadata or {}, footer.num_rows, path)
 
 
-def key_footer(footer: pq.FileMetaData, path: str) -> KeyFooter:
+def key_footer(texts: Mapping[bytes, bytes], rows: int, path: str) -> KeyFooter:
     """Return what the footer of a base file says of keys.
 
     Args:
-        footer: It.
+        texts: What it says by keys.
+        rows: Rows of the file.
         path: Path of the file, for errors.
 
     Raises:
         CorruptTableError: The filter is damaged.
     """
     try:
-        return _key_footer(footer)
+        return _key_footer(texts, rows)
     except (CorruptTableError, UnicodeDecodeError) as error:
         raise CorruptTableError(f"base file {path!r}: {error}") from error
 
 
-def _key_footer(footer: pq.FileMetaData) -> KeyFooter:
-    pairs = {key.decode(errors="replace"): value for key, value in (footer.metadata or {}).items()}
+def _key_footer(texts: Mapping[bytes, bytes], rows: int) -> KeyFooter:
+    pairs = {key.decode(errors="replace"): value for key, value in texts.items()}
     text = pairs.get(BLOOM_KEY) or pairs.get(LEGACY_BLOOM_KEY)
     bloom = None if text is None else BloomFilter.from_text(text, _text(pairs.get(BLOOM_TYPE_KEY)))
-    return KeyFooter(_text(pairs.get(MIN_KEY)), _text(pairs.get(MAX_KEY)), bloom, footer.num_rows)
+    return KeyFooter(_text(pairs.get(MIN_KEY)), _text(pairs.get(MAX_KEY)), bloom, rows)
 
 
 class FilterOptions(Protocol):

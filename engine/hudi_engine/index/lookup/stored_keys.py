@@ -75,7 +75,7 @@ def names_its_field(read: ReadContext, file_slice: FileSlice) -> bool | None:
         named = _named_by_look(field, _ends_of(rows))
         return not _is_bare(rows, field) if named and column is not None else named
     with opened_base_file(read, file_slice.base_file) as base:
-        stored = _ends(key_footer(base.footer, file_slice.base_file.path))
+        stored = _ends(key_footer(base.texts, base.count, file_slice.base_file.path))
         named = _named_by_look(field, stored)
         if not named or column is None:
             return named
