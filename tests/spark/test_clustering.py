@@ -179,8 +179,14 @@ def test_a_condition_needs_the_values_of_its_own_columns_only(spark, tmp_path):
     chosen = made.schedule_clustering("id", where="part = 'b'", options=QUIET)
 
     assert [each.split("/")[0] for each in chosen.partitions] == ["b"]
-    with pytest.raises(ConfigError, match="on the partition columns part: .* does not tell the values of at"):
+    with pytest.raises(
+        ConfigError, match="cannot be evaluated: partition path .* does not tell the values of at;"
+    ):
         made.cluster(where="at > '2024-01-01'")
+    with pytest.raises(
+        ConfigError, match="on the partition columns part: .* does not tell the values of at;"
+    ):
+        made.cluster(where="no_function(part) > '2024-01-01'")
 
 
 def test_a_condition_may_be_about_decimals(spark, tmp_path):
