@@ -16,7 +16,7 @@ MODEL = """
     materialized='incremental', unique_key='id', location_root='lake',
     partition_by=var('by', ['country', 'ts']), hudi_options=var('times', {})
 ) }}
-select cast(1 as bigint) as id, 'us' as country, 1705311000000 as ts, 'new' as v
+select cast(1 as bigint) as id, 'us' as country, {{ var('at', 1705311000000) }} as ts, 'new' as v
 """
 SCHEMA = pa.schema([("id", pa.int64()), ("country", pa.string()), ("ts", pa.int64()), ("v", pa.string())])
 PROPERTIES = {
@@ -64,4 +64,18 @@ class TestOfItsOwn:
         place = Path(project.project_root) / "lake" / "orders"
         found = {str(each.parent.relative_to(place)) for each in place.rglob("*.parquet")}
         assert found == {"country=us/ts=2024%2F01%2F15"}
+        assert project.run_sql("select count(*) from {schema}.orders", fetch="one")[0] == 1
+
+    def test_a_zone_that_java_does_not_know_is_said_anew(self, project: Any) -> None:
+        zone = "hoodie.keygen.timebased.output.timezone"
+        at_night = f"{{at: 1705282200000, {GIVEN[1:-2]}, {zone}: "
+        run_dbt(["run", "--full-refresh", "--vars", f"{at_night}GMT-08:00}}}}"])
+        settings = Path(project.project_root) / "lake" / "orders" / ".hoodie" / "hoodie.properties"
+        lines = [each for each in settings.read_text().splitlines() if "checksum" not in each]
+        settings.write_text("\n".join(lines).replace("GMT-08\\:00", "-08\\:00"))
+        assert "timezone=-08" in settings.read_text()
+
+        told = str(run_dbt_and_capture(["run", "--vars", f"{at_night}UTC}}}}"], expect_pass=False)[1])
+        assert f"The stored rows fit {zone}=GMT-08:00: give that" in told
+        run_dbt(["run", "--vars", f"{at_night}GMT-8}}}}"])
         assert project.run_sql("select count(*) from {schema}.orders", fetch="one")[0] == 1

@@ -82,8 +82,10 @@ def scan_base_file(
     wanted = select_schema(context.schema, looked_at)
     with _opened_source(context, base_file) as source:
         fragment = ds.ParquetFileFormat(coerce_int96_timestamp_unit=_INT96_UNIT).make_fragment(source)
-        is_counted = any(not pa.types.is_nested(field.type) for field in wanted)  # Arrow counts flat columns
-        as_wanted = is_counted and _is_as_wanted(context, fragment.physical_schema, wanted)
+        stored = fragment.physical_schema
+        flat = (field.name for field in wanted if not pa.types.is_nested(field.type))
+        is_counted = any(stored.get_field_index(name) >= 0 for name in flat)  # Arrow counts those alone
+        as_wanted = is_counted and _is_as_wanted(context, stored, wanted)
         if as_wanted and not _may_be_old(fragment, wanted):
             projection = {name: pc.field(name) for name in columns}
             rows: pa.Table = fragment.to_table(schema=wanted, columns=projection, filter=filters)

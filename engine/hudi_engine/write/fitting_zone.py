@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timezone
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.keygen.generator import KeyGenerator, field_values
+from hudi_engine.keygen.joda.time_zone import clock_of, find_zone, zones_meant
 from hudi_engine.keygen.timestamp_format import PREFIX, TimestampFormat
 
 _ROWS_IN_ZONES = 100
 """Of a file, as many that lie elsewhere than their values say and as many that do not."""
-_SHIFTS = [sign * minutes for minutes in range(15, 14 * 60 + 1, 15) for sign in (1, -1)]
-"""Minutes by which zones are apart, small ones first."""
+_FIXED = [
+    f"GMT{sign}{minutes // 60:02d}:{minutes % 60:02d}"
+    for minutes in range(15, 14 * 60 + 1, 15)
+    for sign in "+-"
+]
+"""Zones without summer time, those near UTC first."""
+_WITH_SUMMER_TIME = (
+    "Europe/London", "Europe/Paris", "Europe/Athens", "Europe/Chisinau", "Atlantic/Azores", "Africa/Casablanca",
+    "Africa/Cairo", "Asia/Beirut", "Asia/Jerusalem", "Asia/Amman", "Asia/Tehran", "Australia/Adelaide",
+    "Australia/Sydney", "Australia/Lord_Howe", "Pacific/Auckland", "Pacific/Chatham", "America/St_Johns",
+    "America/Halifax", "America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles",
+    "America/Anchorage", "America/Havana", "America/Mexico_City", "America/Santiago", "America/Asuncion",
+    "America/Sao_Paulo",
+)  # fmt: skip
+"""One zone of each clock that was turned within the last years."""
 
 
 @dataclass(frozen=True)
@@ -37,18 +53,19 @@ class Compared:
         return pc.not_equal(self.paths, self.partition)
 
 
-def fitting_zone(generator: KeyGenerator, found: Sequence[Compared]) -> str:
+def fitting_zone(generator: KeyGenerator, found: Sequence[Compared], said: Mapping[str, str]) -> str:
     """Return the setting of a zone by which the rows of all files lie where they are, as ``key=value``; "" when there is none.
 
     Args:
         generator: Makes the paths by the settings of the write.
         found: Rows of files of several partitions.
+        said: Zones that the table says, by the names of their settings: of those only what they may have meant is tried.
     """
     times = generator.timestamp_format
-    if times is None or (times.output_timezone and times.input_timezone):
+    if times is None:
         return ""
-    samples = [(each.partition, _some_of_each(each)) for each in found]
-    for there in _in_other_zones(times, of_texts=_has_texts(generator, found[0].rows)):
+    samples = _samples(found)
+    for there in _in_other_zones(times, said, of_texts=_has_texts(generator, found[0].rows)):
         moved = replace(generator, timestamp_format=there)
         if all(
             pc.all(pc.equal(moved.partition_paths(rows), partition)).as_py() for partition, rows in samples
@@ -59,10 +76,17 @@ def fitting_zone(generator: KeyGenerator, found: Sequence[Compared]) -> str:
     return ""
 
 
-def _some_of_each(compared: Compared) -> pa.Table:
-    """Return some rows that lie elsewhere than their values say, and some that do not."""
-    parts = [compared.rows.filter(mask) for mask in (compared.others, pc.invert(compared.others))]
-    return pa.concat_tables([part.slice(0, _ROWS_IN_ZONES) for part in parts])
+def _samples(found: Sequence[Compared]) -> list[tuple[str, pa.Table]]:
+    """Return some rows of each file with their partition path: first those that lie elsewhere, which few zones explain."""
+    masks = [(each, each.others) for each in found] + [(each, pc.invert(each.others)) for each in found]
+    samples = [(each.partition, each.rows.filter(mask).slice(0, _ROWS_IN_ZONES)) for each, mask in masks]
+    return [(partition, rows) for partition, rows in samples if rows.num_rows]
+
+
+def zones_said(config: TableConfig) -> Mapping[str, str]:
+    """Return the zones that a table says and that readers take for different ones, by the names of their settings."""
+    times = config.timestamp_keygen
+    return {name: zone for name, zone in times.items() if name.endswith("timezone") and zones_meant(zone)}
 
 
 def _has_texts(generator: KeyGenerator, rows: pa.Table) -> bool:
@@ -71,16 +95,33 @@ def _has_texts(generator: KeyGenerator, rows: pa.Table) -> bool:
     return any(pa.types.is_string(field_values(rows, name).type) for name in times)
 
 
-def _in_other_zones(times: TimestampFormat, *, of_texts: bool) -> Iterator[TimestampFormat]:
-    """Yield the format with a zone that is not set, of texts as they come and of what is written, in the likely order."""
-    if of_texts and not times.input_timezone:
-        yield replace(times, input_timezone="UTC")
-    if times.output_timezone and not of_texts:
-        return
-    for minutes in _SHIFTS:
-        zone = f"GMT{'+' if minutes > 0 else '-'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
-        yield (
-            replace(times, input_timezone=zone)
-            if times.output_timezone
-            else replace(times, output_timezone=zone)
-        )
+def _in_other_zones(
+    times: TimestampFormat, said: Mapping[str, str], *, of_texts: bool
+) -> Iterator[TimestampFormat]:
+    """Yield the format with zones that may have been meant: of texts as they come and of what is written, in the likely order."""
+    if said:
+        for name, zone in said.items():
+            for meant in zones_meant(zone):
+                yield _with_zone(times, name, meant)
+    elif of_texts and not times.input_timezone:
+        yield _with_zone(times, "input.timezone", "UTC")
+        name = "input.timezone" if times.output_timezone else "output.timezone"
+        yield from (_with_zone(times, name, zone) for zone in (*_FIXED, *_WITH_SUMMER_TIME))
+    elif not times.output_timezone:
+        yield from (_with_zone(times, "output.timezone", zone) for zone in (*_FIXED, *_WITH_SUMMER_TIME))
+    elif not of_texts:
+        yield from (_with_zone(times, "output.timezone", zone) for zone in _turned(times.output_timezone))
+
+
+def _with_zone(times: TimestampFormat, name: str, zone: str) -> TimestampFormat:
+    read_in = times.input_timezone if name == "output.timezone" else zone
+    written_in = times.output_timezone if name == "input.timezone" else zone
+    return replace(times, input_timezone=read_in, output_timezone=written_in)
+
+
+def _turned(given: str) -> list[str]:
+    """Return the zones with summer time that have a given offset for a part of the year; none of UTC and of names."""
+    zone = find_zone(given)
+    if zone is timezone.utc or not isinstance(zone, timezone):
+        return []
+    return [each for each in _WITH_SUMMER_TIME if zone.utcoffset(None) in clock_of(find_zone(each))]

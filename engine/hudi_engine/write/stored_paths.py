@@ -7,7 +7,7 @@ its times, a parser of its own. A row whose path comes out otherwise would stand
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ from hudi_engine.keygen.timestamp_format import PREFIX
 from hudi_engine.merge.table_reader import read_context
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import WriteStat
-from hudi_engine.write.fitting_zone import Compared, fitting_zone
+from hudi_engine.write.fitting_zone import Compared, fitting_zone, zones_said
 
 logger = logging.getLogger(__name__)
 
@@ -43,9 +43,9 @@ _HUDI_PARSERS = "org.apache.hudi.keygen.parser."
 def check_stored_paths(state: TableState, options: Options) -> None:
     """Refuse a write whose rows would not lie where rows with the same values are; one small file is read where they would.
 
-    Nothing is read of tables of this engine, and of those whose paths are the values of their partition columns. Single rows may
-    lie elsewhere than their values say, as a change of the value leaves them there, so that most of them have to, or several, and
-    one difference of zones has to say where all rows lie.
+    Nothing is read of tables whose paths are the values of their partition columns, and of those of this engine whose zone can mean
+    one thing only. Single rows may lie elsewhere than their values say, as a change of the value leaves them there, so that most of
+    them have to, or several, and one zone has to say where all rows lie.
 
     Args:
         state: The table.
@@ -55,33 +55,34 @@ def check_stored_paths(state: TableState, options: Options) -> None:
         ConfigError: It names a stored path, the one that the write would give, and the settings to give.
     """
     config = state.config
-    if config.is_of_this_engine or config.drop_partition_columns or not _formats_times(config):
+    if config.drop_partition_columns or not _formats_times(config):
+        return
+    in_doubt = zones_said(config)
+    if config.is_of_this_engine and not in_doubt:
         return
     generator = build_key_generator(config, options=options)
-    files = _compared(state, generator)
-    found = list(islice(files, 1))
-    if not found or not pc.any(found[0].others).as_py():
-        return
-    found += islice(files, _FILES_COMPARED - 1)
+    found = _files_with_others(state, generator, looks_at_all=bool(in_doubt))
     elsewhere = sum(pc.sum(each.others).as_py() for each in found)
+    if not elsewhere:
+        return
     few = 2 * elsewhere < sum(each.rows.num_rows for each in found)
-    zones = _zones(generator, found)
-    if few and not zones and not _has_own_parser(config):
+    zone = ""
+    if not few or in_doubt or elsewhere >= _LEAST_APART:
+        zone = fitting_zone(generator, found, in_doubt)
+    if few and not zone and not _has_own_parser(config):
         logger.debug("%d row(s) of table %s lie elsewhere than their values say", elsewhere, config.name)
         return
-    raise ConfigError(_told(config, generator, found[0], zones))
+    shown = next(each for each in found if pc.any(each.others).as_py())
+    raise ConfigError(_told(config, generator, shown, zone))
 
 
-def _zones(generator: KeyGenerator, found: Sequence[Compared]) -> list[str]:
-    """Return the setting of a zone that explains all files, else of one for each with several rows elsewhere; none without."""
-    apart = [each for each in found if pc.sum(each.others).as_py() >= _LEAST_APART]
-    if not apart:
-        return []
-    if zone := fitting_zone(generator, found):
-        return [zone]
-    # a machine whose clock has summer time has two
-    each_fits = [fitting_zone(generator, [each]) for each in apart]
-    return list(dict.fromkeys(each_fits)) if all(each_fits) else []
+def _files_with_others(state: TableState, generator: KeyGenerator, *, looks_at_all: bool) -> list[Compared]:
+    """Return rows of the newest file and, where some of them would lie elsewhere or all are wanted, of others."""
+    files = _compared(state, generator)
+    found = list(islice(files, 1))
+    if found and (looks_at_all or pc.any(found[0].others).as_py()):
+        found += islice(files, _FILES_COMPARED - 1)
+    return found
 
 
 def _formats_times(config: TableConfig) -> bool:
@@ -153,7 +154,7 @@ def _slice_of(stat: WriteStat) -> FileSlice | None:
     return FileSlice(partition, log.file_id, log.instant, log_files=(log,))
 
 
-def _told(config: TableConfig, generator: KeyGenerator, compared: Compared, zones: Sequence[str]) -> str:
+def _told(config: TableConfig, generator: KeyGenerator, compared: Compared, zone: str) -> str:
     """Say where a stored row lies and would lie, by which settings, and what to give."""
     place = pc.index(compared.others, True).as_py()
     held = {name: field_values(compared.rows, name) for name, _ in generator.partition_fields}
@@ -172,21 +173,23 @@ def _told(config: TableConfig, generator: KeyGenerator, compared: Compared, zone
         settings.append(
             f"{TableOptions.CONSISTENT_TIMESTAMPS.key} ({str(generator.consistent_logical_timestamp).lower()})"
         )
+    maker = "" if config.is_of_this_engine else ", which another engine made,"
     return (
-        f"stored rows of table {config.name!r}, which another engine made, lie in {compared.partition!r}, and by the settings of "
+        f"stored rows of table {config.name!r}{maker} lie in {compared.partition!r}, and by the settings of "
         f"this write a row with their values ({values}) would lie in {compared.paths[place].as_py()!r}, beside the stored row of "
-        f"its key. It is decided by {', '.join(settings)}. {_next_step(config, list(held), zones)}; nothing was written"
+        f"its key. It is decided by {', '.join(settings)}. {_next_step(config, list(held), zone)}; nothing was written"
     )
 
 
-def _next_step(config: TableConfig, names: list[str], zones: Sequence[str]) -> str:
-    if len(zones) > 1:
+def _next_step(config: TableConfig, names: list[str], zone: str) -> str:
+    if zone and zones_said(config):
+        return f"The stored rows fit {zone}: give that"
+    if zone:
+        key, _, _ = zone.partition("=")
         return (
-            f"The stored rows fit {' and '.join(sorted(zones))}, as those of a machine whose clock has summer time do: give its "
-            "zone by the name, such as Europe/Paris"
+            f"The stored rows fit {zone}: give the zone of the machine that wrote them by its name, as an offset tells nothing of "
+            f"summer time; where all lie in UTC but for some whose time was changed, {key}=UTC"
         )
-    if zones:
-        return f"The stored rows fit {zones[0]}: give that, or the zone of the machine that wrote them by its name"
     if config.key_generator is KeyGeneratorType.CUSTOM and not partition_kinds(config.properties):
         example = ",".join([*(f"{name}:simple" for name in names[:-1]), f"{names[-1]}:timestamp"])
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hudi_engine.write.define.properties import table_properties
 
 from dbt.adapters.hudi.model.engine_options import changed_options
@@ -33,3 +34,14 @@ def test_a_table_of_another_engine_may_leave_them_out_and_contradict_none() -> N
         assert changed_options(PLAN.definition, PLAN.given_options, stored) == changed
     theirs[FORMAT] = "yyyy"
     assert changed_options(PLAN.definition, PLAN.given_options, theirs) == {FORMAT: ("yyyy/MM/dd", "yyyy")}
+
+
+@pytest.mark.parametrize(("stored", "given", "fits"), [("-08:00", "GMT-8", True), ("UTC", "GMT-8", False)])
+def test_a_zone_that_two_take_for_two_is_said_anew(stored: str, given: str, fits: bool) -> None:
+    zone = "hoodie.keygen.timebased.output.timezone"
+    config = {**CONFIG, "hudi_options": {**TIMES, zone: given}}
+    plan = resolve_plan({"config": config}, "analytics", "orders", Places("/warehouse", "/project"))
+    ours = dict(table_properties(schema=None, **plan.definition).properties)
+    for properties in (ours, {**ours, "hoodie.table.timeline.timezone": "LOCAL"}):
+        changed = changed_options(plan.definition, plan.given_options, {**properties, zone: stored})
+        assert changed == ({} if fits else {zone: (given, stored)})

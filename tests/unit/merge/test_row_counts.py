@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,10 @@ def test_a_filter_on_such_a_column_alone_is_no_way_around(written) -> None:
     context, base = written(1)
     with pytest.raises(CorruptTableError, match="column 'tags' ends"):
         scan_base_file(context, base, ["tags"], pc.field("tags").is_valid())
+    context, base = written(1)
+    context = replace(context, schema=context.schema.append(pa.field("later", pa.int64())))
+    with pytest.raises(CorruptTableError, match="column 'tags' ends"):
+        scan_base_file(context, base, ["tags", "later"], pc.field("later").is_null())
     context, base = written(1024)
     assert scan_base_file(context, base, ["tags"], pc.field("tags").is_valid()).num_rows == 1
 

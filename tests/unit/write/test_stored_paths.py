@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -35,12 +37,16 @@ def made(
     *,
     schema: pa.Schema = COUNTRIES,
     merge_on_read: bool = False,
+    ours: bool = False,
     **more: str,
 ) -> HandmadeTable:
-    """Make a table as Apache Hudi 0.15 keeps it."""
-    properties = {
+    """Make a table as Apache Hudi 0.15 keeps it, or as this engine does."""
+    of_hudi = {
         "hoodie.table.timeline.timezone": "LOCAL",
         "hoodie.partition.metafile.use.base.format": "false",
+    }
+    properties = {
+        **({} if ours else of_hudi),
         "hoodie.table.keygenerator.class": f"org.apache.hudi.keygen.{keygen}",
         "hoodie.datasource.write.hive_style_partitioning": "false",
         "hoodie.datasource.write.partitionpath.urlencode": "false",
@@ -138,36 +144,93 @@ def test_a_zone_explains_rows_wherever_they_come_in_all_files(tmp_path: Path) ->
     check(table.storage)
 
 
-def test_a_zone_with_summer_time_is_two(tmp_path: Path) -> None:
-    table = made(tmp_path / "t", "ts", "TimestampBasedKeyGenerator", **DAYS)
-    for day in ("2024/01/15", "2024/07/15", "2024/07/16"):
-        first = (
-            datetime.strptime(day, "%Y/%m/%d").replace(tzinfo=ZoneInfo("Europe/Berlin")).timestamp() * 1000
-        )
-        table.commit(
-            {
-                day: {
-                    f"{day[5:]}-0".replace("/", ""): rows(
-                        *(int(first) + hour * HOUR // 2 for hour in range(48))
-                    )
-                }
-            }
-        )
-    with pytest.raises(ConfigError, match=r"GMT\+01:00 and \S+GMT\+02:00, as those of a machine whose clock"):
+def day_in(zone: str, day: str, hours: Iterable[float] = range(24)) -> pa.Table:
+    """Return rows of one day in a zone, at some hours."""
+    first = datetime.strptime(day, "%Y/%m/%d").replace(tzinfo=ZoneInfo(zone)).timestamp() * 1000
+    return rows(*(int(first + hour * HOUR) for hour in hours))
+
+
+def days_of(path: Path, zone: str, *days: str, **options: Any) -> HandmadeTable:
+    """Make a table whose newest commits wrote one file a day, formatted on a machine in a zone."""
+    hours = options.pop("hours", range(24))
+    table = made(path, "ts", "TimestampBasedKeyGenerator", **DAYS, **options)
+    for number, day in enumerate(days):
+        table.commit({day: {f"{number}-0": day_in(zone, day, hours)}})
+    return table
+
+
+@pytest.mark.parametrize(
+    ("zone", "told", "newest", "offset"),
+    [
+        ("Europe/Berlin", "Europe/Paris", "2024/07/16", "GMT+01:00"),
+        ("Europe/London", "Europe/London", "2024/07/16", ""),
+        ("America/Chicago", "America/Chicago", "2024/01/16", "GMT-5"),
+    ],
+)
+def test_a_zone_with_summer_time_is_found_by_name(
+    tmp_path: Path, zone: str, told: str, newest: str, offset: str
+) -> None:
+    table = days_of(tmp_path / "t", zone, "2024/01/15", "2024/07/15", newest)
+    for given in ("", offset):
+        with pytest.raises(ConfigError, match=rf"fit \S+output\.timezone={told}: .* by its name"):
+            check(table.storage, **({f"{TIMES}output.timezone": given} if given else {}))
+    check(table.storage, **{f"{TIMES}output.timezone": zone})
+
+
+def test_one_row_a_night_in_several_files_is_a_zone(tmp_path: Path) -> None:
+    hours = [0.5, *range(8, 20)]
+    table = days_of(tmp_path / "t", "Asia/Kolkata", "2024/01/15", "2024/01/16", "2024/01/17", hours=hours)
+    with pytest.raises(ConfigError, match=r"fit \S+output\.timezone=GMT\+05:00: .* by its name"):
         check(table.storage)
-    check(table.storage, **{f"{TIMES}output.timezone": "Europe/Berlin"})
+    check(table.storage, **{f"{TIMES}output.timezone": "Asia/Kolkata"})
 
 
-@pytest.mark.parametrize(("stored", "given"), [("-08:00", "UTC"), ("-08:00", "GMT-8"), ("EST", "GMT-5")])
-def test_a_zone_that_two_take_for_two_may_be_said_anew(tmp_path: Path, stored: str, given: str) -> None:
+def test_rows_that_no_zone_explains_beside_whole_days_were_moved(tmp_path: Path) -> None:
+    table = days_of(tmp_path / "t", "UTC", "2024/01/15", "2024/01/16")
+    table.commit({"2024/01/17": {"moved-0": day_in("UTC", "2024/01/17", [9, 10, 11, 12, 26, 26.5])}})
+    check(table.storage)
+
+
+def test_who_knows_that_rows_were_moved_says_utc(tmp_path: Path) -> None:
+    table = days_of(tmp_path / "t", "UTC", "2024/01/15", hours=[9, 10, 11, 12, 26, 26.5])
+    with pytest.raises(ConfigError, match=r"all lie in UTC but for .* \S+output\.timezone=UTC; nothing"):
+        check(table.storage)
+    check(table.storage, **{f"{TIMES}output.timezone": "UTC"})
+
+
+ANEW = [
+    ("-08:00", "UTC"),
+    ("-08:00", "GMT-8"),
+    ("EST", "GMT-5"),
+    ("EST", "America/New_York"),
+    ("gmt+5", "UTC"),
+]
+
+
+@pytest.mark.parametrize(("stored", "given"), ANEW)
+@pytest.mark.parametrize("creator", ["0.15", "dbt-hudi"])
+def test_a_zone_that_two_take_for_two_may_be_said_anew(
+    tmp_path: Path, creator: str, stored: str, given: str
+) -> None:
     zone = f"{TIMES}output.timezone"
-    table = made(tmp_path / "t", "ts", "TimestampBasedKeyGenerator", **DAYS, **{zone: stored})
-    table.commit({"2024/01/15": {"a-0": rows(NOON, NOON + HOUR)}})
+    written_in = {"GMT-8": "Etc/GMT+8", "GMT-5": "Etc/GMT+5"}.get(given, given)
+    days = ("2024/07/15", "2024/07/16")
+    table = days_of(tmp_path / "t", written_in, *days, ours=creator == "dbt-hudi", **{zone: stored})
     check(table.storage, **{zone: given})
-    for other in ("UTC", "GMT-8"):
-        table = made(tmp_path / other, "ts", "TimestampBasedKeyGenerator", **DAYS, **{zone: other})
-        with pytest.raises(ConfigError, match="leave the option out"):
-            check(table.storage, **{zone: "GMT-5"})
+    for other in {"GMT-8" if stored == "-08:00" else "America/New_York", "UTC", "GMT-5"} - {given}:
+        with pytest.raises(
+            ConfigError, match=r"rows fit \S+output.timezone=\S+: give that|leave the option out"
+        ):
+            check(table.storage, **{zone: other})
+
+
+@pytest.mark.parametrize("stored", ["UTC", "GMT-8", "HST", "MET", ""])
+def test_a_zone_that_all_take_for_one_stays(tmp_path: Path, stored: str) -> None:
+    table = made(
+        tmp_path / "t", "ts", "TimestampBasedKeyGenerator", **DAYS, **{f"{TIMES}output.timezone": stored}
+    )
+    with pytest.raises(ConfigError, match="leave the option out"):
+        check(table.storage, **{f"{TIMES}output.timezone": "GMT-5"})
 
 
 def test_a_parser_of_its_own_may_agree_for_some(tmp_path: Path) -> None:

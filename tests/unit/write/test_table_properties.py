@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from hudi_engine.config.enums import MergeMode
+from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, StorageError, TableExistsError, WriteConflictError
 from hudi_engine.merge.modes.registry import merge_rule
@@ -14,6 +15,7 @@ from hudi_engine.storage.local import LocalStorage
 from hudi_engine.write.define.create_table import create_table
 from hudi_engine.write.define.properties import table_properties
 from hudi_engine.write.define.rebuild import check_same_definition, same_definition
+from hudi_engine.write.define.table_options import with_table_options
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("ts", pa.int64()), ("dt", pa.string()), ("tags", pa.list_(pa.string()))]
@@ -340,3 +342,25 @@ def test_a_new_table_says_the_zone_of_its_texts_and_is_the_one_that_did_not(tmp_
     assert same_definition(stored, wanted) and same_definition(wanted, stored)
     other = define(partition_by=["dt:timestamp"], options={**texts, zone: "Asia/Kolkata"})
     assert not same_definition(wanted, other)
+
+
+@pytest.mark.parametrize(
+    ("made", "given", "same", "other"),
+    [
+        ({}, "output.timezone", "UTC", "Asia/Tokyo"),
+        ({}, "timezone", "UTC", "Asia/Tokyo"),
+        ({}, "timestamp.scalar.time.unit", "seconds", "DAYS"),
+        ({"input.timezone": "Europe/Paris"}, "output.timezone", None, "Europe/Paris"),
+        ({"timezone": "Europe/Paris"}, "input.timezone", "Europe/Paris", "UTC"),
+        ({"output.timezone": "Europe/Paris"}, "timezone", None, "Europe/Paris"),
+    ],
+)
+def test_how_times_were_written_stays_also_where_a_table_leaves_it_out(made, given, same, other):
+    settings = {"timestamp.type": "EPOCHMILLISECONDS", "output.dateformat": "yyyy", **made}
+    options = {f"hoodie.keygen.timebased.{key}": value for key, value in settings.items()}
+    config = define(partition_by=["ts:timestamp"], options=options)
+    key = f"hoodie.keygen.timebased.{given}"
+    if same is not None:
+        with_table_options(config, resolve_options({key: same}), "UPSERT")
+    with pytest.raises(ConfigError, match=f"{key} is '{other}', but table 'orders' has"):
+        with_table_options(config, resolve_options({key: other}), "UPSERT")

@@ -13,6 +13,7 @@ from hudi_engine.config.options import OPTIONS, canonical_key, resolve_options
 from hudi_engine.config.other_keys import DEFINED_ELSEWHERE
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError
+from hudi_engine.keygen.joda.time_zone import may_be_said_anew
 from hudi_engine.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.services.compaction.strategies import strategy_of
 from hudi_engine.write.define.properties import table_properties
@@ -94,19 +95,22 @@ def changed_options(
 ) -> dict[str, tuple[str, str]]:
     """Return the options of a model that its table was not made with: what each asks for, and what the table has.
 
-    How times become keys and folders is no such option where a table that another engine made does not say it.
+    How times become keys and folders is no such option where a table that another engine made does not say it, nor a zone that may
+    be said anew.
 
     Args:
         definition: The table as the model defines it now.
         given: ``hoodie.*`` options the model gives itself.
         stored: Properties of the table.
     """
-    said = {canonical_key(key) for key in stored}
+    said = {canonical_key(key): value for key, value in stored.items()}
     ours = TableConfig(stored).is_of_this_engine
     fixed = [
         key
         for key in given
-        if is_of_table(key) and (ours or canonical_key(key) in said or not _is_of_times(key))
+        if is_of_table(key)
+        and (ours or canonical_key(key) in said or not _is_of_times(key))
+        and not (key.endswith("timezone") and may_be_said_anew(said.get(canonical_key(key), ""), given[key]))
     ]
     if not fixed:
         return {}

@@ -33,6 +33,8 @@ _SHORT_IDS = {
     "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
 }  # fmt: skip
 """What Joda-Time makes of Java's short ids; of those that IANA has too, it is another zone."""
+_OFFSET_OF_IANA = {"EST": "GMT-05:00", "MST": "GMT-07:00"}
+"""What IANA has under short ids that are another clock to Joda-Time."""
 _EPOCH = date(1970, 1, 1)
 _SECONDS_PER_CYCLE = _DAYS_PER_CYCLE * 86_400
 # Two days less than datetime reaches, for the offset of any zone.
@@ -68,15 +70,41 @@ def find_zone(name: str) -> tzinfo:
     return found
 
 
-def may_be_said_anew(name: str) -> bool:
-    """Return whether a table's zone is one that two readers take for two: unknown to Java, or a short id that IANA has too."""
-    if name.strip() in _SHORT_IDS:
-        return _named_zone(name.strip()) is not None
+def zones_meant(name: str) -> tuple[str, ...]:
+    """Return the zones that a table's zone may have meant to who wrote it, as Java's ids; none where all take it for one.
+
+    Args:
+        name: What the table says: ``EST`` is New York to Joda-Time and an offset to IANA, ``-08:00`` an offset to some and UTC to
+            Java, as is every other id that Java does not know.
+    """
+    text = name.strip()
+    if text in _OFFSET_OF_IANA:
+        return (_SHORT_IDS[text], _OFFSET_OF_IANA[text])
     try:
-        find_zone(name)
+        find_zone(text)
     except ConfigError:
-        return True
-    return False
+        prefix, offset = _custom_zone(text)
+        return ("UTC",) if offset is None else ("UTC", f"{_JAVA_PREFIX}{text.removeprefix(prefix)}")
+    return ()
+
+
+def may_be_said_anew(had: str, given: str) -> bool:
+    """Return whether a zone is one of those that a table's zone may have meant; see `zones_meant`.
+
+    Args:
+        had: What the table says.
+        given: What a write says.
+    """
+    try:
+        clock = clock_of(find_zone(given))
+    except ConfigError:
+        return False
+    return bool(had.strip()) and any(clock_of(find_zone(each)) == clock for each in zones_meant(had))
+
+
+def clock_of(zone: tzinfo) -> list[timedelta | None]:
+    """Return how far a zone is from UTC in each month of a year, 2024."""
+    return [datetime(2024, month, 15, tzinfo=zone).utcoffset() for month in range(1, 13)]
 
 
 @lru_cache(maxsize=256)

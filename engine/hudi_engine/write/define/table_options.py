@@ -187,7 +187,10 @@ def _rule_problems(config: TableConfig, options: Options) -> list[str]:
 
 def _time_problems(config: TableConfig, options: Options) -> list[str]:
     """Return how times become keys and folders: said again it must be as in the table, which may not say all of it."""
-    stored = {f"{TIMESTAMP_PREFIX}{name}": value for name, value in config.timestamp_keygen.items()}
+    times = config.timestamp_keygen
+    if config.is_of_this_engine:
+        times = _with_defaults(times)
+    stored = {f"{TIMESTAMP_PREFIX}{name}": value for name, value in times.items()}
     consistent = TableOptions.CONSISTENT_TIMESTAMPS.key
     if consistent in config.properties:
         stored[consistent] = config.properties[consistent]
@@ -198,8 +201,20 @@ def _time_problems(config: TableConfig, options: Options) -> list[str]:
         for key, given in options.raw.items()
         if (had := stored.get(canonical_key(key))) is not None
         and _folded(key, given) != _folded(key, had)
-        and not (key.endswith("timezone") and may_be_said_anew(had))
+        and not (key.endswith("timezone") and may_be_said_anew(had, given))
     ]
+
+
+def _with_defaults(times: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the settings of times with those that a table of this engine goes by where it says none."""
+    if "input.timezone" not in times:  # no partition field is a time
+        return times
+    read_in = times.get("timezone") or times["input.timezone"]
+    unsaid = read_in if read_in == "UTC" else f"none (UTC for numbers, {read_in} for texts)"
+    written_in = times.get("timezone") or times.get("output.timezone") or unsaid
+    both = read_in if read_in == written_in else f"{read_in} for what is read and {written_in} for paths"
+    zones = {"input.timezone": read_in, "output.timezone": written_in, "timezone": both}
+    return {"timestamp.scalar.time.unit": "SECONDS", **times, **zones}
 
 
 def _folded(key: str, text: str) -> str:
