@@ -49,6 +49,18 @@ _QUARTER_HOURS_SINCE_MS = 94_694_400_000
 _NULL_STANDS_FOR = 1
 
 
+def zones_that_count(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the zones that settings give, by their names: a blank one is none, and beside ``timezone`` no other counts.
+
+    Args:
+        settings: Keys without their prefix ``hoodie.keygen.timebased.``.
+    """
+    names = [
+        name for name in ("timezone", "input.timezone", "output.timezone") if settings.get(name, "").strip()
+    ]
+    return {name: settings[name].strip() for name in (["timezone"] if "timezone" in names else names)}
+
+
 @dataclass(frozen=True)
 class TimestampFormat:
     """How one table turns values into dated partition values; picklable.
@@ -113,15 +125,16 @@ class TimestampFormat:
                 f"{PREFIX}input.dateformat.list.delimiter.regex is {delimiter!r}, which is no regular "
                 f"expression: {error}"
             ) from error
-        both = settings.get("timezone", "").strip()
+        zones = zones_that_count(settings)
+        both = zones.get("timezone", "")
         kind = settings.get("timestamp.type", "").strip().upper()
         return cls(
             output_format=settings.get("output.dateformat", ""),
             timestamp_type=kind or None,
             input_formats=tuple(pattern.strip() for pattern in inputs if pattern.strip()),
             scalar_unit=settings.get("timestamp.scalar.time.unit", "SECONDS").strip().upper(),
-            input_timezone=both or settings.get("input.timezone", "").strip(),
-            output_timezone=both or settings.get("output.timezone", "").strip(),
+            input_timezone=zones.get("input.timezone", both),
+            output_timezone=zones.get("output.timezone", both),
         )
 
     def partition_values(

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import HudiError
 from hudi_engine.keygen.generator import KeyGenerator, field_values
 from hudi_engine.keygen.joda.time_zone import clock_of, find_zone, zones_meant
-from hudi_engine.keygen.timestamp_format import PREFIX, TimestampFormat
+from hudi_engine.keygen.timestamp_format import PREFIX, TimestampFormat, zones_that_count
 
 _ROWS_IN_ZONES = 100
 """Of a file, as many that lie elsewhere than their values say and as many that do not."""
@@ -53,27 +54,31 @@ class Compared:
         return pc.not_equal(self.paths, self.partition)
 
 
-def fitting_zone(generator: KeyGenerator, found: Sequence[Compared], said: Mapping[str, str]) -> str:
+def fitting_zone(generator: KeyGenerator, found: Sequence[Compared], config: TableConfig) -> str:
     """Return the setting of a zone by which the rows of all files lie where they are, as ``key=value``; "" when there is none.
 
     Args:
         generator: Makes the paths by the settings of the write.
         found: Rows of files of several partitions.
-        said: Zones that the table says, by the names of their settings: of those only what they may have meant is tried.
+        config: The table; where it says a zone that readers take for different ones, those are tried.
     """
     times = generator.timestamp_format
     if times is None:
         return ""
     samples = _samples(found)
-    for there in _in_other_zones(times, said, of_texts=_has_texts(generator, found[0].rows)):
-        moved = replace(generator, timestamp_format=there)
-        if all(
-            pc.all(pc.equal(moved.partition_paths(rows), partition)).as_py() for partition, rows in samples
-        ):
-            if there.input_timezone != times.input_timezone:
-                return f"{PREFIX}input.timezone={there.input_timezone}"
-            return f"{PREFIX}output.timezone={there.output_timezone}"
+    has_texts = _has_texts(generator, found[0].rows)
+    for name, zone in _other_zones(times, config, of_texts=has_texts):
+        moved = replace(generator, timestamp_format=_with_zone(times, name, zone))
+        if all(_lie_there(moved, rows, partition) for partition, rows in samples):
+            return f"{PREFIX}{name}={zone}"
     return ""
+
+
+def _lie_there(generator: KeyGenerator, rows: pa.Table, partition: str) -> bool:
+    try:
+        return bool(pc.all(pc.equal(generator.partition_paths(rows), partition)).as_py())
+    except HudiError:  # a time that a clock which was turned forward does not show
+        return False
 
 
 def _samples(found: Sequence[Compared]) -> list[tuple[str, pa.Table]]:
@@ -83,10 +88,11 @@ def _samples(found: Sequence[Compared]) -> list[tuple[str, pa.Table]]:
     return [(partition, rows) for partition, rows in samples if rows.num_rows]
 
 
-def zones_said(config: TableConfig) -> Mapping[str, str]:
+def zones_in_doubt(config: TableConfig) -> Mapping[str, str]:
     """Return the zones that a table says and that readers take for different ones, by the names of their settings."""
-    times = config.timestamp_keygen
-    return {name: zone for name, zone in times.items() if name.endswith("timezone") and zones_meant(zone)}
+    return {
+        name: zone for name, zone in zones_that_count(config.timestamp_keygen).items() if zones_meant(zone)
+    }
 
 
 def _has_texts(generator: KeyGenerator, rows: pa.Table) -> bool:
@@ -95,22 +101,19 @@ def _has_texts(generator: KeyGenerator, rows: pa.Table) -> bool:
     return any(pa.types.is_string(field_values(rows, name).type) for name in times)
 
 
-def _in_other_zones(
-    times: TimestampFormat, said: Mapping[str, str], *, of_texts: bool
-) -> Iterator[TimestampFormat]:
-    """Yield the format with zones that may have been meant: of texts as they come and of what is written, in the likely order."""
-    if said:
-        for name, zone in said.items():
-            for meant in zones_meant(zone):
-                yield _with_zone(times, name, meant)
-    elif of_texts and not times.input_timezone:
-        yield _with_zone(times, "input.timezone", "UTC")
+def _other_zones(times: TimestampFormat, config: TableConfig, *, of_texts: bool) -> Iterator[tuple[str, str]]:
+    """Yield settings of zones that may have been meant: of texts as they come and of what is written, in the likely order."""
+    for name, zone in zones_in_doubt(config).items():
+        yield from ((name, meant) for meant in zones_meant(zone))
+    written_in = zones_that_count(config.timestamp_keygen).keys() & {"output.timezone", "timezone"}
+    if of_texts and not times.input_timezone:
+        yield "input.timezone", "UTC"
         name = "input.timezone" if times.output_timezone else "output.timezone"
-        yield from (_with_zone(times, name, zone) for zone in (*_FIXED, *_WITH_SUMMER_TIME))
+        yield from ((name, zone) for zone in (*_FIXED, *_WITH_SUMMER_TIME))
     elif not times.output_timezone:
-        yield from (_with_zone(times, "output.timezone", zone) for zone in (*_FIXED, *_WITH_SUMMER_TIME))
-    elif not of_texts:
-        yield from (_with_zone(times, "output.timezone", zone) for zone in _turned(times.output_timezone))
+        yield from (("output.timezone", zone) for zone in (*_FIXED, *_WITH_SUMMER_TIME))
+    elif not of_texts and not written_in:
+        yield from (("output.timezone", zone) for zone in _turned(times.output_timezone))
 
 
 def _with_zone(times: TimestampFormat, name: str, zone: str) -> TimestampFormat:

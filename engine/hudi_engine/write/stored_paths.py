@@ -28,7 +28,7 @@ from hudi_engine.keygen.timestamp_format import PREFIX
 from hudi_engine.merge.table_reader import read_context
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import WriteStat
-from hudi_engine.write.fitting_zone import Compared, fitting_zone, zones_said
+from hudi_engine.write.fitting_zone import Compared, fitting_zone, zones_in_doubt
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ def check_stored_paths(state: TableState, options: Options) -> None:
     config = state.config
     if config.drop_partition_columns or not _formats_times(config):
         return
-    in_doubt = zones_said(config)
+    in_doubt = zones_in_doubt(config)
     if config.is_of_this_engine and not in_doubt:
         return
     generator = build_key_generator(config, options=options)
@@ -68,7 +68,7 @@ def check_stored_paths(state: TableState, options: Options) -> None:
     few = 2 * elsewhere < sum(each.rows.num_rows for each in found)
     zone = ""
     if not few or in_doubt or elsewhere >= _LEAST_APART:
-        zone = fitting_zone(generator, found, in_doubt)
+        zone = fitting_zone(generator, found, config)
     if few and not zone and not _has_own_parser(config):
         logger.debug("%d row(s) of table %s lie elsewhere than their values say", elsewhere, config.name)
         return
@@ -182,10 +182,10 @@ def _told(config: TableConfig, generator: KeyGenerator, compared: Compared, zone
 
 
 def _next_step(config: TableConfig, names: list[str], zone: str) -> str:
-    if zone and zones_said(config):
+    key, _, _ = zone.partition("=")
+    if key.removeprefix(PREFIX) in zones_in_doubt(config):
         return f"The stored rows fit {zone}: give that"
     if zone:
-        key, _, _ = zone.partition("=")
         return (
             f"The stored rows fit {zone}: give the zone of the machine that wrote them by its name, as an offset tells nothing of "
             f"summer time; where all lie in UTC but for some whose time was changed, {key}=UTC"

@@ -177,6 +177,47 @@ def test_a_zone_with_summer_time_is_found_by_name(
     check(table.storage, **{f"{TIMES}output.timezone": zone})
 
 
+@pytest.mark.parametrize(
+    "more", [{"output.timezone": ""}, {"input.timezone": ""}, {"timezone": ""}, {"input.timezone": "EST"}]
+)
+def test_a_zone_that_says_nothing_ends_no_search(tmp_path: Path, more: dict[str, str]) -> None:
+    options = {f"{TIMES}{key}": value for key, value in more.items()}
+    table = days_of(tmp_path / "t", "Europe/Paris", "2024/01/15", "2024/07/15", "2024/07/16", **options)
+    with pytest.raises(ConfigError, match=r"fit \S+output\.timezone=Europe/Paris: "):
+        check(table.storage)
+
+
+def test_times_that_a_turned_clock_does_not_show_are_of_another_zone(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("at", pa.string())])
+    times = {
+        f"{TIMES}timestamp.type": "DATE_STRING",
+        f"{TIMES}input.dateformat": "yyyy-MM-dd HH:mm:ss",
+        f"{TIMES}output.dateformat": "yyyy/MM/dd",
+        f"{TIMES}output.timezone": "UTC",
+    }
+    table = made(tmp_path / "t", "at", "TimestampBasedKeyGenerator", schema=schema, **times)
+    texts = [f"2024-03-30 {hour:02d}:00:00" for hour in range(24)]
+    texts += ["2024-03-31 01:30:00", "2024-03-31 05:00:00"]  # moved; the first is no time in London
+    stored = pa.table({"id": range(len(texts)), "at": texts}, schema=schema)
+    table.commit({"2024/03/30": {"a-0": stored}})
+    check(table.storage)
+
+
+def test_an_offset_that_the_table_says_is_not_asked_for_summer_time(tmp_path: Path) -> None:
+    zone = {f"{TIMES}output.timezone": "GMT-8"}
+    table = days_of(tmp_path / "t", "Etc/GMT+8", "2024/01/15", hours=range(8, 24), **zone)
+    table.commit({"2024/01/16": {"b-0": day_in("Etc/GMT+8", "2024/01/16", [*range(8, 24), 24.2, 24.3])}})
+    check(table.storage)
+
+
+def test_the_zone_of_both_is_said_anew_by_its_own_name(tmp_path: Path) -> None:
+    both = f"{TIMES}timezone"
+    table = days_of(tmp_path / "t", "Etc/GMT+8", "2024/01/15", "2024/01/16", **{both: "-08:00"})
+    with pytest.raises(ConfigError, match=rf"fit {both}=GMT-08:00: give that"):
+        check(table.storage, **{both: "UTC"})
+    check(table.storage, **{both: "GMT-8"})
+
+
 def test_one_row_a_night_in_several_files_is_a_zone(tmp_path: Path) -> None:
     hours = [0.5, *range(8, 20)]
     table = days_of(tmp_path / "t", "Asia/Kolkata", "2024/01/15", "2024/01/16", "2024/01/17", hours=hours)
@@ -224,7 +265,7 @@ def test_a_zone_that_two_take_for_two_may_be_said_anew(
             check(table.storage, **{zone: other})
 
 
-@pytest.mark.parametrize("stored", ["UTC", "GMT-8", "HST", "MET", ""])
+@pytest.mark.parametrize("stored", ["UTC", "GMT-8", "HST", "MET"])
 def test_a_zone_that_all_take_for_one_stays(tmp_path: Path, stored: str) -> None:
     table = made(
         tmp_path / "t", "ts", "TimestampBasedKeyGenerator", **DAYS, **{f"{TIMES}output.timezone": stored}

@@ -347,12 +347,11 @@ def test_a_new_table_says_the_zone_of_its_texts_and_is_the_one_that_did_not(tmp_
 @pytest.mark.parametrize(
     ("made", "given", "same", "other"),
     [
-        ({}, "output.timezone", "UTC", "Asia/Tokyo"),
+        ({}, "output.timezone", "Etc/UTC", "Asia/Tokyo"),
         ({}, "timezone", "UTC", "Asia/Tokyo"),
-        ({}, "timestamp.scalar.time.unit", "seconds", "DAYS"),
         ({"input.timezone": "Europe/Paris"}, "output.timezone", None, "Europe/Paris"),
-        ({"timezone": "Europe/Paris"}, "input.timezone", "Europe/Paris", "UTC"),
         ({"output.timezone": "Europe/Paris"}, "timezone", None, "Europe/Paris"),
+        ({"timestamp.type": "SCALAR"}, "timestamp.scalar.time.unit", "seconds", "DAYS"),
     ],
 )
 def test_how_times_were_written_stays_also_where_a_table_leaves_it_out(made, given, same, other):
@@ -364,3 +363,23 @@ def test_how_times_were_written_stays_also_where_a_table_leaves_it_out(made, giv
         with_table_options(config, resolve_options({key: same}), "UPSERT")
     with pytest.raises(ConfigError, match=f"{key} is '{other}', but table 'orders' has"):
         with_table_options(config, resolve_options({key: other}), "UPSERT")
+
+
+@pytest.mark.parametrize(
+    "zones",
+    [
+        {"timezone": "Europe/Paris", "output.timezone": "UTC"},
+        {"timezone": "UTC", "input.timezone": "Europe/Paris"},
+        {"output.timezone": ""},
+        {"timezone": ""},
+        {"input.timezone": "", "output.timezone": ""},
+        {"input.timezone": "Europe/Paris"},
+        {"timestamp.scalar.time.unit": "DAYS"},
+    ],
+)
+@pytest.mark.parametrize("prefix", ["hoodie.keygen.timebased.", TIMEBASED])
+def test_how_times_are_written_may_be_said_again_as_it_was(zones, prefix):
+    settings = {"timestamp.type": "EPOCHMILLISECONDS", "output.dateformat": "yyyy", **zones}
+    options = {f"{prefix}{key}": value for key, value in settings.items()}
+    config = define(partition_by=["ts:timestamp"], options=options)
+    with_table_options(config, resolve_options(options), "UPSERT")

@@ -78,6 +78,8 @@ def zones_meant(name: str) -> tuple[str, ...]:
             Java, as is every other id that Java does not know.
     """
     text = name.strip()
+    if not text:
+        return ()
     if text in _OFFSET_OF_IANA:
         return (_SHORT_IDS[text], _OFFSET_OF_IANA[text])
     try:
@@ -95,11 +97,15 @@ def may_be_said_anew(had: str, given: str) -> bool:
         had: What the table says.
         given: What a write says.
     """
+    return any(is_one_zone(each, given) for each in zones_meant(had))
+
+
+def is_one_zone(one: str, other: str) -> bool:
+    """Return whether two texts are zones that Java knows and that go by one clock."""
     try:
-        clock = clock_of(find_zone(given))
+        return clock_of(find_zone(one)) == clock_of(find_zone(other))
     except ConfigError:
         return False
-    return bool(had.strip()) and any(clock_of(find_zone(each)) == clock for each in zones_meant(had))
 
 
 def clock_of(zone: tzinfo) -> list[timedelta | None]:

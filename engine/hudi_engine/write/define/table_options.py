@@ -12,8 +12,9 @@ from hudi_engine.config.option import Option, OptionValue
 from hudi_engine.config.options import Options, canonical_key, laid_over, resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
-from hudi_engine.keygen.joda.time_zone import may_be_said_anew
+from hudi_engine.keygen.joda.time_zone import is_one_zone, may_be_said_anew
 from hudi_engine.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
+from hudi_engine.keygen.timestamp_format import zones_that_count
 from hudi_engine.schema.meta_fields import IS_DELETED
 from hudi_engine.write.define.definition import (
     KEY_OPTIONS,
@@ -188,9 +189,8 @@ def _rule_problems(config: TableConfig, options: Options) -> list[str]:
 def _time_problems(config: TableConfig, options: Options) -> list[str]:
     """Return how times become keys and folders: said again it must be as in the table, which may not say all of it."""
     times = config.timestamp_keygen
-    if config.is_of_this_engine:
-        times = _with_defaults(times)
-    stored = {f"{TIMESTAMP_PREFIX}{name}": value for name, value in times.items()}
+    stored = {f"{TIMESTAMP_PREFIX}{name}": times[name] for name in times if not name.endswith("timezone")}
+    stored |= {f"{TIMESTAMP_PREFIX}{name}": zone for name, zone in zones_that_count(times).items()}
     consistent = TableOptions.CONSISTENT_TIMESTAMPS.key
     if consistent in config.properties:
         stored[consistent] = config.properties[consistent]
@@ -202,19 +202,31 @@ def _time_problems(config: TableConfig, options: Options) -> list[str]:
         if (had := stored.get(canonical_key(key))) is not None
         and _folded(key, given) != _folded(key, had)
         and not (key.endswith("timezone") and may_be_said_anew(had, given))
-    ]
+    ] + _problems_with_defaults(config, options)
 
 
-def _with_defaults(times: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the settings of times with those that a table of this engine goes by where it says none."""
-    if "input.timezone" not in times:  # no partition field is a time
-        return times
-    read_in = times.get("timezone") or times["input.timezone"]
-    unsaid = read_in if read_in == "UTC" else f"none (UTC for numbers, {read_in} for texts)"
-    written_in = times.get("timezone") or times.get("output.timezone") or unsaid
-    both = read_in if read_in == written_in else f"{read_in} for what is read and {written_in} for paths"
-    zones = {"input.timezone": read_in, "output.timezone": written_in, "timezone": both}
-    return {"timestamp.scalar.time.unit": "SECONDS", **times, **zones}
+def _problems_with_defaults(config: TableConfig, options: Options) -> list[str]:
+    """Return what contradicts the defaults that a table of this engine goes by where it says nothing."""
+    times = config.timestamp_keygen
+    zones = zones_that_count(times)
+    if not config.is_of_this_engine or "input.timezone" not in times or "timezone" in zones:
+        return []
+    read_in = zones.get("input.timezone", "UTC")
+    unsaid = read_in if is_one_zone(read_in, "UTC") else f"none: UTC for numbers, {read_in} for texts"
+    written_in = zones.get("output.timezone", unsaid)
+    both = read_in if is_one_zone(read_in, written_in) else f"none: {read_in} to read, {written_in} to write"
+    defaults = {"input.timezone": read_in, "output.timezone": written_in, "timezone": both}
+    if times.get("timestamp.type", "").strip().upper() == "SCALAR":
+        defaults["timestamp.scalar.time.unit"] = "SECONDS"
+    problems = []
+    for key, given in options.raw.items():
+        name = canonical_key(key).removeprefix(TIMESTAMP_PREFIX)
+        had = defaults.get(name)
+        if had is None or times.get(name, "").strip() or not given.strip():
+            continue
+        if given.strip().upper() != had and not is_one_zone(had, given):
+            problems.append(_differs(config, key, given, had, ", by which its keys and folders were made"))
+    return problems
 
 
 def _folded(key: str, text: str) -> str:
