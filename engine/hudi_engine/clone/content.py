@@ -24,8 +24,8 @@ from hudi_engine.timeline.archive_log import encode_archive, read_archive_log
 from hudi_engine.timeline.continuity import lasts
 from hudi_engine.timeline.gaps import hidden_writes
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State, timeline_file_name
+from hudi_engine.timeline.schema_commits import histories_of
 
-_SCHEMA_FOLDER = ".hoodie/.schema"
 _NOTES = f"{CATALOG_FOLDER}/entry.json"
 
 
@@ -146,7 +146,7 @@ class Content:
             for each in self.view.files(partition)
             if each.name in PARTITION_METADATA_NAMES
         ]
-        found += [each.path for each in storage.list(_SCHEMA_FOLDER) if not each.is_dir]
+        found += histories_of(storage, self.state.timeline, self.as_of)
         found += [_NOTES] if storage.exists(_NOTES) else []
         files = files_of(storage, config, self.instants)
         done = {

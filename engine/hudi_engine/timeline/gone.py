@@ -19,7 +19,9 @@ def names_of(instant: Instant) -> tuple[str, str]:
     return (instant.requested_time, instant.order)
 
 
-def taken_back(timeline: Timeline, name: str, *, is_moment: bool = False) -> str | None:
+def taken_back(
+    timeline: Timeline, name: str, *, is_moment: bool = False, by_archive: bool = True
+) -> str | None:
     """Return what took an instant back, or is about to, in the words of an error; None for one that nothing did.
 
     A compaction or clustering that ran again stands. What an archived restore of layout 1 took back nobody knows any more.
@@ -28,6 +30,7 @@ def taken_back(timeline: Timeline, name: str, *, is_moment: bool = False) -> str
         timeline: The table's timeline.
         name: The instant.
         is_moment: Somebody wrote a moment, which is an instant at most by chance.
+        by_archive: Ask archived rollbacks too, for which the whole archive is read.
 
     Raises:
         CorruptTableError: A rollback or restore that may have done it is damaged; of a moment that matters nothing.
@@ -49,7 +52,8 @@ def taken_back(timeline: Timeline, name: str, *, is_moment: bool = False) -> str
         if instant.action in _UNDOING and name in _planned_to_go(timeline.begun_plan(instant) or {}):
             return f"that commit is being taken back by {instant.action} {instant.requested_time}, which has not ended"
     first = timeline.first_write_time
-    undone = timeline.archived.undone if first is not None and name < first else {}
+    is_old = by_archive and first is not None and name < first
+    undone = timeline.archived.undone if is_old else {}
     return (
         f"that commit was taken back by {undone[name]}"
         if name in undone and not _stands(timeline, name)

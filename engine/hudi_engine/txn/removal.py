@@ -24,6 +24,7 @@ from hudi_engine.parallel import on_threads
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import join
 from hudi_engine.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, State, timeline_file_name
+from hudi_engine.timeline.schema_commits import drop_history
 from hudi_engine.timeline.writer import TimelineWriter
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.open_instant import OpenInstant
@@ -169,6 +170,7 @@ class Removal:
         late = self.unpublish()
         self._delete_strays()
         if not self._of_run:
+            drop_history(self._storage, self.plan.instant)
             self._remove_pending(State.REQUESTED)
         settle_markers(self._storage, self.plan.instant, frozenset(self.deleted))
         self._storage.remove(heartbeat_path(self.plan.instant))
