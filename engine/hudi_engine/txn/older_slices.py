@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 
 from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.listing import list_partition_files
 from hudi_engine.filegroup.log_file import parse_log_file
 from hudi_engine.storage.base import Storage
-from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.active import FileGroupKey, Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.timeline.newest_first import newest_first
 
 Slice = tuple[str, str]
 """(file id, base instant)."""
@@ -46,6 +48,52 @@ def is_lost(timeline: Timeline, partition: str, slices: Mapping[Slice, bool], wa
     metadata = _metadata_at(timeline, instant)
     stats = metadata.partition_to_write_stats.get(partition, ()) if metadata is not None else ()
     return any(each.file_id == file_id and not each.is_log_file and each.has_content for each in stats)
+
+
+def lost_group(
+    storage: Storage, timeline: Timeline, before: str, replaced: Mapping[str, Sequence[str]]
+) -> FileGroupKey | None:
+    """Return a file group that is not there as it was when a write took it out, None when all are.
+
+    A clean takes replaced groups whole, but for what a savepoint keeps, which may be an older slice than the newest.
+
+    Args:
+        storage: The table's storage.
+        timeline: The table's timeline.
+        before: Requested time of the write that took them out.
+        replaced: File ids by partition path.
+    """
+    groups = {(partition, file_id) for partition, file_ids in replaced.items() for file_id in file_ids}
+    listed = {partition: list_partition_files(storage, partition) for partition in replaced}
+    names = {(partition, each.name) for partition, statuses in listed.items() for each in statuses}
+    there = {(partition, file_id) for partition in replaced for file_id, _ in slices_in(storage, partition)}
+    lost = groups - there
+    if not lost:
+        lost = {key for key, name in _newest_files(timeline, before, groups) if (key[0], name) not in names}
+    return min(lost, default=None)
+
+
+def _newest_files(
+    timeline: Timeline, before: str, groups: set[FileGroupKey]
+) -> Iterator[tuple[FileGroupKey, str]]:
+    """Yield the files of the newest slices of file groups; of those that no write names any more there are none."""
+    left = set(groups)
+    for instant, metadata in newest_first(timeline, attrgetter("requested_time"), before) if left else ():
+        if instant.requested_time == before:
+            continue
+        for partition, stat in metadata.write_stats():
+            key = (partition, str(stat.file_id))
+            if key not in groups or not stat.has_content:
+                continue
+            base = parse_base_file(stat.file_name, partition)
+            log = parse_log_file(stat.file_name, partition)
+            is_own = base is not None and base.instant == instant.requested_time
+            if key in left and (is_own or (log is not None and not log.is_cdc)):
+                yield key, stat.file_name
+            if is_own:
+                left.discard(key)
+        if not left:
+            return
 
 
 def _metadata_at(timeline: Timeline, instant: str) -> CommitMetadata | None:

@@ -22,7 +22,7 @@ from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.timeline.schemas import ROLLBACK_METADATA
 from hudi_engine.txn.clustered import is_clustering
 from hudi_engine.txn.liveness import Liveness
-from hudi_engine.txn.older_slices import is_lost, slices_in
+from hudi_engine.txn.older_slices import is_lost, lost_group, slices_in
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
 from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.removal import Removal, undo
@@ -233,11 +233,10 @@ def _check_older_files(
         missing = [each for each in needed if is_lost(timeline, partition, slices, each)]
         if missing:
             raise TimelineError(_cleaned(instant, partition, min(missing)[0]))
-    for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
-        present = {file_id for file_id, _ in slices_in(storage, partition)}
-        for file_id in file_ids:
-            if file_id not in present:
-                raise TimelineError(_cleaned(instant, partition, file_id))
+    replaced = metadata.partition_to_replace_file_ids or {}
+    lost = lost_group(storage, timeline, instant.requested_time, replaced)
+    if lost is not None:
+        raise TimelineError(_cleaned(instant, *lost))
 
 
 def _cleaned(instant: Instant, partition: str, file_id: str) -> str:

@@ -15,7 +15,8 @@ from hudi_engine.storage.local import LocalStorage
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 
 import tests.faults.mini_table as mini
-from tests.faults.scenarios import MOR
+from tests.faults.scenarios import COW, MOR
+from tests.faults.test_archive_gaps import archive_to
 from tests.helpers.fault import Interrupted, SimulatedCrash
 from tests.unit.txn.rollback_records import refusal, timeline
 
@@ -90,3 +91,48 @@ def test_a_file_group_that_began_with_logs_is_one_to_go_back_to(tmp_path: Path) 
     write_base_files(storage, {"a": {"k2": 20}})
     mini.rollback(storage)
     assert mini.content(storage) == before == {("a", "k1"): 1, ("a", "k2"): 2}
+
+
+def replaced_and_cleaned(storage: LocalStorage) -> str:
+    """Take out a file group of which a clean then leaves no more than its saved older slice; returns the write that did it."""
+    mini.write(storage, {"a": {"k1": 1}})
+    mini.savepoint(storage)
+    mini.write(storage, {"a": {"k1": 10}})
+    for number in range(2):
+        mini.write(storage, {"b": {"k2": number}})
+    replacing = mini.write(storage, {"a": {"k3": 3}}, "INSERT_OVERWRITE")
+    clean(storage, newest_version_only())
+    assert len([each for each in storage.list("a") if each.name.endswith(".parquet")]) == 2
+    return replacing
+
+
+def test_a_replaced_group_of_which_a_savepoint_keeps_an_older_slice_is_none_to_go_back_to(
+    tmp_path: Path,
+) -> None:
+    storage = mini.create_table(str(tmp_path))
+    replacing = replaced_and_cleaned(storage)
+    before = mini.content(storage)
+    assert f"replacecommit {replacing} cannot be rolled back: the files of file group" in refusal(storage)
+    assert mini.content(storage) == before
+
+
+def test_nor_is_one_whose_newest_write_is_archived(tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path))
+    replacing = replaced_and_cleaned(storage)
+    _, newest_of_group, *_ = timeline(storage).completed_writes
+    archive_to(storage, 3)
+    left = [each.requested_time for each in timeline(storage).completed_writes]
+    assert newest_of_group.requested_time not in left and len(left) == 3
+    assert f"replacecommit {replacing} cannot be rolled back: the files of file group" in refusal(storage)
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_replaced_groups_that_are_whole_come_back(tmp_path: Path, table_type: str) -> None:
+    storage = mini.create_table(str(tmp_path), table_type)
+    mini.write(storage, {"a": {"k1": 1}})
+    mini.savepoint(storage)
+    mini.write(storage, {"a": {"k1": 10}})
+    before = mini.content(storage)
+    mini.write(storage, {"a": {"k3": 3}}, "INSERT_OVERWRITE")
+    mini.rollback(storage)
+    assert mini.content(storage) == before == {("a", "k1"): 10}
