@@ -15,7 +15,13 @@ from hudi_engine.txn.open_instant import OpenInstant
 from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.recovery import recovered
 from hudi_engine.txn.restore_check import check_saved_state, check_slices_remain
-from hudi_engine.txn.restore_steps import RestorePlan, RestoreResult, carry_out_restore, later_instants
+from hudi_engine.txn.restore_steps import (
+    RestorePlan,
+    RestoreResult,
+    carry_out_restore,
+    check_can_go,
+    later_instants,
+)
 from hudi_engine.txn.savepoint import check_not_cleaned, completed_write, read_savepoint
 
 
@@ -49,6 +55,7 @@ def restore(storage: Storage, options: Options, publication: Publication, instan
         plan = plan_restore(storage, config, timeline, instant_time)
         if not plan.instants:
             return RestoreResult(None, plan.target)
+        check_can_go(storage, config, timeline, plan)
         opened = OpenInstant.announce(storage, config, timeline, "restore", plan.to_bytes())
         return carry_out_restore(storage, config, opened, plan, publication)
 

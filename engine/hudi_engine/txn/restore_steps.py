@@ -30,7 +30,10 @@ from hudi_engine.txn.rollback_plan import RollbackPlan
 logger = logging.getLogger(__name__)
 
 TAKEN_BACK = WRITE_ACTIONS | {"compaction", "logcompaction", "clustering", "indexing"}
-"""Actions that a restore takes back; cleans, rollbacks and savepoints stay."""
+"""Actions that a restore takes back; cleans, rollbacks and savepoints stay, and so do indexes that are built.
+
+The building of an index goes with the metadata table that it was for. What is left of one that was built says nothing of data.
+"""
 
 
 @dataclass(frozen=True)
@@ -85,11 +88,16 @@ class RestoreResult:
 
 def later_instants(timeline: Timeline, target: str) -> tuple[Instant, ...]:
     """Return what a restore to ``target`` has to take back, newest first."""
-    return tuple(
-        instant
-        for instant in reversed(timeline.instants)
-        if instant.requested_time > target and instant.action in TAKEN_BACK
-    )
+    return tuple(each for each in reversed(timeline.instants) if each.requested_time > target and _goes(each))
+
+
+def check_can_go(storage: Storage, config: TableConfig, timeline: Timeline, plan: RestorePlan) -> None:
+    """Find once what the instants of a restore have written: what cannot be found must be known before the restore begins.
+
+    Raises:
+        TimelineError, CorruptTableError: An instant, or a file of one, cannot be read.
+    """
+    _plans(storage, config, timeline, plan)
 
 
 def carry_out_restore(
@@ -134,18 +142,25 @@ def resume_restores(
     return tuple(done)
 
 
+def _goes(instant: Instant) -> bool:
+    return instant.action in TAKEN_BACK and not (instant.action == "indexing" and instant.is_completed)
+
+
 def _removals(storage: Storage, config: TableConfig, restore_time: str, plan: RestorePlan) -> list[Removal]:
     """Plan the removal of what is still there, newest first."""
-    timeline = Timeline.load(storage, config)
-    present = {
-        instant.requested_time: instant for instant in timeline.instants if instant.action in TAKEN_BACK
-    }
-    removals = []
-    for time_, action in plan.instants:
-        if time_ in present:
-            found = plan_removal(storage, config, timeline, present[time_], action)
-            removals.append(Removal(storage, config, restore_time, _without_doomed_slices(found, plan)))
-    return removals
+    planned = _plans(storage, config, Timeline.load(storage, config), plan)
+    return [Removal(storage, config, restore_time, each) for each in planned]
+
+
+def _plans(
+    storage: Storage, config: TableConfig, timeline: Timeline, plan: RestorePlan
+) -> list[RollbackPlan]:
+    present = {instant.requested_time: instant for instant in timeline.instants if _goes(instant)}
+    return [
+        _without_doomed_slices(plan_removal(storage, config, timeline, present[time_], action), plan)
+        for time_, action in plan.instants
+        if time_ in present
+    ]
 
 
 def _without_doomed_slices(removal: RollbackPlan, plan: RestorePlan) -> RollbackPlan:
