@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from hudi_engine.config.enums import TableType
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.avro_file import StoredPlan, encode_avro_file
-from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
+from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.timeline.schemas import RESTORE_METADATA, RESTORE_PLAN
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
 from hudi_engine.txn.publication import Publication
@@ -59,10 +60,10 @@ class RestorePlan(StoredPlan):
         target = str(record.get("savepointToRestoreTimestamp") or "")
         found = [(str(info["commitTime"]), str(info["action"])) for info in record["instantsToRollback"]]
         for time_, action in found:
-            if not time_.isdigit() or action not in TAKEN_BACK or time_ <= target:
+            if not time_.isdigit() or action not in TAKEN_BACK or time_ == target:
                 raise CorruptTableError(
-                    f"{source} wants to take back {action} {time_}, which is not later than {target!r} or no "
-                    "write. Nothing was changed; look at the file and remove it from the timeline"
+                    f"{source} wants to take back {action} {time_}, which is {target!r} itself or no write. Nothing was changed; "
+                    "look at the file, and remove it from the timeline if it is not Hudi's and the restore is not in flight"
                 )
         return cls(target, tuple(sorted(found, reverse=True)))
 
@@ -129,7 +130,8 @@ def resume_restores(
         CorruptTableError: when a stored plan cannot be trusted.
     """
     done = []
-    for pending in Timeline.load(storage, config).pending:
+    timeline = Timeline.load(storage, config)
+    for pending in timeline.pending:
         if pending.action != "restore":
             continue
         plan = stored_plan(storage, config, pending, RestorePlan.from_bytes)
@@ -137,9 +139,47 @@ def resume_restores(
         if plan is None:
             opened.drop()
             continue
+        _check_older(storage, config, timeline, pending, plan)
         logger.info("finishing restore %s to %s", opened.time, plan.target)
         done.append(carry_out_restore(storage, config, opened, plan, publication))
     return tuple(done)
+
+
+def _check_older(
+    storage: Storage, config: TableConfig, timeline: Timeline, pending: Instant, plan: RestorePlan
+) -> None:
+    """Refuse a plan that takes back what the target was built upon.
+
+    Apache Hudi from 1.0 on goes by the order of completion: what began before the target and completed later goes too, and what
+    has not completed yet. What is missing has gone already. A compaction goes by its request, as commits from before the target
+    may have written into its slices.
+    """
+    present = {each.requested_time: each for each in timeline.instants if each.action in TAKEN_BACK}
+    for time_, action in plan.instants:
+        found = present.get(time_)
+        if time_ > plan.target or (found is None and pending.state is State.INFLIGHT):
+            continue
+        compacts = action == "compaction" or (
+            action == "commit" and config.table_type is TableType.MERGE_ON_READ
+        )
+        if found is None or compacts or not _is_later(storage, config, timeline, found, plan.target):
+            raise CorruptTableError(
+                f"restore {pending.requested_time} of {storage.base!r} wants to take back {action} {time_}, which the commit "
+                f"{plan.target} that it goes back to came after. Nothing was changed; let Apache Hudi finish the restore if it "
+                "is one of its own"
+            )
+
+
+def _is_later(
+    storage: Storage, config: TableConfig, timeline: Timeline, instant: Instant, target: str
+) -> bool:
+    """Return whether an instant has not completed, or did so after a commit: by their files, as Apache Hudi in layout 1."""
+    if not instant.is_completed:
+        return True
+    names = [each.file_name for each in timeline.completed_writes if each.requested_time == target]
+    kept = [storage.stat(f"{config.timeline_path}/{name}") for name in (*names, instant.file_name)]
+    times = [each.modified_ms for each in kept if each is not None]
+    return len(times) == 2 and times[0] < times[1]
 
 
 def _goes(instant: Instant) -> bool:

@@ -47,7 +47,9 @@ def undone_by(storage: Storage, config: TableConfig, timeline: Timeline, time: s
 def _takes_back(storage: Storage, config: TableConfig, pending: Instant, time: str) -> bool:
     if pending.action == "restore":
         restore = stored_plan(storage, config, pending, RestorePlan.from_bytes)
-        return restore is not None and time > restore.target
+        if restore is None:
+            return False
+        return time > restore.target or any(time == planned for planned, _ in restore.instants)
     if pending.action == "rollback":
         rollback = stored_plan(storage, config, pending, RollbackPlan.from_bytes)
         return rollback is not None and time == rollback.instant

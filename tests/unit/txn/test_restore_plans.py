@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
-from hudi_engine.errors import TimelineError
+from hudi_engine.errors import CorruptTableError, TimelineError, WriteConflictError
 from hudi_engine.services.clean.execute import clean
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.timeline.avro_file import encode_avro_file
+from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import State
 from hudi_engine.timeline.schemas import RESTORE_PLAN
 from hudi_engine.txn.recovery import next_instant
+from hudi_engine.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini
-from tests.faults.scenarios import recover_now
+from tests.faults.scenarios import COW, MOR, recover_now
 from tests.unit.txn.rollback_records import LATER, files, timeline
 from tests.unit.txn.test_rollback_and_clean import newest_version_only
 
@@ -44,6 +47,21 @@ def indexed_and_cleaned(storage: Storage, *states: State) -> tuple[str, str]:
     return target, indexing
 
 
+def begin_restore(
+    storage: Storage, target: str, *going: tuple[str, str], state: State = State.INFLIGHT
+) -> None:
+    """Leave a restore that was cut off before anything had gone."""
+    record = {
+        "instantsToRollback": [{"commitTime": time, "action": action} for time, action in going],
+        "savepointToRestoreTimestamp": target,
+    }
+    storage.create(
+        mini.timeline_path(LATER, "restore", State.REQUESTED), encode_avro_file(RESTORE_PLAN, record)
+    )
+    if state is State.INFLIGHT:
+        storage.create(mini.timeline_path(LATER, "restore", state), b"")
+
+
 def test_an_index_that_was_built_since_stays_and_holds_no_restore_up(storage: LocalStorage) -> None:
     target, indexing = indexed_and_cleaned(storage, *State)
     assert mini.restore(storage, target).taken_back
@@ -65,15 +83,7 @@ def test_a_begun_restore_that_names_a_built_index_is_finished(storage: LocalStor
     later = [
         each.requested_time for each in timeline(storage).completed_writes if each.requested_time > target
     ]
-    going = [(each, "commit") for each in later] + [(indexing, "indexing")]
-    record = {
-        "instantsToRollback": [{"commitTime": time, "action": action} for time, action in going],
-        "savepointToRestoreTimestamp": target,
-    }
-    storage.create(
-        mini.timeline_path(LATER, "restore", State.REQUESTED), encode_avro_file(RESTORE_PLAN, record)
-    )
-    storage.create(mini.timeline_path(LATER, "restore", State.INFLIGHT), b"")
+    begin_restore(storage, target, *((each, "commit") for each in later), (indexing, "indexing"))
     recover_now(storage)
     assert mini.content(storage) == {("a", "k1"): 1} and mini.leftovers(storage) == []
 
@@ -94,3 +104,87 @@ def test_a_restore_that_cannot_be_planned_is_not_begun(
     assert files(storage) == before
     mini.restore(storage, first)
     assert mini.content(storage) == {("a", "k1"): 1}
+
+
+def begun_before(storage: Storage, action: str = "commit") -> tuple[WriteTransaction, CommitMetadata]:
+    """A write in another partition that has written its files."""
+    transaction = mini.begin(storage)
+    assert transaction.action == action
+    task = mini.work(storage, transaction, {"b": {"k2": 2}})
+    transaction.inflight(task.profile())
+    task.write_files()
+    return transaction, task.metadata
+
+
+@pytest.mark.parametrize("completes", [False, True])
+@pytest.mark.parametrize(("table_type", "action"), [(COW, "commit"), (MOR, "deltacommit")])
+def test_what_began_before_the_target_and_completed_later_or_never_goes_with_a_restore_of_newer_hudi(
+    tmp_path: Path, table_type: str, action: str, completes: bool
+) -> None:
+    storage = mini.create_table(str(tmp_path), table_type)
+    older, metadata = begun_before(storage, action)
+    target = mini.write(storage, {"a": {"k1": 1}})
+    if completes:
+        older.commit(metadata)
+        completed_after(storage, older.instant, target, 1000)
+    else:
+        older._end()
+    later = mini.write(storage, {"a": {"k1": 2}})
+    begin_restore(storage, target, (later, action), (older.instant, action))
+    recover_now(storage)
+    assert mini.content(storage) == {("a", "k1"): 1} and mini.leftovers(storage) == []
+    assert [each.requested_time for each in timeline(storage).completed_writes] == [target]
+
+
+def test_a_write_that_such_a_restore_is_about_to_take_back_is_not_committed(storage: LocalStorage) -> None:
+    older, metadata = begun_before(storage)
+    target = mini.write(storage, {"a": {"k1": 1}})
+    begin_restore(storage, target, (older.instant, "commit"))
+    with pytest.raises(WriteConflictError, match=f"rolled back by restore {LATER}"), older:
+        older.commit(metadata)
+    recover_now(storage)
+    assert mini.content(storage) == {("a", "k1"): 1} and mini.leftovers(storage) == []
+
+
+@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
+def test_what_completed_before_the_target_stays_and_nobody_is_told_to_delete_the_plan(
+    storage: LocalStorage, state: State
+) -> None:
+    older = mini.write(storage, {"b": {"k2": 2}})
+    target = mini.write(storage, {"a": {"k1": 1}})
+    completed_after(storage, target, older, 1000)
+    begin_restore(storage, target, (older, "commit"), state=state)
+    before = files(storage)
+    with pytest.raises(
+        CorruptTableError, match=f"wants to take back commit {older}.*let Apache Hudi"
+    ) as told:
+        recover_now(storage)
+    assert "remove it" not in str(told.value)
+    assert files(storage) == before
+
+
+def test_a_compaction_that_was_planned_before_the_target_stays(tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path), MOR)
+    planned = next_instant(timeline(storage))
+    storage.create(mini.timeline_path(planned, "compaction", State.REQUESTED), b"")
+    target = mini.write(storage, {"a": {"k1": 1}})
+    begin_restore(storage, target, (planned, "compaction"))
+    with pytest.raises(CorruptTableError, match=f"compaction {planned}"):
+        recover_now(storage)
+
+
+def test_an_older_instant_that_has_gone_already_is_not_missed(storage: LocalStorage) -> None:
+    target = mini.write(storage, {"a": {"k1": 1}})
+    begin_restore(storage, target, ("20200101000000000", "commit"))
+    recover_now(storage)
+    assert mini.content(storage) == {("a", "k1"): 1} and mini.leftovers(storage) == []
+
+
+def completed_after(storage: LocalStorage, instant: str, other: str, ms: int) -> None:
+    """Set the file of one completed write so many milliseconds after that of another."""
+    named = {
+        each.requested_time: f"{storage.base}/.hoodie/{each.file_name}"
+        for each in timeline(storage).completed_writes
+    }
+    moment = os.stat(named[other]).st_mtime_ns + ms * 1_000_000
+    os.utime(named[instant], ns=(moment, moment))
