@@ -29,6 +29,7 @@ from hudi_engine.merge.table_reader import read_context, table_schema
 from hudi_engine.schema.avro import arrow_to_avro, with_meta_fields
 from hudi_engine.schema.avro_change import avro_with_columns
 from hudi_engine.schema.meta_fields import with_meta_columns, without_meta_columns
+from hudi_engine.schema.only_read import refuse_only_read
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.beginning import first_write
@@ -93,11 +94,26 @@ class TableState:
                 logger.warning(told, as_of, self.config.name, oldest.requested_time)
         return self.data_schema(as_of) or self.data_schema()
 
+    def check_columns_writable(self) -> None:
+        """Refuse a table with columns that are only read, before a write or a service begins.
+
+        Raises:
+            UnsupportedTableError: It names the columns and the way out.
+        """
+        text = self.schema_json()
+        if text is not None:
+            refuse_only_read(text, self.config.name)
+
     def avro_schema(self, data_schema: pa.Schema) -> dict[str, Any]:
-        """Return Avro record of ``data_schema``; of the table's own text is kept what does not change."""
+        """Return Avro record of ``data_schema``; of the table's own text is kept what does not change.
+
+        Raises:
+            UnsupportedTableError: as `check_columns_writable` does.
+        """
         text = None if self.is_written_anew else self.schema_json()
         if text is None:
             return arrow_to_avro(data_schema, self.config.name)
+        refuse_only_read(text, self.config.name)
         return avro_with_columns(text, data_schema, self.config.name)
 
     def read_context(

@@ -20,8 +20,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from tests.golden.stories import STORIES, Call, Story, Write  # noqa: E402
-from tests.judge.apache_hudi import ApacheHudi  # noqa: E402
+from tests.golden.stories import STORIES, Call, Sql, Story, Write  # noqa: E402
+from tests.judge.apache_hudi import KEEP_V6, ApacheHudi  # noqa: E402
 from tests.judge.rows import ordered  # noqa: E402
 
 _SMALL_FILES = {
@@ -55,6 +55,13 @@ def make(hudi: ApacheHudi, story: Story, folder: Path) -> None:
             hudi.write(
                 path, step.rows, {**options, **step.options}, operation=step.operation, keep_v6=keep_v6
             )
+        elif isinstance(step, Sql):
+            given = {**_SMALL_FILES, **KEEP_V6}
+            settings = [
+                f"SET {key}={value}" if keep_v6 or key in _SMALL_FILES else f"RESET {key}"
+                for key, value in given.items()
+            ]
+            hudi.sql(*settings, *(each.format(path=path) for each in step.statements))
         else:
             hudi.call(path, step.procedure, keep_v6=keep_v6, **step.arguments)
     description: dict[str, Any] = {
@@ -76,7 +83,9 @@ def _answer(story: Story, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return ordered({name: value for name, value in row.items() if name not in story.disputed} for row in rows)
 
 
-def _tell(step: Write | Call) -> str:
+def _tell(step: Write | Call | Sql) -> str:
+    if isinstance(step, Sql):
+        return "; ".join(step.statements)
     if isinstance(step, Call):
         arguments = ", ".join(f"{key} => {value}" for key, value in step.arguments.items())
         return f"CALL {step.procedure}({arguments})"

@@ -34,6 +34,13 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Sql:
+    """Statements of a story, for what no data frame makes; ``{path}`` is replaced by the table's folder."""
+
+    statements: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Story:
     """How a golden table came to be.
 
@@ -48,7 +55,7 @@ class Story:
 
     name: str
     options: Mapping[str, str]
-    steps: tuple[Write | Call, ...]
+    steps: tuple[Write | Call | Sql, ...]
     disputed: tuple[str, ...] = ()
 
     @property
@@ -160,6 +167,24 @@ def _widened(table: pa.Table) -> pa.Table:
     return table.append_column("note", pa.array([f"note {value}" for value in table["id"].to_pylist()]))
 
 
+def _vectors(table: str, *more: str) -> tuple[Sql, ...]:
+    """Give the steps of a table with vectors of each kind; ``more`` are its properties."""
+    one = "array(1.5F, -2.25F, 0F), array(0.1D, -2D), array(1Y, -2Y, 127Y, -128Y), 10L"
+    properties = ", ".join(
+        ("primaryKey='id'", "preCombineField='ts'", "'hoodie.metadata.enable'='false'", *more)
+    )
+    return (
+        Sql((
+            f"CREATE TABLE {table} (id bigint, near VECTOR(3), far VECTOR(2, DOUBLE), small VECTOR(4, INT8), "
+            f"ts bigint) USING hudi TBLPROPERTIES ({properties}) LOCATION '{{path}}'",
+            f"INSERT INTO {table} SELECT 1L, {one} UNION ALL SELECT 2L, {one} UNION ALL SELECT 3L, "
+            "null, null, null, 10L",
+        )),
+        Sql((f"UPDATE {table} SET near = array(3F, 4F, 5F), far = null, ts = 20L WHERE id = 2",)),
+        Sql((f"DELETE FROM {table} WHERE id = 1",)),
+    )  # fmt: skip
+
+
 STORIES: tuple[Story, ...] = (
     Story("v6_cow_nonpartitioned_upsert_h0150", _NON_PARTITIONED,
           (Write("insert", _FIRST), Write("upsert", _SECOND), Write("upsert", _LATE))),
@@ -212,4 +237,7 @@ STORIES: tuple[Story, ...] = (
     Story("v9_mor_simple_deletes_h120", {**_HIVE, **_MOR},
           (Write("upsert", _FIRST), Write("upsert", _SECOND), _COMPACT,
            Write("delete", orders((1, None, None, 90, "mon"))), Write("upsert", _LATE))),
+    Story("v6_cow_nonpartitioned_vectors_h120", {},
+          _vectors("vectors_6", "type='cow'", "'hoodie.write.table.version'='6'")),
+    Story("v9_mor_nonpartitioned_vectors_h120", {}, _vectors("vectors_9", "type='mor'")),
 )  # fmt: skip

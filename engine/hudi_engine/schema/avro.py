@@ -22,6 +22,7 @@ import pyarrow as pa
 from hudi_engine.errors import HudiError, SchemaError
 from hudi_engine.schema.avro_limits import MAX_TABLE_TYPES, check_decodable
 from hudi_engine.schema.meta_fields import META_FIELDS, meta_fields
+from hudi_engine.schema.vectors import is_vector, vector_type
 
 AvroSchema = Any
 
@@ -350,6 +351,11 @@ def _complex_type(
         return pa.decimal128(int(schema["precision"]), int(schema.get("scale", 0)))
     if isinstance(kind, str) and (kind, logical) in _LOGICAL:
         return _LOGICAL[(kind, str(logical))]
+    if kind == "record" and logical == "variant":
+        raise SchemaError(
+            f"column {'.'.join(path)!r} is a VARIANT of Apache Hudi, which this engine does not read. Read the table with Apache "
+            "Hudi on Spark 4, or copy it there with the column as text (to_json)"
+        )
     if kind == "record":
         return _record_type(schema, space, names, path)
     if kind == "array":
@@ -361,5 +367,5 @@ def _complex_type(
         return pa.string()
     if kind == "fixed":
         _register(schema, space, names)
-        return pa.binary()
+        return vector_type(schema, ".".join(path)) if is_vector(schema) else pa.binary()
     return _arrow_type(kind, space, names, path)

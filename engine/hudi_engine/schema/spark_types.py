@@ -146,6 +146,7 @@ def _to_spark(kind: pa.DataType, path: str, otherwise: str) -> DataType:
 
     simple: dict[pa.DataType, DataType] = {
         pa.bool_(): spark.BooleanType(),
+        pa.int8(): spark.ByteType(),
         pa.int32(): spark.IntegerType(),
         pa.int64(): spark.LongType(),
         pa.float32(): spark.FloatType(),

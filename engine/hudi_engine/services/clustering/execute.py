@@ -122,6 +122,7 @@ def _claim(
     """Take a plan under the lock, the wanted or next one, else a new one; what stops it is told before anything is begun."""
     with table_lock(storage, options):
         state = open_locked(storage, options, publication)
+        state.check_columns_writable()
         merge_rule(state.config)
         refuse_bucket_index(state, options)
         planned = pending_clusterings(state.timeline) if wanted[0] else runnable_clusterings(state)

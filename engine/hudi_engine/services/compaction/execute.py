@@ -91,6 +91,7 @@ def _claim(
     with table_lock(storage, options):
         state = drop_torn_plans(open_locked(storage, options, publication))
         require_merge_on_read(state)
+        state.check_columns_writable()
         merge_rule(state.config)
         schema = state.data_schema()
         if schema is not None:
