@@ -110,6 +110,8 @@ def as_its_readers_do(context: ReadContext, timeline: Timeline) -> ReadContext:
 def table_schema(config: TableConfig, timeline: Timeline, as_of: str | None = None) -> pa.Schema:
     """Return data columns of a table: those of the newest commit, and the partition columns that its files leave out.
 
+    The latter are text, as in Hudi, whose schema of them has no other source than the folders.
+
     Args:
         config: The table's settings.
         timeline: The table's timeline.
@@ -122,10 +124,7 @@ def table_schema(config: TableConfig, timeline: Timeline, as_of: str | None = No
         schema = pa.schema([field for field in schema if field.name != OPERATION])
     if not config.drop_partition_columns:
         return schema
-    created = avro_to_arrow(config.create_schema) if config.create_schema is not None else pa.schema([])
     for field in config.partition_fields:
         if schema.get_field_index(field.name) < 0:
-            place = created.get_field_index(field.name)
-            kind = created.field(place).type if place >= 0 else pa.string()
-            schema = schema.append(pa.field(field.name, kind))
+            schema = schema.append(pa.field(field.name, pa.string()))
     return schema
