@@ -93,7 +93,7 @@ class HudiTable(Writes, Looks, Upkeep):
     def open(
         cls, spark: SparkSession, path: str, *, options: RawOptions | None = None, hold: bool = False
     ) -> HudiTable:
-        """Open a table, also one that Apache Hudi wrote (table versions 6, 8, 9).
+        """Open a table, also one that Apache Hudi wrote (table versions 4, 5, 6, 8, 9).
 
         Args:
             spark: The session.

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from hudi_engine.config.properties_file import PropertiesStorage
     from hudi_engine.config.table_config import TableConfig
 
-LAYOUT_OF_VERSION = {6: 1, 8: 2, 9: 2}
+LAYOUT_OF_VERSION = {4: 1, 5: 1, 6: 1, 8: 2, 9: 2}
 """Table versions that are read, and the timeline layout of each."""
+_WRITTEN_VERSION = 6
 _BOOTSTRAP_INDEX = "HFileBootstrapIndex"
 _BOOTSTRAP_INDEX_FOLDER = ".hoodie/.aux/.bootstrap/.partitions"
 
@@ -63,11 +64,15 @@ def check_writable(config: TableConfig) -> None:
     Raises:
         UnsupportedTableError: It names the version or feature and the way out.
     """
-    if config.version != 6 or config.layout_version != 1:
+    if config.version != _WRITTEN_VERSION or config.layout_version != 1:
+        way_out = (
+            "Write to it once with Apache Hudi 0.14 or 0.15, which upgrades it to version 6"
+            if config.version < _WRITTEN_VERSION
+            else "Write to it with the Hudi release that upgraded it"
+        )
         raise UnsupportedTableError(
             f"table {config.name!r} has version {config.version} and timeline layout {config.layout_version}; "
-            "this engine writes version 6 with layout 1. Write to it with the Hudi release that "
-            "upgraded it, or rebuild it here"
+            f"this engine writes version 6 with layout 1. {way_out}, or rebuild it here"
         )
     features = {
         f"base file format {config.base_file_format}": config.base_file_format != "PARQUET",

@@ -1,6 +1,6 @@
 """The settings a table carries in ``.hoodie/hoodie.properties``.
 
-Serves table versions 6 (timeline layout 1), 8 and 9 (layout 2). They differ in the names of the key
+Serves table versions 4, 5 and 6 (timeline layout 1), 8 and 9 (layout 2). They differ in the names of the key
 generator, ordering and merge settings; version 6 tables made by Hudi 1.x use the newer names too, so every
 setting is looked up under both (Hudi table config, keys ``hoodie.table.*``).
 """
@@ -97,7 +97,7 @@ class TableConfig:
         Raises:
             TableNotFoundError: when there is no ``.hoodie/hoodie.properties``.
             CorruptTableError: when it is truncated, unparsable or fails its checksum.
-            UnsupportedTableError: for table versions other than 6, 8 and 9, and for tables whose rows lie partly in
+            UnsupportedTableError: for table versions other than 4, 5, 6, 8 and 9, and for tables whose rows lie partly in
                 files that they were bootstrapped from.
         """
         config = cls.from_properties(read_properties(storage))
@@ -138,12 +138,12 @@ class TableConfig:
 
     @cached_property
     def version(self) -> int:
-        """Table version: 6, 8 or 9."""
+        """Table version: 4, 5, 6, 8 or 9."""
         return self._number("hoodie.table.version", 0)
 
     @cached_property
     def layout_version(self) -> int:
-        """Timeline layout: 1 for version 6, 2 for versions 8 and 9."""
+        """Timeline layout: 1 up to version 6, 2 for versions 8 and 9."""
         return self._number("hoodie.timeline.layout.version", LAYOUT_OF_VERSION.get(self.version, 0))
 
     @cached_property
@@ -295,7 +295,7 @@ class TableConfig:
         Release 1 merges the same logs otherwise when records or deletes come late.
         """
         return (
-            self.version == 6
+            self.version <= 6
             and self.table_type is TableType.MERGE_ON_READ
             and not self.is_of_release_1
             and not self.is_of_this_engine

@@ -1,4 +1,4 @@
-"""Reading the blocks of a log file (table versions 6, 8 and 9).
+"""Reading the blocks of a log file (table versions 4 to 6, 8 and 9).
 
 Source: Hudi table format, log files: framing and the corruption rule. A block counts only when its trailing
 length agrees with its size and the next block (or the end of the file) follows it; anything else is skipped

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.logformat.blocks.delete import DeleteRecord, wrapper_of
 from hudi_engine.logformat.blocks.delete import decode as decode_deletes
+from hudi_engine.logformat.blocks.delete import wrapper_of
+from hudi_engine.logformat.blocks.delete_record import DeleteRecord
 from hudi_engine.logformat.format import BlockType, LogBlock
 from hudi_engine.logformat.reader import decode_data_block
 from hudi_engine.merge.base_reader import select_schema

@@ -1,4 +1,4 @@
-"""Which blocks of a slice's log files count, and in which order (table versions 6, 8 and 9).
+"""Which blocks of a slice's log files count, and in which order (table versions 4 to 6, 8 and 9).
 
 Not seen are blocks of instants that are not committed or lie after the read's moment, blocks that a rollback
 command takes back, and blocks that a later log compaction packed into one of its own. Source: Hudi table

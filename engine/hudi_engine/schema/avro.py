@@ -1,4 +1,4 @@
-"""Avro schemas of Hudi tables and their Arrow form (table versions 6, 8 and 9).
+"""Avro schemas of Hudi tables and their Arrow form (table versions 4 to 6, 8 and 9).
 
 Commit metadata, log blocks and Parquet footers hold the table schema as Avro JSON. Names of nested records
 and of decimals follow the form Spark writers give them (source: Hudi table format, commit metadata): a nested

@@ -1,4 +1,4 @@
-"""The columns Hudi adds to every record (table versions 6, 8 and 9).
+"""The columns Hudi adds to every record (table versions 4 to 6, 8 and 9).
 
 Source: Hudi table format, base files: five optional strings before the table's own columns.
 ``_hoodie_operation`` follows them only in tables that keep the operation of each record;

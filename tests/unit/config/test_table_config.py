@@ -171,7 +171,7 @@ def test_a_delete_marker_is_found_under_the_names_of_both_generations() -> None:
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"hoodie.table.version": "5"}, UnsupportedTableError, r"version 5 .* reads versions 6 \(layout 1\)"),
+        ({"hoodie.table.version": "3"}, UnsupportedTableError, r"version 3 .* reads versions 4 \(layout 1\)"),
         ({"hoodie.table.version": "7"}, UnsupportedTableError, "version 7"),
         ({"hoodie.timeline.layout.version": "2"}, UnsupportedTableError, "layout 2"),
         ({"hoodie.table.version": "six"}, CorruptTableError, "'six'"),
@@ -200,8 +200,13 @@ def test_what_cannot_be_read_right_is_refused(
         ({"hoodie.datasource.write.slash.separated.date.partitioning": "true"}, "slash.separated"),
         (
             {"hoodie.table.version": "9", "hoodie.timeline.layout.version": "2"},
-            "version 9 .* writes version 6",
+            "version 9 .* writes version 6 with layout 1. Write to it with the Hudi release that upgraded it, or rebuild",
         ),
+        (
+            {"hoodie.table.version": "5"},
+            "version 5 .* writes version 6 with layout 1. Write to it once with Apache Hudi 0.14 or 0.15, which upgrades it",
+        ),
+        ({"hoodie.table.version": "4"}, "version 4 .* Apache Hudi 0.14 or 0.15"),
     ],
 )
 def test_some_tables_are_read_but_not_written(changes: dict[str, str], message: str) -> None:
@@ -217,6 +222,14 @@ def test_a_way_of_keeping_change_data_that_is_none_is_refused_by_who_needs_it() 
         CorruptTableError, match="'ALL'; legal are OP_KEY_ONLY, DATA_BEFORE, DATA_BEFORE_AFTER"
     ):
         _ = config.cdc_logging
+
+
+@pytest.mark.parametrize("version", ["4", "5", "6"])
+def test_logs_of_releases_0_are_merged_as_these_do(version: str) -> None:
+    logs = V6 | {"hoodie.table.version": version, "hoodie.table.type": "MERGE_ON_READ"}
+
+    assert TableConfig.from_properties(logs).merges_as_release_0
+    assert not TableConfig.from_properties(logs | {"hoodie.table.type": "COPY_ON_WRITE"}).merges_as_release_0
 
 
 def test_a_plain_version_6_table_is_writable() -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hudi_engine.errors import CorruptTableError, InvalidKeyError, SchemaError, UnsupportedTableError
 from hudi_engine.logformat.blocks import delete
+from hudi_engine.logformat.blocks.delete_record import DeleteRecord
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +34,7 @@ def _keys(*keys: str) -> pa.Array:
 def test_hudis_bytes_are_read_and_written(hex_bytes: str, key: tuple[str, str]) -> None:
     content = bytes.fromhex(hex_bytes)
 
-    assert list(delete.decode(memoryview(content))) == [delete.DeleteRecord(*key, None)]
+    assert list(delete.decode(memoryview(content))) == [DeleteRecord(*key, None)]
     assert delete.encode(_keys(key[0]), _keys(key[1])) == content
 
 
@@ -106,7 +107,7 @@ def test_a_delete_without_an_ordering_value_is_kept_whatever_its_type() -> None:
     nothing = pa.array([None], pa.list_(pa.int32()))
     for ordering in ([nothing], [nothing, nothing]):
         content = delete.encode(_keys("a"), _keys(""), ordering)
-        assert list(delete.decode(memoryview(content))) == [delete.DeleteRecord("a", "", None)]
+        assert list(delete.decode(memoryview(content))) == [DeleteRecord("a", "", None)]
 
 
 def test_int_zero_is_the_default_and_long_zero_is_not() -> None:
@@ -130,7 +131,7 @@ def test_round_trip(records: list[tuple[str, str, int | None]]) -> None:
 
     content = delete.encode(columns[0], columns[1], [columns[2]])
 
-    assert list(delete.decode(memoryview(content))) == [delete.DeleteRecord(*record) for record in records]
+    assert list(delete.decode(memoryview(content))) == [DeleteRecord(*record) for record in records]
 
 
 @settings(max_examples=200, deadline=None)
@@ -145,9 +146,9 @@ def test_damage_is_one_clear_error(data: st.DataObject) -> None:
         pass
 
 
-def test_java_serialized_versions_are_refused_by_number() -> None:
-    with pytest.raises(UnsupportedTableError, match="content version 2"):
-        list(delete.decode(memoryview(bytes.fromhex("000000020000000100"))))
+def test_versions_that_are_not_known_are_refused_by_number() -> None:
+    with pytest.raises(UnsupportedTableError, match="content version 4; known are 1, 2 and 3"):
+        list(delete.decode(memoryview(bytes.fromhex("000000040000000100"))))
 
 
 def test_an_ordering_type_that_does_not_fit_is_refused() -> None:

@@ -7,7 +7,8 @@ import pytest
 from hudi_engine.config.enums import ParquetCodec
 from hudi_engine.errors import ConfigError, CorruptTableError
 from hudi_engine.logformat.blocks import data_parquet
-from hudi_engine.logformat.blocks.delete import DeleteRecord, decode
+from hudi_engine.logformat.blocks.delete import decode
+from hudi_engine.logformat.blocks.delete_record import DeleteRecord
 from hudi_engine.logformat.format import BlockType, HeaderKey
 from hudi_engine.logformat.reader import decode_data_block, read_blocks
 from hudi_engine.logformat.writer import encode_data_blocks, encode_delete_blocks

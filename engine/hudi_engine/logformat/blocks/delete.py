@@ -1,7 +1,7 @@
 """Delete block: keys to delete, each with the ordering value of the delete (source: Hudi table format, delete block, version 3).
 
 An ordering value of null or int 0 is the default: the delete wins over everything before it. Content versions
-1 and 2 are serialized Java objects and are refused by name.
+1 and 2 are read in `delete_kryo`, and not written.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import fastavro
@@ -18,6 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.errors import CorruptTableError, SchemaError, UnsupportedTableError, texts_told
+from hudi_engine.logformat.blocks.delete_kryo import KEYS_VERSION, RECORDS_VERSION, decode_objects
+from hudi_engine.logformat.blocks.delete_record import DeleteRecord
 from hudi_engine.logformat.datums.encode import encode_datums
 from hudi_engine.logformat.datums.types import compile_schema
 from hudi_engine.logformat.format import CONTENT_VERSION
@@ -54,24 +56,6 @@ _WRAPPERS: tuple[_Wrapper, ...] = (
     _Wrapper("TimeMicrosWrapper", "long", pa.time64("us")),
     _Wrapper("TimestampMicrosWrapper", "long", pa.timestamp("us", "UTC")),
 )
-
-
-@dataclass(frozen=True)
-class DeleteRecord:
-    """One deleted key.
-
-    Attributes:
-        record_key: Key text.
-        partition_path: Partition of the key.
-        ordering_value: Plain Python value, None for the default, a tuple where a table has several ordering
-            fields.
-        wrapper: Name of the kind of value that the block says it is; None for the default and for several fields.
-    """
-
-    record_key: str
-    partition_path: str
-    ordering_value: Any
-    wrapper: str | None = field(default=None, compare=False)
 
 
 def encode(
@@ -124,18 +108,22 @@ def decode(content: memoryview) -> Iterator[DeleteRecord]:
 
     Raises:
         CorruptTableError: The content is truncated or not what its schema says.
-        UnsupportedTableError: The content version is not 3.
+        UnsupportedTableError: The content version is not known, or an ordering value of an older one.
     """
     if len(content) < _HEAD.size:
         raise CorruptTableError(f"a delete block has {len(content)} bytes, at least {_HEAD.size} are needed")
     version, length = _HEAD.unpack_from(content, 0)
-    if version != CONTENT_VERSION:
+    older = version in (KEYS_VERSION, RECORDS_VERSION)
+    if version != CONTENT_VERSION and not older:
         raise UnsupportedTableError(
-            f"a delete block has content version {version}; only {CONTENT_VERSION} can be "
-            "read outside a JVM. Compact the table with the writer that made it"
+            f"a delete block has content version {version}; known are {KEYS_VERSION}, {RECORDS_VERSION} and "
+            f"{CONTENT_VERSION}. Compact the table with the writer that made it"
         )
     if length < 0 or length > len(content) - _HEAD.size:
         raise CorruptTableError(f"a delete block says {length} bytes, {len(content) - _HEAD.size} are there")
+    if older:
+        yield from decode_objects(content[_HEAD.size : _HEAD.size + length], version)
+        return
     data = io.BytesIO(content[_HEAD.size : _HEAD.size + length])
     try:
         while count := _count(data, length):
