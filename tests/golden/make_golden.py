@@ -2,6 +2,11 @@
 
     python3 dev.py setup all && python3 dev.py run python tests/golden/make_golden.py [NAME ...]
 
+Apache Hudi 0.12.2 and 0.13.1 need a PySpark of their own (3.3 and 3.2, with the bundles of these). For their tables give
+both in ``.cache/apache-hudi.json``: the jar under ``jars``, and under ``releases`` the Python that has that PySpark, and for
+PySpark 3.2 on Java 17 the ``variables`` with ``--add-opens`` of its packages, as
+``{"0.12.2": {"python": "...", "variables": {"SPARK_SUBMIT_OPTS": "..."}}}``.
+
 A table becomes ``tables/<name>.zip`` (without the ``.crc`` files that Hadoop adds on a local disk) and
 ``tables/<name>.json``: the story in words, the true modification times, and Hudi's answers as plain rows.
 Times and file ids differ from run to run; rows do not.

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 Row = Mapping[str, Any]
+RELEASES = {"h0122": "0.12.2", "h0131": "0.13.1", "h0150": "0.15.0", "h120": "1.2.0"}
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Story:
     @property
     def release(self) -> str:
         """Hudi release that writes the table."""
-        return {"h0150": "0.15.0", "h120": "1.2.0"}[self.name.rsplit("_", 1)[1]]
+        return RELEASES[self.name.rsplit("_", 1)[1]]
 
     @property
     def is_merge_on_read(self) -> bool:
@@ -185,7 +186,35 @@ def _vectors(table: str, *more: str) -> tuple[Sql, ...]:
     )  # fmt: skip
 
 
+def _marked(table: pa.Table, *, deleted: bool = False) -> pa.Table:
+    """Give the rows with Hudi's mark, by which a delete has its ordering value."""
+    return table.append_column("_hoodie_is_deleted", pa.array([deleted] * table.num_rows))
+
+
+_ARCHIVE_SOON = {
+    "hoodie.clean.automatic": "false", "hoodie.cleaner.commits.retained": "1",
+    "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3",
+}  # fmt: skip
+
+
 STORIES: tuple[Story, ...] = (
+    Story("v4_cow_simple_archived_h0122", {**_HIVE, **_ARCHIVE_SOON},
+          (Write("insert", _FIRST), Write("upsert", _SECOND),
+           Write("insert_overwrite", orders((8, "new", 1.0, 40, "mon"))), Write("upsert", _LATE),
+           Write("delete", orders((5, None, None, 50, "wed"))), Call("downgrade_table", {"to_version": "FOUR"}))),
+    Story("v5_mor_simple_deletes_h0122", {**_HIVE, **_MOR},
+          (Write("upsert", _FIRST), Write("upsert", _SECOND),
+           Write("delete", orders((1, None, None, 30, "mon"), (6, None, None, 30, "wed"))),
+           Write("upsert", orders((1, "back", 1.0, 40, "mon"))), Write("upsert", _LATE))),
+    Story("v5_mor_simple_event_time_h0131",
+          {**_HIVE, **_MOR,
+           "hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload",
+           "hoodie.compaction.payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload"},
+          (Write("upsert", _marked(_FIRST)), Write("upsert", _marked(_SECOND)),
+           Write("upsert", _marked(orders((2, "late", None, 15, "mon"), (4, "in time", None, 30, "tue")), deleted=True)),
+           Write("upsert", _marked(_LATE), {"hoodie.compact.inline.max.delta.commits": "3"}),
+           Write("upsert", _marked(orders((6, "late", None, 5, "wed"), (8, "none", None, 5, "tue")), deleted=True)),
+           Write("delete", _marked(orders((7, None, None, 1, "wed")))))),
     Story("v6_cow_nonpartitioned_upsert_h0150", _NON_PARTITIONED,
           (Write("insert", _FIRST), Write("upsert", _SECOND), Write("upsert", _LATE))),
     Story("v6_cow_simple_overwrite_h0150", _HIVE,

@@ -55,6 +55,7 @@ class ApacheHudi:
     ) -> None:
         self.version = version
         described = json.loads(DESCRIPTION.read_text())
+        described |= described.get("releases", {}).get(version, {})
         self._folder = tempfile.TemporaryDirectory(prefix="apache-hudi-")
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK"))

@@ -11,6 +11,7 @@ import os
 import sys
 from typing import Any
 
+import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from rows import plain, plain_map
@@ -22,7 +23,6 @@ def start(jar: str, folder: str, java: str, metastore: str) -> SparkSession:
     for key, value in {
         "spark.jars": jar,
         "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
-        "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
         "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
         "spark.sql.session.timeZone": "UTC",
@@ -37,6 +37,11 @@ def start(jar: str, folder: str, java: str, metastore: str) -> SparkSession:
         "spark.driver.extraJavaOptions": java,
     }.items():
         builder = builder.config(key, value)
+    if pyspark.__version__.startswith("3.5"):
+        builder = builder.config("spark.kryo.registrator", "org.apache.spark.HoodieSparkKryoRegistrar")
+    else:
+        # Hudi before 0.14 lacks the class, and reads a setting that later patch releases of its Spark ask for.
+        builder = builder.config("spark.hadoop.spark.sql.legacy.parquet.nanosAsLong", "false")
     if metastore:
         place = f"jdbc:derby:;databaseName={metastore};create=true"
         builder = builder.enableHiveSupport().config("spark.hadoop.javax.jdo.option.ConnectionURL", place)

@@ -29,6 +29,7 @@ from tests.helpers.handmade import HandmadeTable
 from tests.unit.services.tables import copy_on_write
 
 DEFAULTS = resolve_options(None)
+UNKNOWN_TO_HUDI_RS = ("v4_", "v5_")
 COUNTED = [
     "v6_cow_nonpartitioned_upsert_h0150",
     "v6_cow_complex_delete_h0150",
@@ -45,7 +46,7 @@ def first_instant(log: Path) -> str:
     return next(read_blocks(log.read_bytes())).instant_time
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(UNKNOWN_TO_HUDI_RS)])
 def test_the_files_of_a_snapshot_are_those_that_hudi_rs_reads(name: str, tmp_path: Path) -> None:
     state = golden(name, tmp_path)
 
