@@ -209,10 +209,10 @@ def _deletes(
     return plain_entries(rows, keys, np.ones(count, dtype=bool), always)
 
 
-def _of_one_class(records: list[DeleteRecord], wrapper: str) -> list[DeleteRecord]:
+def _of_one_class(records: list[DeleteRecord], wrapper: str | None) -> list[DeleteRecord]:
     """Return deletes as Hudi 0.x takes them: with the default where their ordering value has another Java class than the column's.
 
-    A column that was widened since, from int to long, has values of another one.
+    A column that was widened since, from int to long, has values of another one; so have text and decimals always.
     """
     return [each if each.wrapper == wrapper else replace(each, ordering_value=None) for each in records]
 

@@ -229,15 +229,20 @@ def _decimals(values: pa.Array) -> pa.Array:
         ) from error
 
 
-def wrapper_of(kind: pa.DataType) -> str:
-    """Return the name of the kind of value that ordering values of a column's type are in a delete block.
+def wrapper_of(kind: pa.DataType) -> str | None:
+    """Return the name of the kind of value in a delete block that has the Java class of a column's values in log records.
 
     Args:
         kind: Type of the ordering field.
 
+    Returns:
+        The name; None for text and decimals, which Hudi 0.x has as `Utf8` and `Fixed` in records and otherwise in deletes.
+
     Raises:
         SchemaError: A delete block cannot hold values of this type.
     """
+    if pa.types.is_string(kind) or pa.types.is_decimal(kind):
+        return None
     return _WRAPPERS[_branch_of(kind) - 1].name
 
 
