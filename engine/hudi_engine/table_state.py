@@ -23,7 +23,7 @@ from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.stored_keys import names_its_field
 from hudi_engine.merge.modes.defaults import defaults_that_fill, refuse_defaults
-from hudi_engine.merge.modes.registry import merge_rule
+from hudi_engine.merge.modes.registry import merge_rule, refuse_to_write
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.table_reader import read_context, table_schema
 from hudi_engine.schema.avro import arrow_to_avro, with_meta_fields
@@ -161,9 +161,11 @@ class TableState:
             operation: Hudi's name of the operation.
 
         Raises:
-            UnsupportedTableError: Rows are filled column by column, and columns have defaults other than null.
+            UnsupportedTableError: Rows are filled column by column, and columns have defaults other than null; or a payload class
+                merges them whose tables are read only.
         """
         avro = self.avro_schema(data_schema)
+        refuse_to_write(self.config)
         refuse_defaults(self.config, avro)
         return WriteContext(
             storage=self.storage,

@@ -14,6 +14,7 @@ from hudi_engine.changes.columns import AFTER, ALL, BEFORE, CHANGE_TYPE, COMMITT
 from hudi_engine.changes.compare import Matched, compare_rows, without_equal
 from hudi_engine.changes.written import touched_rows
 from hudi_engine.config.enums import MergeMode
+from hudi_engine.config.merge_mode import READ_ONLY_MODES
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.merge.modes.fold import key_codes
@@ -235,7 +236,7 @@ def _with(rows: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.T
 
 
 def _trusts_writes(config: TableConfig) -> bool:
-    if config.merge_mode is MergeMode.CUSTOM or not config.populate_meta_fields:
+    if config.merge_mode in (MergeMode.CUSTOM, *READ_ONLY_MODES) or not config.populate_meta_fields:
         return False
     rule = merge_rule(config)
     return not (rule.fills or rule.in_logs.fills)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from hudi_engine.changes.window import Point, Window, point_at
 from hudi_engine.config.enums import MergeMode, WriteOperation
+from hudi_engine.config.merge_mode import READ_ONLY_MODES
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import FileGroupKey
@@ -127,7 +128,7 @@ def _step(state: TableState, before: Point, after: Point, writes: Iterable[Insta
     if len(changed) > 1 or moved:
         step.change_data = {}
     step.writes = frozenset(changed)
-    if state.config.merge_mode is MergeMode.CUSTOM:
+    if state.config.merge_mode in (MergeMode.CUSTOM, *READ_ONLY_MODES):
         step.moving.update(partition for partition, _ in step.groups)
     return step
 

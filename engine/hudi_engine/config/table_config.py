@@ -22,7 +22,7 @@ from hudi_engine.config.key_generator import (
     partition_kinds,
     resolve_key_generator,
 )
-from hudi_engine.config.merge_mode import resolve_merge_mode, unavailable_value
+from hudi_engine.config.merge_mode import NAME_NO_MARKER, OWN_MARKERS, resolve_merge_mode, unavailable_value
 from hudi_engine.config.properties import format_properties, table_checksum
 from hudi_engine.config.properties_file import (
     BACKUP_PATH,
@@ -304,13 +304,11 @@ class TableConfig:
     @cached_property
     def delete_marker(self) -> tuple[str, str] | None:
         """Column and value that mark a row as a delete besides ``_hoodie_is_deleted``; None when there is none."""
-        if self._said_marker is not None:
-            return self._said_marker
-        return ("Op", "D") if self.merge_mode is MergeMode.AWS_DMS else None
+        return self._said_marker or OWN_MARKERS.get(self.merge_mode)
 
     @cached_property
     def delete_markers(self) -> tuple[str, ...]:
-        """Spellings of the value in `delete_marker`: capital and small letters are one where AWSDmsAvroPayload compares it.
+        """Spellings of the value in `delete_marker`: capital and small letters are one where the payload class has its own.
 
         A marker that a property names is compared exactly, also the one that Hudi 1.x keeps for that class in version 9.
         """
@@ -321,6 +319,8 @@ class TableConfig:
 
     @cached_property
     def _said_marker(self) -> tuple[str, str] | None:
+        if self.merge_mode in NAME_NO_MARKER:
+            return None
         for prefix in (_MERGE_PROPERTY, ""):
             field, marker = self._text(prefix + _DELETE_FIELD), self._text(prefix + _DELETE_MARKER)
             if field and marker:

@@ -30,7 +30,7 @@ from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.layout.layout import RowLayout
-from hudi_engine.merge.modes.registry import combine_batch
+from hudi_engine.merge.modes.registry import combine_batch, refuse_to_write
 from hudi_engine.progress import under_way
 from hudi_engine.publish.publication import publication_of
 from hudi_engine.schema.fit import FitPolicy
@@ -137,6 +137,7 @@ def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> Wr
     state = request.base or request.held or TableState.load(storage)
     config = state.config
     config.check_writable()
+    refuse_to_write(config)
     if not request.new_schema:
         state.check_columns_writable()
     state = with_columns(state, request)

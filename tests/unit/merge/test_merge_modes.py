@@ -18,6 +18,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.config.trusted_rules import is_trusted, trust_rules
 from hudi_engine.errors import ConfigError, UnsupportedTableError
 from hudi_engine.merge.merge_rows import merge_rows
+from hudi_engine.merge.modes.payloads import RULES_OF_RELEASE_0
 from hudi_engine.merge.modes.registry import RULES, merge_rule
 from hudi_engine.merge.modes.rule import MergeRule
 from hudi_engine.merge.slice_reader import read_base_file, read_slice, resolve_delta
@@ -245,7 +246,7 @@ def test_several_ordering_fields_compare_one_after_the_other(builder: SliceBuild
 
 
 def test_every_known_mode_has_a_rule_and_unknown_payloads_are_refused_by_name() -> None:
-    assert set(RULES) == set(MergeMode) - {MergeMode.CUSTOM}
+    assert {*RULES, *RULES_OF_RELEASE_0} == set(MergeMode) - {MergeMode.CUSTOM}
     with pytest.raises(UnsupportedTableError, match="'com.acme.MyPayload'.*CUSTOM.*EVENT_TIME_ORDERING"):
         merge_rule(config("com.acme.MyPayload"))
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_engine.config.enums import MergeMode
+from hudi_engine.config.merge_mode import READ_ONLY_MODES
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.config.trusted_rules import RULE_PROPERTY
 from hudi_engine.errors import UnsupportedTableError
@@ -18,6 +19,7 @@ from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.merge.entries import plain_entries
 from hudi_engine.merge.key_sets import are_distinct
 from hudi_engine.merge.modes.fold import fold
+from hudi_engine.merge.modes.payloads import RULES_OF_RELEASE_0, RULES_OF_RELEASE_1
 from hudi_engine.merge.modes.rule import MergeRule
 from hudi_engine.merge.ordering import is_default, ordering_ranks
 from hudi_engine.merge.rows_at import taken
@@ -33,6 +35,7 @@ RULES: dict[MergeMode, MergeRule] = {
     MergeMode.FILL_UNAVAILABLE: MergeRule(compares=True, fills=True),
     MergeMode.OVERWRITE_NON_DEFAULTS: MergeRule(compares=False, fills=True),
     MergeMode.AWS_DMS: COMMIT_TIME,
+    **RULES_OF_RELEASE_1,
 }
 _POSITION = "__hudi_position"
 
@@ -50,21 +53,18 @@ def merge_rule(config: TableConfig) -> MergeRule:
     own = config.properties.get(RULE_PROPERTY, "").strip()
     if config.merge_mode is MergeMode.CUSTOM and own:
         return load_rule(own)
-    rule = RULES.get(config.merge_mode)
+    of_release_0 = RULES_OF_RELEASE_0.get(config.merge_mode) if config.merges_as_release_0 else None
+    rule = of_release_0 or RULES.get(config.merge_mode)
     if rule is None:
-        legal = ", ".join(mode.value for mode in RULES)
-        raise UnsupportedTableError(
-            f"table {config.name!r} merges records with the payload class {config.payload_class or 'none'!r} "
-            f"in merge mode {config.merge_mode.value}, which this engine does not know; known modes are "
-            f"{legal}. Read its base files "
-            "only (read optimized), or compact it with the engine that has the class"
-        )
+        raise UnsupportedTableError(_unknown(config))
     nested = [name for name in config.ordering_fields if "." in name]
-    if rule.compares and nested:
+    if nested and (rule.compares or rule.in_logs.compares):
         raise UnsupportedTableError(
             f"table {config.name!r} is ordered by {', '.join(nested)}, a field inside a struct; this engine compares columns "
             "only. Read its base files only (read optimized), or order the table by a column"
         )
+    if of_release_0 is not None or config.merge_mode in RULES_OF_RELEASE_1:
+        return rule
     if config.merges_as_release_0:
         # Log records are combined with each other first, by ordering value whatever the payload class, and a
         # delete that is left then takes the stored row.
@@ -90,6 +90,33 @@ def merge_rule(config: TableConfig) -> MergeRule:
         filling = replace(rule, remembers_deletes=False)
         return replace(filling, logs=filling)
     return rule
+
+
+def _unknown(config: TableConfig) -> str:
+    legal = ", ".join(mode.value for mode in RULES)
+    where = "knows only in merge-on-read tables that Hudi 0.x keeps"
+    return (
+        f"table {config.name!r} merges records with the payload class {config.payload_class or 'none'!r} in merge mode "
+        f"{config.merge_mode.value}, which this engine {where if config.merge_mode in READ_ONLY_MODES else 'does not know'}; "
+        f"known modes are {legal}. Read its base files only (read optimized), or compact it with the engine that has the class"
+    )
+
+
+def refuse_to_write(config: TableConfig) -> None:
+    """Refuse to write rows that merge by a payload class whose tables are read only.
+
+    Args:
+        config: The table's settings.
+
+    Raises:
+        UnsupportedTableError: It names the class and the way out.
+    """
+    if config.merge_mode in READ_ONLY_MODES:
+        raise UnsupportedTableError(
+            f"table {config.name!r} merges records with the payload class {config.payload_class!r}; this engine reads such "
+            "tables but does not write them. Write to it and compact it with Apache Hudi, or choose another payload class for "
+            "a table of this engine"
+        )
 
 
 def keeps_newer_rows(config: TableConfig) -> bool:

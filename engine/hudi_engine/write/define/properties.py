@@ -23,7 +23,7 @@ from hudi_engine.config.properties import table_checksum
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.keygen.generator import resolve_field
-from hudi_engine.merge.modes.registry import merge_rule
+from hudi_engine.merge.modes.registry import merge_rule, refuse_to_write
 from hudi_engine.schema.avro import arrow_to_avro
 from hudi_engine.write.define.definition import read_definition
 from hudi_engine.write.define.problems import (
@@ -102,6 +102,7 @@ def table_properties(
     _refuse(problems)
     config = TableConfig.from_properties(_properties(draft))
     config.check_writable()
+    refuse_to_write(config)
     merge_rule(config)
     _refuse(key_generator_problems(config, resolved) + changelog_mode_problems(config))
     return config
