@@ -26,6 +26,7 @@ from hudi_engine.merge.modes.defaults import defaults_that_fill, refuse_defaults
 from hudi_engine.merge.modes.registry import merge_rule, refuse_to_write
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.table_reader import read_context, table_schema
+from hudi_engine.merge.younger_columns import schema_that_fills
 from hudi_engine.schema.avro import arrow_to_avro, with_meta_fields
 from hudi_engine.schema.avro_change import avro_with_columns
 from hudi_engine.schema.meta_fields import with_meta_columns, without_meta_columns
@@ -126,6 +127,8 @@ class TableState:
         """
         if self.config.merge_mode is MergeMode.CUSTOM and RULE_PROPERTY in self.config.properties:
             merge_rule(self.config)
+        avro = None if self.is_written_anew else self.schema_json(as_of)
+        history = load_schema_history(self.storage, self.timeline)
         return ReadContext(
             storage=self.storage,
             config=self.config,
@@ -134,10 +137,9 @@ class TableState:
             as_of=as_of,
             memory_limit_bytes=options[MergeOptions.MERGE_MEMORY],
             spill_dir=options[MergeOptions.SPILL_FOLDER],
-            schema_history=load_schema_history(self.storage, self.timeline),
-            defaults=defaults_that_fill(
-                self.config, None if self.is_written_anew else self.schema_json(as_of)
-            ),
+            schema_history=history,
+            defaults=defaults_that_fill(self.config, avro),
+            fills_by=schema_that_fills(self.config, avro, by_ids=history is not None),
         )
 
     def write_context(

@@ -28,6 +28,7 @@ from hudi_engine.merge.read_context import ReadContext, in_instant_range, range_
 from hudi_engine.merge.record_keys import key_column_names, record_keys
 from hudi_engine.merge.spill import SpillStore
 from hudi_engine.merge.stored_columns import fit_columns, stored_names
+from hudi_engine.merge.younger_columns import fill_younger
 from hudi_engine.schema.meta_fields import COMMIT_TIME, META_FIELDS, PARTITION_PATH, RECORD_KEY
 
 Combine = Callable[[Entries], Entries]
@@ -152,6 +153,7 @@ def _fitted(
     context: ReadContext, file_slice: FileSlice, block: LogBlock, stored: pa.Table, wanted: pa.Schema
 ) -> tuple[dict[str, str], pa.Table]:
     """Return the stored name of each wanted column that the block has, and its rows under the wanted names and types."""
+    stored = fill_younger(stored, block.kind, context.fills_by, wanted)
     names = stored_names(context, stored.schema, block.instant_time, wanted)
     return names, fit_columns(context, stored, names, block.instant_time, file_slice.partition, wanted)
 
@@ -210,10 +212,7 @@ def _deletes(
 
 
 def _of_one_class(records: list[DeleteRecord], wrapper: str | None) -> list[DeleteRecord]:
-    """Return deletes as Hudi 0.x takes them: with the default where their ordering value has another Java class than the column's.
-
-    A column that was widened since, from int to long, has values of another one; so have text and decimals always.
-    """
+    """Return deletes as Hudi 0.x takes them: with the default where values have another Java class than in the column's records."""
     return [each if each.wrapper == wrapper else replace(each, ordering_value=None) for each in records]
 
 

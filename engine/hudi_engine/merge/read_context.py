@@ -39,6 +39,7 @@ class ReadContext:
             no such end. Hudi 0.x reads so.
         schema_history: Column ids of a table that was altered by schema on read, None for other tables.
         defaults: What Hudi takes for no value in columns of records of logs where this engine takes null; not merged.
+        fills_by: Avro schema whose defaults are in columns that Avro and HFile blocks are older than; None for nulls.
     """
 
     storage: Storage
@@ -52,6 +53,7 @@ class ReadContext:
     schema_history: SchemaHistory | None = None
     stops_after: str | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    fills_by: str | None = None
 
     @property
     def log_bytes_at_once(self) -> int:

@@ -14,6 +14,7 @@ from hudi_engine.merge.base_reader import select_schema
 from hudi_engine.merge.modes.defaults import defaults_that_fill
 from hudi_engine.merge.read_context import InstantRange, ReadContext
 from hudi_engine.merge.slice_reader import BASE_ONLY, PAYLOAD_COMBINE, read_slice
+from hudi_engine.merge.younger_columns import schema_that_fills
 from hudi_engine.schema.avro import avro_to_arrow
 from hudi_engine.schema.meta_fields import OPERATION, with_meta_columns
 from hudi_engine.storage.base import Storage
@@ -81,14 +82,16 @@ def read_context(
         timeline: The table's timeline.
         as_of: Newest requested time that counts, None for now.
     """
+    avro, history = timeline.table_schema_json(as_of), load_schema_history(storage, timeline)
     return ReadContext(
         storage=storage,
         config=config,
         schema=with_meta_columns(table_schema(config, timeline, as_of), operation=config.keeps_operations),
         is_committed=timeline.committed(as_of),
         as_of=as_of,
-        schema_history=load_schema_history(storage, timeline),
-        defaults=defaults_that_fill(config, timeline.table_schema_json(as_of)),
+        schema_history=history,
+        defaults=defaults_that_fill(config, avro),
+        fills_by=schema_that_fills(config, avro, by_ids=history is not None),
     )
 
 

@@ -153,14 +153,15 @@ def _child(array: pa.StructArray, index: int) -> pa.Array:
     )
 
 
-def _offsets(array: pa.Array) -> pa.Array:
+def list_offsets(array: pa.Array) -> pa.Array:
+    """Return where the values of each list begin and the last one's end, for lists of which the flattened values are used."""
     lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32())
     return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
 
 
 def _cast_list(array: pa.Array, kind: pa.ListType, name: str) -> pa.Array:
     values = cast_array(array.flatten(), kind.value_type, f"{name}.element")
-    return pa.ListArray.from_arrays(_offsets(array), values, type=kind, mask=_validity(array))
+    return pa.ListArray.from_arrays(list_offsets(array), values, type=kind, mask=_validity(array))
 
 
 def _cast_map(array: pa.MapArray, kind: pa.MapType, name: str) -> pa.Array:
@@ -171,7 +172,7 @@ def _cast_map(array: pa.MapArray, kind: pa.MapType, name: str) -> pa.Array:
     flat = pairs.flatten()
     keys = cast_array(_child(flat, 0), kind.key_type, f"{name}.key")
     items = cast_array(_child(flat, 1), kind.item_type, f"{name}.value")
-    return _map_from(_offsets(pairs), keys, items, kind, _validity(array))
+    return _map_from(list_offsets(pairs), keys, items, kind, _validity(array))
 
 
 def with_leaves(array: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
@@ -193,7 +194,7 @@ def with_leaves(array: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.A
         changed = with_leaves(values, change)
         if changed is values:
             return array
-        return pa.ListArray.from_arrays(_offsets(array), changed, type=kind, mask=_validity(array))
+        return pa.ListArray.from_arrays(list_offsets(array), changed, type=kind, mask=_validity(array))
     if pa.types.is_map(kind):
         pairs = array.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
         flat = pairs.flatten()
@@ -201,7 +202,7 @@ def with_leaves(array: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.A
         keys, items = (with_leaves(part, change) for part in parts)
         if keys is parts[0] and items is parts[1]:
             return array
-        return _map_from(_offsets(pairs), keys, items, kind, _validity(array))
+        return _map_from(list_offsets(pairs), keys, items, kind, _validity(array))
     return change(array)
 
 
