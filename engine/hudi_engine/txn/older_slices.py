@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 
@@ -13,6 +14,8 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import FileGroupKey, Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.newest_first import newest_first
+
+logger = logging.getLogger(__name__)
 
 Slice = tuple[str, str]
 """(file id, base instant)."""
@@ -62,15 +65,25 @@ def lost_group(
         timeline: The table's timeline.
         before: Requested time of the write that took them out.
         replaced: File ids by partition path.
+
+    Raises:
+        CorruptTableError: A write that may have made such a group cannot be read, and a clean came since they were taken out.
     """
     groups = {(partition, file_id) for partition, file_ids in replaced.items() for file_id in file_ids}
     listed = {partition: list_partition_files(storage, partition) for partition in replaced}
     names = {(partition, each.name) for partition, statuses in listed.items() for each in statuses}
     there = {(partition, file_id) for partition in replaced for file_id, _ in slices_in(storage, partition)}
     lost = groups - there
-    if not lost:
-        lost = {key for key, name in _newest_files(timeline, before, groups) if (key[0], name) not in names}
-    return min(lost, default=None)
+    if lost:
+        return min(lost)
+    try:
+        newest = list(_newest_files(timeline, before, groups))
+    except CorruptTableError as error:
+        if any(each.action == "clean" and each.requested_time > before for each in timeline.instants):
+            raise
+        logger.warning("no clean came after %s, so all that it took out is there: %s", before, error)
+        return None
+    return min((key for key, name in newest if (key[0], name) not in names), default=None)
 
 
 def _newest_files(
@@ -83,10 +96,11 @@ def _newest_files(
             continue
         for partition, stat in metadata.write_stats():
             key = (partition, str(stat.file_id))
-            if key not in groups or not stat.has_content:
+            if key not in groups:
                 continue
             base = parse_base_file(stat.file_name, partition)
-            log = parse_log_file(stat.file_name, partition)
+            log = parse_log_file(stat.file_name, partition) if stat.has_content else None
+            # a base file of which all rows were deleted tells of no rows, and is the newest one
             is_own = base is not None and base.instant == instant.requested_time
             if key in left and (is_own or (log is not None and not log.is_cdc)):
                 yield key, stat.file_name

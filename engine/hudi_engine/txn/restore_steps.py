@@ -155,9 +155,11 @@ def _check_older(
     may have written into its slices.
     """
     present = {each.requested_time: each for each in timeline.instants if each.action in TAKEN_BACK}
+    undone = timeline.undone_since()
     for time_, action in plan.instants:
         found = present.get(time_)
-        if time_ > plan.target or (found is None and pending.state is State.INFLIGHT):
+        has_gone = found is None and (pending.state is State.INFLIGHT or time_ in undone)
+        if time_ > plan.target or has_gone:
             continue
         compacts = action == "compaction" or (
             action == "commit" and config.table_type is TableType.MERGE_ON_READ

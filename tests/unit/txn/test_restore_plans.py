@@ -136,10 +136,13 @@ def test_what_began_before_the_target_and_completed_later_or_never_goes_with_a_r
     assert [each.requested_time for each in timeline(storage).completed_writes] == [target]
 
 
-def test_a_write_that_such_a_restore_is_about_to_take_back_is_not_committed(storage: LocalStorage) -> None:
+@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
+def test_a_write_that_such_a_restore_is_about_to_take_back_is_not_committed(
+    storage: LocalStorage, state: State
+) -> None:
     older, metadata = begun_before(storage)
     target = mini.write(storage, {"a": {"k1": 1}})
-    begin_restore(storage, target, (older.instant, "commit"))
+    begin_restore(storage, target, (older.instant, "commit"), state=state)
     with pytest.raises(WriteConflictError, match=f"rolled back by restore {LATER}"), older:
         older.commit(metadata)
     recover_now(storage)

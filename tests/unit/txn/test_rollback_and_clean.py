@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.config.options import Options
-from hudi_engine.errors import TimelineError
+from hudi_engine.errors import CorruptTableError, TimelineError
+from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.filegroup.log_file import log_file_name
 from hudi_engine.logformat.format import BlockType, HeaderKey
 from hudi_engine.logformat.writer import encode_block
 from hudi_engine.services.clean.execute import clean
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.timeline.instant import State
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR
@@ -136,3 +138,64 @@ def test_replaced_groups_that_are_whole_come_back(tmp_path: Path, table_type: st
     mini.write(storage, {"a": {"k3": 3}}, "INSERT_OVERWRITE")
     mini.rollback(storage)
     assert mini.content(storage) == before == {("a", "k1"): 10}
+
+
+def empty_group(storage: LocalStorage, partition: str) -> None:
+    """Delete all rows of the only file group of a partition, which leaves a base file without rows."""
+    with mini.begin(storage) as transaction:
+        task = mini.work(storage, transaction, {})
+        (group,) = [each for each in task.slices if each.partition == partition]
+        transaction.inflight(task.profile())
+        name = base_file_name(group.file_id, "0-0-0", transaction.instant)
+        path = task._put(partition, name, "MERGE", b"{}")
+        task._stat(partition, group.file_id, path, group.base_instant)
+        transaction.commit(task.metadata)
+
+
+def test_a_group_whose_rows_were_all_deleted_does_not_come_back_with_those_of_a_savepoint(
+    tmp_path: Path,
+) -> None:
+    storage = mini.create_table(str(tmp_path))
+    mini.write(storage, {"a": {"k1": 1}})
+    mini.savepoint(storage)
+    empty_group(storage, "a")
+    for number in range(2):
+        mini.write(storage, {"b": {"k2": number}})
+    mini.write(storage, {"a": {"k3": 3}}, "INSERT_OVERWRITE")
+    clean(storage, newest_version_only())
+    assert "were cleaned" in refusal(storage)
+    assert mini.content(storage) == {("a", "k3"): 3, ("b", "k2"): 1}
+
+
+def test_a_group_without_rows_is_one_to_go_back_to(tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path))
+    mini.write(storage, {"a": {"k1": 1}})
+    empty_group(storage, "a")
+    mini.write(storage, {"b": {"k2": 2}})
+    clean(storage, newest_version_only())
+    mini.write(storage, {"a": {"k3": 3}}, "INSERT_OVERWRITE")
+    mini.rollback(storage)
+    assert mini.content(storage) == {("b", "k2"): 2}
+
+
+@pytest.mark.parametrize("cleaned", [False, True])
+def test_a_damaged_commit_between_matters_only_where_a_clean_came_since(
+    tmp_path: Path, cleaned: bool
+) -> None:
+    storage = mini.create_table(str(tmp_path))
+    mini.write(storage, {"a": {"k1": 1}})
+    mini.savepoint(storage)
+    damaged = mini.write(storage, {"b": {"k2": 2}})
+    for number in range(2):
+        mini.write(storage, {"c": {"k4": number}})
+    before = mini.content(storage)
+    mini.write(storage, {"a": {"k3": 3}}, "INSERT_OVERWRITE")
+    if cleaned:
+        clean(storage, newest_version_only())
+    storage.replace(mini.timeline_path(damaged, "commit", State.COMPLETED), b'{"partitionToWr')
+    if cleaned:
+        with pytest.raises(CorruptTableError, match=f"{damaged}.commit"):
+            mini.rollback(storage)
+    else:
+        mini.rollback(storage)
+        assert mini.content(storage) == before
