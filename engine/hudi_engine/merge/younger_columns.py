@@ -149,7 +149,7 @@ def _value(default: Any, schema: Any, kind: pa.DataType, names: Names) -> Any:
         return default
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return default
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+    if pa.types.is_temporal(kind):
         width = pa.int32() if kind.bit_width == 32 else pa.int64()
         return pa.scalar(default, width).cast(kind).as_py()
     if pa.types.is_binary(kind):

@@ -137,13 +137,13 @@ def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> Wr
     state = request.base or request.held or TableState.load(storage)
     config = state.config
     config.check_writable()
-    refuse_to_write(config)
     if not request.new_schema:
         state.check_columns_writable()
     state = with_columns(state, request)
     operation = request.operation
     options = with_table_options(config, request.options, operation.name.value)
     config = as_called(config, options)
+    refuse_to_write(config)
     state = replace(state, config=config)
     request = replace(request, options=options)
     index = index_kind(options)

@@ -74,6 +74,12 @@ ORDERING_VALUES: list[tuple[Any, str | None]] = [
 ]
 
 
+FIRST, NEXT = A_TIMESTAMP[: A_TIMESTAMP.index("01036a6176612e")], "0101010102010501"
+"""A record with the key `a` up to its ordering value, and the next one up to its key."""
+NAMED_UTF8 = ("org.apache.avro.util.Utf8", "org.apache.hudi.org.apache.avro.util.Utf8")
+LONGS = [2**62 - 1, 2**62, 2**63 - 1, -(2**62), -(2**62) - 1, -(2**63), 0, 5]
+
+
 def block(version: int, hex_bytes: str) -> memoryview:
     content = bytes.fromhex(hex_bytes)
     return memoryview(struct.pack(">ii", version, len(content)) + content)
@@ -102,6 +108,50 @@ def test_ordering_values_are_read_with_their_kinds(utf8_number: str) -> None:
 
     assert [(each.ordering_value, each.wrapper) for each in found] == ORDERING_VALUES
     assert {each.partition_path for each in found} == {"p"}
+
+
+def two_records(first: str, second: str) -> memoryview:
+    """Return the block of records with the keys `a` and `b` that have these ordering values."""
+    return block(2, FIRST.replace("bb0102", "bb0103") + first + NEXT + "8262" + second)
+
+
+def kryo_long(value: int) -> str:
+    """Return a long as Kryo writes it: eight times seven bits, and what is left in one byte."""
+    number, found = (value << 1) ^ (value >> 63), bytearray()
+    for _ in range(8):
+        found.append(number & 0x7F | (0x80 if number > 0x7F else 0))
+        number >>= 7
+        if not number:
+            return found.hex()
+    return bytes([*found, number]).hex()
+
+
+@pytest.mark.parametrize("value", LONGS)
+def test_longs_of_all_sizes_are_read_and_what_follows_them(value: int) -> None:
+    found = list(decode(two_records(f"09{kryo_long(value)}", f"09{kryo_long(7)}")))
+    assert [(each.record_key, each.ordering_value) for each in found] == [("a", value), ("b", 7)]
+
+
+@pytest.mark.parametrize("name", NAMED_UTF8)
+@pytest.mark.parametrize("hash_of", [None, 0, 3556653], ids=["avro 1.8", "no hash yet", "hash"])
+def test_texts_before_hudi_numbered_their_class_are_read(name: str, hash_of: int | None) -> None:
+    def text(value: str, cached: str) -> str:
+        raw = value.encode()
+        numbers = [] if hash_of is None else [kryo_long(hash_of)]
+        return "".join(
+            ["01", "01", bytes([len(raw) + 1]).hex(), raw.hex(), *numbers, kryo_long(len(raw)), cached]
+        )
+
+    named = f"0103{name[:-1].encode().hex()}{ord(name[-1]) | 0x80:02x}"
+    found = list(decode(two_records(named + text("first", "00"), "0103" + text("text", "01746578f4"))))
+    assert [(each.record_key, each.ordering_value) for each in found] == [("a", "first"), ("b", "text")]
+
+
+def test_a_year_that_is_none_fails_by_name() -> None:
+    name = "java.time.LocalDate"
+    date = f"0103{name[:-1].encode().hex()}{ord(name[-1]) | 0x80:02x}"
+    with pytest.raises(CorruptTableError):
+        list(decode(two_records(f"{date}01ffffffff0f0101", "00")))
 
 
 def test_an_empty_list_and_one_record_twice_are_read() -> None:

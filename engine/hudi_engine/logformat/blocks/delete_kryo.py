@@ -21,14 +21,18 @@ KEYS_VERSION, RECORDS_VERSION = 1, 2
 _MODEL = "org.apache.hudi.common.model."
 _KEY, _RECORD = f"{_MODEL}HoodieKey", f"{_MODEL}DeleteRecord"
 _ELEMENT_OF_VERSION = {KEYS_VERSION: _KEY, RECORDS_VERSION: _RECORD}
-_UTF8 = "org.apache.avro.util.Utf8"
+_UTF8 = "Utf8"
+"""The class as Hudi numbers it, with bytes of its own; before 0.12.2 it is named, and has Kryo's."""
+_NAMED_UTF8 = ("org.apache.avro.util.Utf8", "org.apache.hudi.org.apache.avro.util.Utf8")
 _NUMBERED = {
     0: "int", 1: "String", 2: "float", 3: "boolean", 7: "long", 8: "double",
     # Behind Kryo's own ten classes Hudi numbers its own: 0.12 this one, 0.13 seventeen others before.
     10: _UTF8, 27: _UTF8,
 }  # fmt: skip
 _NULL, _NEW, _NUMBERS_BEGIN = 0, 1, 2
-_MOST_BYTES_OF_A_NUMBER = 10
+_MOST_BYTES_OF_A_NUMBER = 5
+_SEVEN_BITS_OF_A_LONG = 8
+"""So many bytes of a long have seven bits each; the one behind them has eight."""
 
 
 def decode_objects(content: memoryview, version: int) -> Iterator[DeleteRecord]:
@@ -54,7 +58,7 @@ def decode_objects(content: memoryview, version: int) -> Iterator[DeleteRecord]:
             if record is None:
                 raise ValueError("an element is missing")
             yield record
-    except (ValueError, IndexError, struct.error) as error:
+    except (ValueError, IndexError, ArithmeticError, struct.error) as error:
         raise CorruptTableError(
             f"a delete block of {len(content)} bytes is not a list of keys: {error!r}"
         ) from error
@@ -134,8 +138,20 @@ class _Stream:
         raise ValueError("a number has no end")
 
     def zigzag(self) -> int:
-        """Read a number that may be negative."""
-        value = self.varint()
+        """Read an int that may be negative."""
+        value = self.varint() & 0xFFFFFFFF
+        return (value >> 1) ^ -(value & 1)
+
+    def long(self) -> int:
+        """Read a long that may be negative."""
+        value = 0
+        for place in range(_SEVEN_BITS_OF_A_LONG):
+            byte = self._byte()
+            value |= (byte & 0x7F) << (7 * place)
+            if byte < 0x80:
+                break
+        else:
+            value |= self._byte() << (7 * _SEVEN_BITS_OF_A_LONG)
         return (value >> 1) ^ -(value & 1)
 
     def take(self, size: int) -> bytes:
@@ -188,6 +204,18 @@ def _utf8(stream: _Stream) -> str:
     return stream.take(stream.count()).decode("utf-8")
 
 
+def _utf8_of_fields(stream: _Stream) -> str:
+    """Read the fields by their letters: bytes, in newer Avro a hash, how many of the bytes count, the text once it was asked."""
+    raw = stream.reference(lambda: stream.take(stream.count()))
+    if raw is None:
+        raise ValueError("a text has no bytes")
+    size = stream.zigzag()
+    if not 0 < size <= len(raw) and raw:  # that was the hash, which is 0 until it is asked
+        size = stream.zigzag()
+    stream.reference(stream.text)
+    return str(raw[:size].decode("utf-8"))
+
+
 def _decimal(stream: _Stream) -> Decimal:
     unscaled = int.from_bytes(stream.take(stream.count()), "big", signed=True)
     return Decimal(f"{unscaled}E{-stream.zigzag()}")
@@ -206,11 +234,12 @@ def _object(read: Callable[[_Stream], Any]) -> Callable[[_Stream], Any]:
 _VALUES: dict[str, tuple[str, Callable[[_Stream], Any]]] = {
     "boolean": ("BooleanWrapper", lambda stream: stream.take(1) != b"\x00"),
     "int": ("IntWrapper", _Stream.zigzag),
-    "long": ("LongWrapper", _Stream.zigzag),
+    "long": ("LongWrapper", _Stream.long),
     "float": ("FloatWrapper", lambda stream: struct.unpack(">f", stream.take(4))[0]),
     "double": ("DoubleWrapper", lambda stream: struct.unpack(">d", stream.take(8))[0]),
     "String": ("StringWrapper", _object(_Stream.text)),
     _UTF8: ("StringWrapper", _object(_utf8)),
+    **dict.fromkeys(_NAMED_UTF8, ("StringWrapper", _object(_utf8_of_fields))),
     "java.math.BigDecimal": ("BigDecimal", _object(_decimal)),
     "java.time.LocalDate": ("LocalDate", _object(_date)),
 }
