@@ -95,12 +95,13 @@ class TableState:
                 logger.warning(told, as_of, self.config.name, oldest.requested_time)
         return self.data_schema(as_of) or self.data_schema()
 
-    def check_columns_writable(self) -> None:
-        """Refuse a table with columns that are only read, before a write or a service begins.
+    def check_rows_writable(self) -> None:
+        """Refuse a table whose payload class or columns are only read, before a write or a service begins.
 
         Raises:
-            UnsupportedTableError: It names the columns and the way out.
+            UnsupportedTableError: It names the class or the columns, and the way out.
         """
+        refuse_to_write(self.config)
         text = self.schema_json()
         if text is not None:
             refuse_only_read(text, self.config.name)
@@ -109,7 +110,7 @@ class TableState:
         """Return Avro record of ``data_schema``; of the table's own text is kept what does not change.
 
         Raises:
-            UnsupportedTableError: as `check_columns_writable` does.
+            UnsupportedTableError: as `check_rows_writable` does.
         """
         text = None if self.is_written_anew else self.schema_json()
         if text is None:

@@ -84,6 +84,7 @@ def take_surplus_out(
     looked, found = _look(storage, options, partitions)
     if not found:
         return None, []
+    looked.check_rows_writable()
     config, operation = looked.config, WriteOperation.DELETE.value
     with WriteTransaction.begin(
         storage, config, options, publication, action="replacecommit", operation=operation

@@ -155,11 +155,10 @@ def _check_older(
     may have written into its slices.
     """
     present = {each.requested_time: each for each in timeline.instants if each.action in TAKEN_BACK}
-    undone = timeline.undone_since()
-    for time_, action in plan.instants:
+    older = [each for each in plan.instants if each[0] <= plan.target]
+    for time_, action in older:
         found = present.get(time_)
-        has_gone = found is None and (pending.state is State.INFLIGHT or time_ in undone)
-        if time_ > plan.target or has_gone:
+        if found is None and (pending.state is State.INFLIGHT or time_ in timeline.undone_since()):
             continue
         compacts = action == "compaction" or (
             action == "commit" and config.table_type is TableType.MERGE_ON_READ

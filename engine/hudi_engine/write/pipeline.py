@@ -138,7 +138,7 @@ def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> Wr
     config = state.config
     config.check_writable()
     if not request.new_schema:
-        state.check_columns_writable()
+        state.check_rows_writable()
     state = with_columns(state, request)
     operation = request.operation
     options = with_table_options(config, request.options, operation.name.value)

@@ -132,9 +132,12 @@ def test_longs_of_all_sizes_are_read_and_what_follows_them(value: int) -> None:
     assert [(each.record_key, each.ordering_value) for each in found] == [("a", value), ("b", 7)]
 
 
+@pytest.mark.parametrize(("first", "cached"), [("first", "00"), ("", "00"), ("", "0181"), ("", "05")])
 @pytest.mark.parametrize("name", NAMED_UTF8)
 @pytest.mark.parametrize("hash_of", [None, 0, 3556653], ids=["avro 1.8", "no hash yet", "hash"])
-def test_texts_before_hudi_numbered_their_class_are_read(name: str, hash_of: int | None) -> None:
+def test_texts_before_hudi_numbered_their_class_are_read(
+    name: str, hash_of: int | None, first: str, cached: str
+) -> None:
     def text(value: str, cached: str) -> str:
         raw = value.encode()
         numbers = [] if hash_of is None else [kryo_long(hash_of)]
@@ -143,8 +146,8 @@ def test_texts_before_hudi_numbered_their_class_are_read(name: str, hash_of: int
         )
 
     named = f"0103{name[:-1].encode().hex()}{ord(name[-1]) | 0x80:02x}"
-    found = list(decode(two_records(named + text("first", "00"), "0103" + text("text", "01746578f4"))))
-    assert [(each.record_key, each.ordering_value) for each in found] == [("a", "first"), ("b", "text")]
+    found = list(decode(two_records(named + text(first, cached), "0103" + text("text", "01746578f4"))))
+    assert [(each.record_key, each.ordering_value) for each in found] == [("a", first), ("b", "text")]
 
 
 def test_a_year_that_is_none_fails_by_name() -> None:

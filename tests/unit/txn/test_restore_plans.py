@@ -19,7 +19,7 @@ from hudi_engine.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, recover_now
-from tests.unit.txn.rollback_records import LATER, files, timeline
+from tests.unit.txn.rollback_records import LATER, damage, files, timeline
 from tests.unit.txn.test_rollback_and_clean import newest_version_only
 
 
@@ -179,6 +179,17 @@ def test_a_compaction_that_was_planned_before_the_target_stays(tmp_path: Path) -
 def test_an_older_instant_that_has_gone_already_is_not_missed(storage: LocalStorage) -> None:
     target = mini.write(storage, {"a": {"k1": 1}})
     begin_restore(storage, target, ("20200101000000000", "commit"))
+    recover_now(storage)
+    assert mini.content(storage) == {("a", "k1"): 1} and mini.leftovers(storage) == []
+
+
+def test_a_damaged_rollback_from_before_holds_no_restore_up(storage: LocalStorage) -> None:
+    target = mini.write(storage, {"a": {"k1": 1}})
+    mini.write(storage, {"a": {"k1": 2}})
+    undone = mini.rollback(storage)
+    damage(storage, undone.rollback_time)
+    later = mini.write(storage, {"a": {"k1": 3}})
+    begin_restore(storage, target, (later, "commit"), state=State.REQUESTED)
     recover_now(storage)
     assert mini.content(storage) == {("a", "k1"): 1} and mini.leftovers(storage) == []
 

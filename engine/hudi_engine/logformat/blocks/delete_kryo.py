@@ -31,8 +31,7 @@ _NUMBERED = {
 }  # fmt: skip
 _NULL, _NEW, _NUMBERS_BEGIN = 0, 1, 2
 _MOST_BYTES_OF_A_NUMBER = 5
-_SEVEN_BITS_OF_A_LONG = 8
-"""So many bytes of a long have seven bits each; the one behind them has eight."""
+_SEVEN_BITS_OF_A_LONG = 8  # so many bytes have seven bits each, the one behind them has eight
 
 
 def decode_objects(content: memoryview, version: int) -> Iterator[DeleteRecord]:
@@ -183,6 +182,11 @@ class _Stream:
         units = self._data[begin : self._at].decode("utf-8", "surrogatepass")
         return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
+    def has_another_size(self) -> bool:
+        """Tell whether a size of nothing and a text follow, and not the text alone, behind which is the class of an element."""
+        ahead = self._data[self._at : self._at + 3]
+        return len(ahead) > 1 and ahead[0] == 0 and (ahead[1] != _NEW or ahead[2:] == b"\x81")
+
     def _byte(self) -> int:
         self._at += 1
         return self._data[self._at - 1]
@@ -210,8 +214,8 @@ def _utf8_of_fields(stream: _Stream) -> str:
     if raw is None:
         raise ValueError("a text has no bytes")
     size = stream.zigzag()
-    if not 0 < size <= len(raw) and raw:  # that was the hash, which is 0 until it is asked
-        size = stream.zigzag()
+    if not 0 < size <= len(raw) if raw else stream.has_another_size():
+        size = stream.zigzag()  # the one before was the hash, which is 0 until it is asked
     stream.reference(stream.text)
     return str(raw[:size].decode("utf-8"))
 

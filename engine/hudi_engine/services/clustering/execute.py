@@ -13,7 +13,7 @@ from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ServiceError
 from hudi_engine.layout.layout import RowLayout
-from hudi_engine.merge.modes.registry import merge_rule, refuse_to_write
+from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.table_reader import read_context
 from hudi_engine.parallel import RunTasks, run_in_threads
 from hudi_engine.publish.publication import publication_of
@@ -122,8 +122,7 @@ def _claim(
     """Take a plan under the lock, the wanted or next one, else a new one; what stops it is told before anything is begun."""
     with table_lock(storage, options):
         state = open_locked(storage, options, publication)
-        refuse_to_write(state.config)
-        state.check_columns_writable()
+        state.check_rows_writable()
         merge_rule(state.config)
         refuse_bucket_index(state, options)
         planned = pending_clusterings(state.timeline) if wanted[0] else runnable_clusterings(state)

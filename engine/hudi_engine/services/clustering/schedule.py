@@ -80,7 +80,7 @@ def schedule_clustering_locked(state: TableState, options: Options) -> Clusterin
 
 def plan_clustering(state: TableState, options: Options) -> tuple[ClusteringPlan | None, ClusteringResult]:
     """Return what a clustering planned now would do, and the same in numbers; nothing is written."""
-    state.check_columns_writable()
+    state.check_rows_writable()
     refuse_bucket_index(state, options)
     execution = options[ClusteringOptions.EXECUTION_STRATEGY]
     check_strategy(execution)

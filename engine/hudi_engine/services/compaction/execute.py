@@ -16,7 +16,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.errors import ServiceError
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.merge.modes.defaults import refuse_defaults
-from hudi_engine.merge.modes.registry import merge_rule, refuse_to_write
+from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.parallel import RunTasks, run_in_threads
 from hudi_engine.progress import under_way
 from hudi_engine.publish.publication import publication_of
@@ -91,8 +91,7 @@ def _claim(
     with table_lock(storage, options):
         state = drop_torn_plans(open_locked(storage, options, publication))
         require_merge_on_read(state)
-        refuse_to_write(state.config)
-        state.check_columns_writable()
+        state.check_rows_writable()
         merge_rule(state.config)
         schema = state.data_schema()
         if schema is not None:

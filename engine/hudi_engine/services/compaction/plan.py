@@ -99,7 +99,7 @@ def schedule_compaction(
 def schedule_locked(state: TableState, options: Options) -> CompactionResult:
     """Plan a compaction of a table that was just read; the caller holds its lock."""
     require_merge_on_read(state)
-    state.check_columns_writable()
+    state.check_rows_writable()
     operations, reason = choose_operations(state, options)
     plan = CompactionPlan(tuple(operations))
     if not plan.operations:
