@@ -60,6 +60,12 @@ BESIDE = {
     "synced": "incremental_strategy='merge', unique_key='id', not_matched_by_source_action='delete'",
     "keyed": "incremental_strategy='merge', unique_key='id', on_schema_change='append_new_columns'",
 }
+SNAPSHOT = """
+{% snapshot kept %}
+{{ config(strategy='timestamp', unique_key='id', updated_at='at', hard_deletes='HOW', target_schema=target.schema) }}
+select id, at {{ var('more', '') }} from {{ ref('events') }}
+{% endsnapshot %}
+"""
 
 
 class TestRunsThatAskForNoRows:
@@ -73,6 +79,21 @@ class TestRunsThatAskForNoRows:
             for name, config in BESIDE.items()
         }
         return {"events.sql": EVENTS, "by_day.sql": BY_DAY, **beside}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        ways = {"kept": "invalidate", "told": "new_record"}
+        return {
+            f"{name}.sql": SNAPSHOT.replace("kept", name).replace("HOW", how) for name, how in ways.items()
+        }
+
+    def test_no_version_of_a_snapshot_ends(self, project: Any) -> None:
+        run_dbt(["run", "-s", "events"])
+        run_dbt(["snapshot"])
+        run_dbt(["snapshot", "--empty", "--vars", "more: ', name'"])
+        for name in ("kept", "told"):
+            query = f"select count(*), count(dbt_valid_to), count(name) from {{schema}}.{name}"
+            assert project.run_sql(query, fetch="one") == (8, 0, 0)
 
     def test_rows_stay_and_columns_come(self, project: Any) -> None:
         with patch_microbatch_end_time("2020-01-02 18:30:00"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from dbt.adapters.base.meta import available
@@ -13,18 +12,9 @@ from hudi_engine.catalog import TableName
 from hudi_engine.storage.given import public_location
 
 from dbt.adapters.hudi.model.plan import ModelPlan
-from dbt.adapters.hudi.rows.named_places import clone_under_name
+from dbt.adapters.hudi.rows.named_places import NamedPlace, clone_under_name
 from dbt.adapters.hudi.spark.folders import plain_location
 from dbt.adapters.hudi.table_services import TableServiceMethods
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where a clone goes: its name, its folder, and whether the folder is one that the name does not say."""
-
-    name: TableName
-    base: str
-    own_location: bool = False
 
 
 class CloneMethods(TableServiceMethods):
@@ -64,7 +54,7 @@ class CloneMethods(TableServiceMethods):
             original: The table of the other environment.
             replace: Whether a Hudi table that is there is replaced; what else has the name goes once the clone is made.
         """
-        place = _Place(TableName(plan.schema, plan.name), plan.base, plan.own_location)
+        place = NamedPlace(TableName(plan.schema, plan.name), plan.base, plan.own_location)
         return self._clone(original, place, None, replace=replace, copy=plan.clone_copy)
 
     @available.parse_none
@@ -82,7 +72,7 @@ class CloneMethods(TableServiceMethods):
             if not isinstance(value, bool):
                 raise DbtRuntimeError(f"{key} is {value!r}; legal values: true, false, without quotes")
         name = self._names(clone)
-        place, when = _Place(name, self._base_of_clone(name)), None if at is None else str(at)
+        place, when = NamedPlace(name, self._base_of_clone(name)), None if at is None else str(at)
         return str(self._clone(relation, place, when, replace=replace, copy=copy))
 
     def _base_of_clone(self, name: TableName) -> str:
@@ -105,7 +95,7 @@ class CloneMethods(TableServiceMethods):
     def _clone(
         self,
         original: BaseRelation | str,
-        place: _Place,
+        place: NamedPlace,
         at: str | None,
         *,
         replace: bool,
@@ -115,10 +105,10 @@ class CloneMethods(TableServiceMethods):
         warehouse, name = self.connections.warehouse, place.name
         with self._table(original, f"clone into {name.label}") as (session, table):
             path = public_location(place.base)
-            make = partial(table.services().clone, path, name=name.name, at=at, replace=replace, copy=copy)
+            make = partial(table.services().clone, path, name=name.name, at=at, copy=copy)
             warehouse.create_schema(session, name.database)
             with warehouse.one_writer(session, place.base):
-                done = clone_under_name(warehouse, session, name, place.base, make)
+                done = clone_under_name(warehouse, session, place, make, replace=replace)
                 if place.own_location and warehouse.directory is not None:
                     warehouse.directory.save_pointer(name.database.lower(), name.name, place.base)
                 warehouse.register(session, name.database, name.name, warehouse.table(session, place.base))

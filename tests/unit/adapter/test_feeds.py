@@ -42,6 +42,10 @@ def test_a_new_input_does_not_go_on_from_another_one_of_the_same_name_that_the_m
     assert (feed.noted_for("us.orders"), feed.noted_for("eu.orders")) == (None, "1")
 
 
+def test_an_input_that_the_run_defers_to_is_no_new_one() -> None:
+    assert Feed({"dev.orders": "1"}, frozenset({"dev.orders"})).noted_for("prod.orders") == "1"
+
+
 def test_the_tables_that_a_model_names_are_those_of_its_refs_and_sources() -> None:
     manifest = SimpleNamespace(
         nodes={"model.p.o": SimpleNamespace(schema="EU", alias="orders")},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -43,7 +45,10 @@ def audit_tests(asked: AuditConfig, unique_id: str, manifest: Any, config: Any) 
             "audit is on for {}, but no test is attached to it: nothing looks at its rows", unique_id
         )
     return (
-        *(PlannedTest(node.name, partial(_compiled, node, manifest, config)) for node in chosen.values()),
+        *(
+            PlannedTest(node.name, partial(_compiled, node, unique_id, manifest, config))
+            for node in chosen.values()
+        ),
         *(PlannedTest(name, partial(AuditTest, name, sql)) for name, sql in asked.written),
     )
 
@@ -69,11 +74,12 @@ def _names(node: Any) -> set[str]:
     return {node.name, node.alias, node.unique_id, *(() if kind is None else (kind.name,))}
 
 
-def _compiled(node: Any, manifest: Any, config: Any) -> AuditTest:
+def _compiled(node: Any, unique_id: str, manifest: Any, config: Any) -> AuditTest:
     # dbt runs, so its compiler is there; whoever only reads the adapter's rooms does not wait for it
     from dbt.compilation import Compiler
 
-    done: Any = Compiler(config).compile_node(copy.deepcopy(node), manifest, write=False)
+    with _not_deferred(manifest.nodes[unique_id]):
+        done: Any = Compiler(config).compile_node(copy.deepcopy(node), manifest, write=False)
     told = node.config
     sql = str(done.compiled_code)
     if told.limit is not None:
@@ -87,3 +93,20 @@ def _compiled(node: Any, manifest: Any, config: Any) -> AuditTest:
         str(told.severity).lower(),
         (node.schema, node.alias) if node.should_store_failures else None,
     )
+
+
+@contextmanager
+def _not_deferred(audited: Any) -> Iterator[None]:
+    """Let refs to a node mean the table that it builds: before the first one is there, dbt takes what it defers to for it.
+
+    Nobody else asks meanwhile, as whoever refers to the node runs after it.
+    """
+    deferred = getattr(audited, "defer_relation", None)
+    if deferred is None:
+        yield
+        return
+    audited.defer_relation = None
+    try:
+        yield
+    finally:
+        audited.defer_relation = deferred

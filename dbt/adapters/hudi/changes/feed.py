@@ -79,13 +79,16 @@ class Feed:
 
         A clone has the checkpoint of its original, whose inputs lie in another schema: a table of the same name counts as that
         input, and whether it has the instant that was consumed is looked at when its changes are told. What the model still
-        names is another input, whose checkpoint is its own.
+        names is another input, whose checkpoint is its own, but where the run defers to an input that the model does not name.
 
         Args:
             source: The input, by schema and name.
         """
         table = source.rpartition(".")[2]
-        gone = [name for name in self.noted if name not in self.named and name not in self.inputs]
+        is_deferred = source not in self.named
+        gone = [
+            name for name in self.noted if name not in self.inputs and (is_deferred or name not in self.named)
+        ]
         same = [self.noted[name] for name in gone if name.rpartition(".")[2] == table]
         return self.noted.get(source) or (same[0] if len(same) == 1 else None)
 

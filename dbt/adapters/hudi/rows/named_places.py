@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -17,11 +18,20 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
-from dbt.adapters.hudi.rows.room import refuse_place_in_a_table
+from dbt.adapters.hudi.rows.room import refuse_place_in_a_table, refuse_place_of_another
 from dbt.adapters.hudi.spark.folders import same_place
 from dbt.adapters.hudi.spark.removed_names import remove_hidden
 from dbt.adapters.hudi.spark.shared_folders import SharedFolders
 from dbt.adapters.hudi.spark.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class NamedPlace:
+    """Where a table goes: its name, its folder, and whether the folder is one that the name does not say."""
+
+    name: TableName
+    base: str
+    own_location: bool = False
 
 
 def build_under_name(
@@ -64,30 +74,31 @@ def build_under_name(
     if plain:
         make_room()
     elif entry is not None and entry.base is not None and not same_place(entry.base, plan.base):
-        _lead_elsewhere(warehouse, session, plan, entry)
+        place = NamedPlace(TableName(plan.schema, plan.name), plan.base, plan.own_location)
+        _lead_elsewhere(warehouse, session, place, entry)
     return result
 
 
 def _lead_elsewhere(
-    warehouse: Warehouse, session: SparkSession, plan: ModelPlan, entry: CatalogEntry
+    warehouse: Warehouse, session: SparkSession, place: NamedPlace, entry: CatalogEntry
 ) -> None:
     """Let a name lead to the place of a new table, in one step, and then see to the files at the place before."""
-    name = TableName(plan.schema, plan.name)
-    if plan.own_location and warehouse.directory is not None and not entry.foreign:
-        warehouse.directory.save_pointer(plan.schema.lower(), plan.name, plan.base)
+    name = place.name
+    if place.own_location and warehouse.directory is not None and not entry.foreign:
+        warehouse.directory.save_pointer(name.database.lower(), name.name, place.base)
         drop_table(session, name)
         warehouse.changed()
     else:
-        warehouse.forget(session, plan.schema, plan.name)
+        warehouse.forget(session, name.database, name.name)
     if not entry.is_hudi_table or entry.foreign:
         return
     with suppress(DbtRuntimeError):  # another name shows them too
-        if remove_hidden(name, plan.base, SharedFolders(warehouse.directory)):
+        if remove_hidden(name, place.base, SharedFolders(warehouse.directory)):
             return
     logger.warning(
         "{} moved to {}; the files at {} are left there, remove them when nobody reads them",
-        plan.name,
-        plan.base,
+        name.name,
+        place.base,
         entry.base,
     )
 
@@ -95,28 +106,36 @@ def _lead_elsewhere(
 def clone_under_name(
     warehouse: Warehouse,
     session: SparkSession,
-    name: TableName,
-    base: str,
-    make: Callable[[Callable[[], None] | None], CloneResult],
+    place: NamedPlace,
+    make: Callable[..., CloneResult],
+    *,
+    replace: bool,
 ) -> CloneResult:
     """Make a clone; a view or table without Hudi that has its name then makes room. Where that fails all is as it was.
 
     Args:
         warehouse: The profile's tables.
         session: The connection's session.
-        name: Name of the clone.
-        base: Its folder.
-        make: Makes it; what it is given removes what else has the folder.
+        place: Name and folder of the clone.
+        make: Makes it; what it is given removes what else has the folder, and whether a table there is replaced.
+        replace: Whether the table that has the name is replaced: another one that has the folder is not.
 
     Raises:
-        DbtRuntimeError: The folder lies in that of a table.
+        DbtRuntimeError: The folder lies in that of a table, or is that of another one.
         HudiError: As make does.
     """
+    name, base = place.name, place.base
     entry = warehouse.entry(session, name.database, name.name)
-    if entry is None or entry.base is None or not same_place(entry.base, base):
+    moves = entry is not None and entry.base is not None and not same_place(entry.base, base)
+    if entry is None or entry.base is None or moves:
         refuse_place_in_a_table(name, base)
+    if moves:
+        refuse_place_of_another(warehouse, session, name, base)
     if entry is None or entry.is_hudi_table:
-        return make(None)
+        done = make(None, replace=replace and not moves)
+        if entry is not None and moves:
+            _lead_elsewhere(warehouse, session, place, entry)
+        return done
 
     def make_room() -> None:
         now = warehouse.entry(session, name.database, name.name)
@@ -125,8 +144,8 @@ def clone_under_name(
 
     folder = entry.managed_folder if entry.base is None else None
     if folder is not None and same_place(folder, base):
-        return make(make_room)
-    done = make(None)
+        return make(make_room, replace=replace)
+    done = make(None, replace=replace)
     make_room()
     return done
 

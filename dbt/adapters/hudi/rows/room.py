@@ -51,7 +51,7 @@ def found_in_room(
         refuse_place_in_a_table(TableName(plan.schema, plan.name), plan.base)
     is_written = not leads and _is_written(warehouse, session, plan.base)
     if is_written:
-        _refuse_place_of_another(warehouse, session, plan)
+        refuse_place_of_another(warehouse, session, TableName(plan.schema, plan.name), plan.base)
     if begins:
         _refuse_newcomer(warehouse, session, plan, entry)
     if not is_written:
@@ -85,12 +85,22 @@ def refuse_place_in_a_table(name: TableName, base: str) -> None:
         )
 
 
-def _refuse_place_of_another(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> None:
-    """Refuse to build a table in a folder that is another name's table."""
-    other = name_of_place(warehouse, session, plan.base)
+def refuse_place_of_another(warehouse: Warehouse, session: SparkSession, name: TableName, base: str) -> None:
+    """Refuse to make a table in a folder that is another name's table.
+
+    Args:
+        warehouse: The profile's tables.
+        session: The connection's session.
+        name: The table to be.
+        base: Its folder.
+
+    Raises:
+        DbtRuntimeError: It names the other table.
+    """
+    other = name_of_place(warehouse, session, base)
     if other is not None:
         raise DbtRuntimeError(
-            f"{plan.schema}.{plan.name} would be built at {plain_location(plan.base)}, which is the table {other.label}: its "
+            f"{name.label} would be built at {plain_location(base)}, which is the table {other.label}: its "
             "rows would be replaced. Set another location_root (such as one with the schema in it), in SQL another LOCATION, or "
             "another alias"
         )

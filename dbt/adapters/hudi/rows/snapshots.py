@@ -114,6 +114,8 @@ def write_snapshot(
     table = builds.current_table(warehouse, session, plan).as_read(staged.base)
     builds.check_shape(plan, table)
     rows = _rows_to_write(staged.frame, plan, valid_to, session.table(relation))
+    if plan.is_empty_run:
+        rows = rows.limit(0)  # to dbt, which asked for no rows, all have been deleted in the source
     stored_columns = builds.data_columns(table)
     # what the source has got since the last run comes with the rows; what it lost stays, null in new rows
     schema = schema_change(APPEND, stored_columns, rows.schema).applied(stored_columns)
