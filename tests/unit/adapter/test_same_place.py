@@ -15,7 +15,7 @@ from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.local import LocalStorage
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.rows.named_places import clone_under_name
+from dbt.adapters.hudi.rows.named_places import NamedPlace, clone_under_name
 from dbt.adapters.hudi.spark.folders import lies_within, same_place, table_around
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 from tests.helpers.s3_server import S3Server
@@ -106,10 +106,11 @@ def test_no_clone_is_made_in_the_folder_of_a_table(tmp_path: Path) -> None:
         def entry(self, *_: object) -> None:
             return None
 
-    def make(_: object) -> CloneResult:
+    def make(*_: object, **__: object) -> CloneResult:
         raise AssertionError("nothing is made")
 
     open_storage(f"{tmp_path}/orders").create(PROPERTIES_PATH, b"")
     warehouse, session = cast(Warehouse, Empty()), cast(SparkSession, None)
     with pytest.raises(DbtRuntimeError, match=f"in the folder of the Hudi table at {tmp_path}/orders, and"):
-        clone_under_name(warehouse, session, TableName("sales", "copy"), f"{tmp_path}/orders/copy", make)
+        place = NamedPlace(TableName("sales", "copy"), f"{tmp_path}/orders/copy")
+        clone_under_name(warehouse, session, place, make, replace=False)
