@@ -38,7 +38,7 @@ def assert_told_alike(hudi: Any, path: Path, first: int, last: int) -> None:
 @pytest.mark.parametrize(
     ("version", "keep_v6"),
     [
-        ("0.15.0", True),
+        pytest.param("0.15.0", True, marks=pytest.mark.long),
         ("1.2.0", False),
     ],
 )

@@ -21,7 +21,7 @@ BATCHES = (
 )
 
 
-@pytest.mark.parametrize("shape", (SHAPES[3], CHANGELOG), ids=named)
+@pytest.mark.parametrize("shape", (SHAPES[3], pytest.param(CHANGELOG, marks=pytest.mark.long)), ids=named)
 def test_keys_move_as_with_apache_hudi(shape: Shape, spark: Any, tmp_path: Path, apache_hudi: Judges) -> None:
     hudi, theirs = apache_hudi("0.15.0"), tmp_path / "theirs"
     table = shape.create(HudiTable, spark, str(tmp_path / "ours"))

@@ -97,7 +97,13 @@ def write_all_and_compare(hudi: ApacheHudi, path: Path, said: Mapping[str, str],
 
 @pytest.mark.parametrize(
     ("payload", "ordering"),
-    [(FIRST, "ts"), (FIRST, None), (AVRO, "ts"), (MYSQL, "_event_seq"), (POSTGRES, "_event_lsn")],
+    [
+        (FIRST, "ts"),
+        pytest.param(FIRST, None, marks=pytest.mark.long),
+        (AVRO, "ts"),
+        (MYSQL, "_event_seq"),
+        (POSTGRES, "_event_lsn"),
+    ],
 )
 def test_rows_are_those_of_release_0(
     payload: str, ordering: str | None, spark: Any, tmp_path: Path, apache_hudi: Judges
