@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.tests.adapter.dbt_clone.test_dbt_clone import BaseClone, BaseClonePossible
+from dbt.tests.adapter.dbt_clone.test_dbt_clone import BaseClonePossible
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 
+from tests.functional.two_environments import TwoEnvironments
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
 ORDERS = """
@@ -31,20 +32,12 @@ class TestClonePossible(BaseClonePossible):
     pass
 
 
-class TestSlimRun(BaseClone):
+class TestSlimRun(TwoEnvironments):
     """A change is tried on clones of what production has."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         return {"orders.sql": ORDERS, "counted.sql": COUNTED}
-
-    @pytest.fixture(scope="class")
-    def seeds(self) -> dict[str, str]:
-        return {}
-
-    @pytest.fixture(scope="class")
-    def snapshots(self) -> dict[str, str]:
-        return {}
 
     def test_clones_share_files_and_go_their_own_way(self, project: Any, other_schema: str) -> None:
         project.create_test_schema(other_schema)
@@ -109,21 +102,13 @@ class TestSlimRun(BaseClone):
         return min(each.name.partition(".")[0] for each in (table / ".hoodie").glob("*.deltacommit"))
 
 
-class TestWhatHasTheName(BaseClone):
+class TestWhatHasTheName(TwoEnvironments):
     """What a clone takes the place of stays until the clone can be there."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         seen = "{{ config(materialized='view') }} select id, name from {{ ref('orders') }}"
         return {"orders.sql": ORDERS, "seen.sql": seen}
-
-    @pytest.fixture(scope="class")
-    def seeds(self) -> dict[str, str]:
-        return {}
-
-    @pytest.fixture(scope="class")
-    def snapshots(self) -> dict[str, str]:
-        return {}
 
     @pytest.fixture(autouse=True)
     def there(self, project: Any, other_schema: str) -> list[str]:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.tests.adapter.dbt_clone.test_dbt_clone import BaseClone
 from dbt.tests.util import run_dbt
+
+from tests.functional.two_environments import TwoEnvironments
 
 ORDERS = "{{ config(materialized='table', location_root=var('root', none)) }} select 1 as id"
 TESTED = """
@@ -22,20 +23,12 @@ def writes_artifacts() -> bool:
     return True
 
 
-class OfTwo(BaseClone):
+class OfTwo(TwoEnvironments):
     """Production's tables are built and their state is kept."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         return {"orders.sql": ORDERS, "tested.sql": TESTED, "all.yml": UNIQUE}
-
-    @pytest.fixture(scope="class")
-    def seeds(self) -> dict[str, str]:
-        return {}
-
-    @pytest.fixture(scope="class")
-    def snapshots(self) -> dict[str, str]:
-        return {}
 
     @pytest.fixture(scope="class", autouse=True)
     def production(self, project: Any, other_schema: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -49,9 +50,7 @@ def fill_younger(rows: pa.Table, kind: BlockType, avro: str | None, wanted: pa.S
     """
     if avro is None or kind not in (BlockType.AVRO_DATA, BlockType.HFILE_DATA):
         return rows
-    record, kinds = json.loads(avro), avro_to_arrow(avro)
-    names: dict[str, Any] = {}
-    _collect(record, names)
+    record, kinds, names = _parsed(avro)
     for field in record["fields"]:
         name = field["name"]
         if name not in wanted.names:
@@ -69,6 +68,15 @@ def fill_younger(rows: pa.Table, kind: BlockType, avro: str | None, wanted: pa.S
                 name, _constant(field["default"], field["type"], kinds.field(name).type, names, rows.num_rows)
             )
     return rows
+
+
+@lru_cache(maxsize=8)
+def _parsed(avro: str) -> tuple[Any, pa.Schema, Names]:
+    """Return a record, its columns and its named types: every block of a table is filled by the same."""
+    record = json.loads(avro)
+    names: dict[str, Any] = {}
+    _collect(record, names)
+    return record, avro_to_arrow(avro), names
 
 
 def _has_defaults(schema: Any) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.listing import list_partition_files
 from hudi_engine.filegroup.log_file import parse_log_file
-from hudi_engine.storage.base import Storage
+from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.timeline.active import FileGroupKey, Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.newest_first import newest_first
@@ -23,8 +23,12 @@ Slice = tuple[str, str]
 
 def slices_in(storage: Storage, partition: str) -> dict[Slice, bool]:
     """Return the slices in a folder, committed or not, each with whether its base file is there."""
+    return _slices_of(list_partition_files(storage, partition), partition)
+
+
+def _slices_of(files: Iterable[FileStatus], partition: str) -> dict[Slice, bool]:
     found: dict[Slice, bool] = {}
-    for status in list_partition_files(storage, partition):
+    for status in files:
         base = parse_base_file(status.name, partition, status)
         log = parse_log_file(status.name, partition, status)
         if base is not None:
@@ -70,9 +74,9 @@ def lost_group(
         CorruptTableError: A write that may have made such a group cannot be read, and a clean came since they were taken out.
     """
     groups = {(partition, file_id) for partition, file_ids in replaced.items() for file_id in file_ids}
-    listed = {partition: list_partition_files(storage, partition) for partition in replaced}
+    listed = {partition: list(list_partition_files(storage, partition)) for partition in replaced}
     names = {(partition, each.name) for partition, statuses in listed.items() for each in statuses}
-    there = {(partition, file_id) for partition in replaced for file_id, _ in slices_in(storage, partition)}
+    there = {(each, file_id) for each, files in listed.items() for file_id, _ in _slices_of(files, each)}
     lost = groups - there
     if lost:
         return min(lost)
