@@ -100,7 +100,6 @@ class HistoryGapError(TimelineError):
 
     Args:
         lost: What is lost, without a full stop.
-        start: Where the changes were to begin.
         oldest: Oldest start from which they can still be told, None when unknown.
         advice: The choices; they stand behind what is lost.
     """

@@ -55,13 +55,7 @@ class RunTasks(Protocol):
 
 @dataclass(frozen=True)
 class Failure:
-    """An error of the engine as data.
-
-    Args:
-        kind: Name of its class.
-        message: Its text.
-        fields: Its attributes.
-    """
+    """An error of the engine as data."""
 
     kind: str
     message: str
@@ -205,8 +199,6 @@ def run_in_threads(
     """Run in threads of this process, as many as there are processors: for work.
 
     Args:
-        function: What to call.
-        items: What to call it with.
         most: Upper bound of the threads, where each holds much memory.
     """
     with short_turns():

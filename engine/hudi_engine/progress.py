@@ -18,13 +18,9 @@ class Progress:
     """What one piece of work has done so far.
 
     Args:
-        base: Base path of the table.
         did: What happens to its files, such as ``written`` or ``compacted``.
         thread: Identifier of the thread that asked for it.
-        files: Files finished.
-        rows: Rows in them.
         tables: Tables that a session knows already, while it is told all of a warehouse.
-        all_tables: Tables of that warehouse.
     """
 
     base: str
@@ -44,7 +40,6 @@ def under_way(base: str, did: str) -> Iterator[Progress]:
     """Count what is written to a table until the block ends.
 
     Args:
-        base: Base path of the table.
         did: What happens to its files, for people.
     """
     progress = Progress(base, did, threading.get_ident())

@@ -49,7 +49,6 @@ class TableServices:
     """Services of one table.
 
     Args:
-        storage: The table's storage.
         options: ``hoodie.*`` options of the calls.
         run_tasks: Where the file groups of a compaction are merged.
         run_sidecars: Where the files that are published beside the data are made.
@@ -178,7 +177,6 @@ class TableServices:
         """Run a pending clustering, the oldest for None; without one, plan it first.
 
         Args:
-            instant: The plan to run.
             plans: Whether a new plan is made when there is none.
 
         Raises:
@@ -223,11 +221,7 @@ class TableServices:
         )
 
     def would_be_cleaned(self, retain_commits: int | None = None) -> list[str]:
-        """Return the paths that a clean would delete now; nothing is written.
-
-        Args:
-            retain_commits: As in clean.
-        """
+        """Return the paths that a clean would delete now; nothing is written."""
         self._check_retained(retain_commits)
         options = self.options
         if retain_commits is not None:
@@ -252,7 +246,6 @@ class TableServices:
         Args:
             min_commits: Completed commits that stay; None for what the options say.
             max_commits: Completed commits above which older ones go; None for what the options say.
-            dry_run: Only say which instants would go.
 
         Raises:
             ConfigError: Limits that make no sense.
@@ -273,7 +266,6 @@ class TableServices:
         Args:
             kinds: ``partition_metadata`` (added where it is missing), ``orphan_files`` (deleted), ``damaged_plans``
                 (dropped), ``duplicate_keys`` (the newest row of a key stays); None for all but the last.
-            dry_run: Only look.
             partitions: Partition paths in which keys are looked at; None for all.
 
         Raises:
@@ -323,11 +315,7 @@ class TableServices:
             logger.warning("%s: the commit stands, but its manifest was not published: %s", base, error)
 
     def after_commit(self, made: MadeSidecars = NONE_MADE) -> services.ServicesReport:
-        """Publish a commit, then run the services that are due, and return what they did; a failure is a warning.
-
-        Args:
-            made: As in publish.
-        """
+        """Publish a commit, then run the services that are due, and return what they did; a failure is a warning."""
         with phase("publish"):
             self.publish_or_warn(made)
         with phase("services"):

@@ -47,9 +47,6 @@ class TableState:
     """One consistent look at a table.
 
     Args:
-        storage: The table's storage.
-        config: Its properties.
-        timeline: Its timeline at that moment.
         columns: The data columns that a write under way gives it, None for those it has.
         is_written_anew: Whether that write leaves nothing of what it had.
     """
@@ -156,12 +153,7 @@ class TableState:
         """Tell how files of this state are written by an instant.
 
         Args:
-            options: Options of the write.
-            data_schema: The table's data columns after it.
             read: How slices are read that the write merges or moves.
-            instant: The instant's time.
-            action: Its action.
-            operation: Hudi's name of the operation.
 
         Raises:
             UnsupportedTableError: Rows are filled column by column, and columns have defaults other than null; or a payload class

@@ -87,9 +87,6 @@ def memory_limit() -> int | None:
 def rows_at_once(usual: int) -> int:
     """Return the bytes of rows that a task may hold at once.
 
-    Args:
-        usual: Bytes where nothing limits them.
-
     Returns:
         ``usual``, or a share of what is left to the process where its memory is limited (``spark.executor.pyspark.memory``),
         of which 16 MiB are always taken.

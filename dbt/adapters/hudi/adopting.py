@@ -26,7 +26,6 @@ class AdoptMethods(TableServiceMethods):
         """Give a Hudi table a name; its files stay where and as they are.
 
         Args:
-            relation: The name.
             location: Folder of the table, None for the one that the name says.
         """
         name, warehouse = self._names(relation), self.connections.warehouse

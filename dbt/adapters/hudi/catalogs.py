@@ -90,10 +90,6 @@ def integration_of(
 ) -> CatalogIntegration | None:
     """Return the integration that a model's ``catalog_name`` means, None when it names none.
 
-    Args:
-        config: The model's config.
-        find: Returns an integration by its name.
-
     Raises:
         DbtRuntimeError: ``catalogs.yml`` has no such name, or is not there.
     """
@@ -120,7 +116,6 @@ def with_catalog(
     """Give a model's config with what its catalog says.
 
     Args:
-        config: The config.
         integration: The integration the model names, None for none.
         profile_catalog: The profile's ``catalog``.
 

@@ -50,8 +50,6 @@ class CloneMethods(TableServiceMethods):
         """Make a model's table a clone of another.
 
         Args:
-            plan: The model's plan.
-            original: The table of the other environment.
             replace: Whether a Hudi table that is there is replaced; what else has the name goes once the clone is made.
         """
         place = NamedPlace(TableName(plan.schema, plan.name), plan.base, plan.own_location)

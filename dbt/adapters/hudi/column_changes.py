@@ -118,11 +118,8 @@ class ColumnChanges(metaclass=AdapterMeta):
         """Return SQL of a snapshot's query in the snapshot's names and types, which take wider ones first; see `rows/snapshots.py`.
 
         Args:
-            plan: The snapshot.
             view: A temporary name for the query, used where its names or types are others.
-            code: The query.
             updated_at: Column of the query whose values dbt's own take; ``""`` for none.
-            moments: dbt's own columns.
         """
         with self.connections.work(code) as session:
             handle = self.connections.get_thread_connection().handle

@@ -112,7 +112,6 @@ class HudiCredentials(SparkCredentials):
     """Profile keys.
 
     Args:
-        schema: Schema (Spark database) dbt builds in.
         method: Only ``session``: Spark runs inside the dbt process, or dbt uses the session already running there.
         location_root: Folder or URI tables are kept below, as ``<location_root>/<schema>/<table>``; a relative path
             counts from ``dbt_project.yml``. Default ``warehouse``.
@@ -123,10 +122,8 @@ class HudiCredentials(SparkCredentials):
             come last.
         storage_options: Settings of the store that holds ``location_root``, such as ``endpoint`` and keys.
         master: Spark master; Spark's own default (``local[*]``) when absent.
-        app_name: Name of the Spark application.
         isolate_sessions: One Spark session for each node, so that ``SET`` and temporary views do not leak. Default:
             true when dbt starts Spark, false when it uses a session that was already running.
-        log_level: Log level of the JVM.
         ansi: Spark's ANSI mode: a cast or a sum that does not fit fails instead of becoming null or another number.
             Default: what spark_conf says, else true, as Spark 4 has it.
         class_archive: Keep the classes that Spark loads in the user's cache, so that it starts in less time.
@@ -265,7 +262,6 @@ def location_problems(location: str, key: str = "location_root") -> list[str]:
     """Say why no tables can be kept at a ``location_root`` of a profile or of a model, from its text alone.
 
     Args:
-        location: The text.
         key: What says so, where it is no ``location_root``.
     """
     if not location:

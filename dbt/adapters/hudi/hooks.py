@@ -26,7 +26,6 @@ def tell_hook(error: DbtRuntimeError, handle: Any) -> None:
     """Put the hook that is under way before an error's text, once.
 
     Args:
-        error: The error.
         handle: Handle of the thread's connection, which knows the hook until an error has told it.
     """
     if handle.hook:
@@ -38,9 +37,6 @@ def rendered_hook(render: Callable[[str], str], text: str, handle: Any, resolver
 
     Args:
         render: What dbt renders a text of the node with.
-        text: The hook.
-        handle: Handle of the thread's connection.
-        resolver: Where dbt finds macros.
     """
     try:
         return render(text)

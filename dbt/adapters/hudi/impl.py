@@ -268,11 +268,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, RunsInPart, Names, Spa
         """Run a model's query and make its rows the table, in one replace commit.
 
         Args:
-            plan: The model's plan.
-            model: The node.
-            code: Compiled SQL or Python.
             language: ``sql`` or ``python``.
-            empty: Keep the columns and no rows.
             begins: Nothing asks to replace rows: those of a table that the run does not know of stay.
         """
         with self._work(code) as session:
@@ -317,9 +313,6 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, RunsInPart, Names, Spa
         """Run a staged query and write its rows as the strategy says.
 
         Args:
-            plan: The model's plan.
-            model: The node.
-            source: The staged query.
             columns: Columns to take, as dbt's schema change handling left them; all when empty.
         """
         operation, feed = plan.merge.operation, self.feed_of(plan)

@@ -20,11 +20,7 @@ _asked_to_end = threading.Event()
 
 
 class _WithoutStack:
-    """A filter of dbt's events that shows a sentence in place of the stack of an interrupt.
-
-    Args:
-        before: The filter that was there.
-    """
+    """A filter of dbt's events that shows a sentence in place of the stack of an interrupt."""
 
     def __init__(self, before: Callable[[Any], bool]) -> None:
         self._before = before

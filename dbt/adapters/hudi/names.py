@@ -200,10 +200,6 @@ class Names(metaclass=AdapterMeta):
     def hudi_end_trial(self, trial: BaseRelation, table: BaseRelation) -> None:
         """Drop the view that `hudi_try_view` made, and refuse a query that reads the table whose place its view is to take.
 
-        Args:
-            trial: The view.
-            table: The table.
-
         Raises:
             DbtRuntimeError: The query reads the table.
         """

@@ -41,9 +41,7 @@ class Operations(CloneMethods, AdoptMethods):
         """Lines that answer a look, and whether the answer is yes.
 
         Args:
-            relation: The table.
             what: A command of ``hudi-engine`` that only looks.
-            given: Its arguments by name.
         """
         with self._look(relation, f"{what} of") as services:
             lines, ok = ask(services, what, given or {})
@@ -52,10 +50,6 @@ class Operations(CloneMethods, AdoptMethods):
     @available.parse_none
     def hudi_refuse_harm(self, relation: BaseRelation | str, ok: bool) -> None:
         """Fail an operation that found harm, which was said in the lines before.
-
-        Args:
-            relation: The table.
-            ok: Whether there is none.
 
         Raises:
             DbtRuntimeError: There is.

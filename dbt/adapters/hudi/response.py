@@ -17,12 +17,6 @@ class HudiAdapterResponse(AdapterResponse):
 
     Args:
         instant: The commit's instant time, None when nothing was committed.
-        rows_inserted: Rows that were new.
-        rows_updated: Rows that replaced an older version.
-        rows_deleted: Rows removed.
-        files_written: Base and log files written.
-        bytes_written: Bytes of those files.
-        partitions_written: Partitions touched.
         rows_in: Rows that the query gave, None when they were not counted.
         rows_shuffled: Rows that went from one Spark task to another.
         bytes_rewritten: Bytes of base files that replace an earlier one.
@@ -61,7 +55,6 @@ def write_response(result: WriteResult, asked: str | None = None) -> HudiAdapter
     """Return what dbt prints and keeps of one write.
 
     Args:
-        result: What the engine says of it.
         asked: What the write was for, where that says more than the engine's operation, such as ``microbatch``.
     """
     code, figures = (asked or result.operation).upper(), result.figures
@@ -95,7 +88,6 @@ def service_response(
 
     Args:
         code: What was done, for example ``COMPACT``.
-        result: What the engine says of it.
         details: Figures, for a service that had something to do.
     """
     if result.instant is None:

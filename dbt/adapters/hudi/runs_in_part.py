@@ -37,8 +37,6 @@ class RunsInPart(metaclass=AdapterMeta):
 
         Args:
             plan: The model or snapshot, whose table is there and goes on.
-            model: Its node.
-            code: Its compiled query.
             in_run: Unique ids of the nodes that the run builds.
         """
         lost = None if plan.sample is None else lost_to_sample(plan, model.get("config") or {})
@@ -64,16 +62,7 @@ def sample_read(
     in_run: Collection[str],
     manifest: Any,
 ) -> str | None:
-    """Return through which node a query reads a sample, ``""`` where it does so itself; None where it reads none.
-
-    Args:
-        plan: The node's plan.
-        model: The node.
-        code: Its compiled query.
-        inputs: As of `sampled_beside`.
-        in_run: As of `sampled_beside`.
-        manifest: dbt's manifest.
-    """
+    """Return through which node a query reads a sample, ``""`` where it does so itself; None where it reads none."""
     if plan.sample is None:
         return None
     # so a filter of dbt begins
@@ -92,10 +81,6 @@ def lost_to_sample(plan: ModelPlan, config: Mapping[str, Any]) -> tuple[str, str
     """Return what a table loses where the query has a part of its rows, and the way back; None where nothing else goes.
 
     Batches replace what is of the sample's time alone, and rows that are known by their keys only themselves.
-
-    Args:
-        plan: The model or snapshot.
-        config: Its config.
     """
     merge, called = plan.merge, f"incremental_strategy {plan.merge.strategy!r}"
     if config.get("materialized") == "snapshot":

@@ -16,9 +16,7 @@ def compacted(table: HudiTable, op: str, options: Mapping[str, str]) -> AdapterR
     """Schedule or run a compaction.
 
     Args:
-        table: The table.
         op: ``schedule``, or ``run`` (schedules when nothing is pending).
-        options: Options of this call.
     """
     if op == "schedule":
         planned = table.schedule_compaction(options=options)
@@ -34,10 +32,7 @@ def clustered(
     """Schedule or run a clustering, or say what it would take.
 
     Args:
-        table: The table.
         op: ``schedule``, ``dry_run``, or ``run`` (schedules when nothing is pending).
-        asked: Columns, strategy, partitions and where.
-        options: Options of this call.
     """
     if op != "run":
         planned = table.schedule_clustering(**asked, dry_run=op == "dry_run", options=options)

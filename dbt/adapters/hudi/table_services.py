@@ -244,8 +244,6 @@ def _plan_line(plan: PendingCompaction | PendingClustering, kind: str, rest: str
     """Return what is told of a plan on the timeline.
 
     Args:
-        plan: The plan.
-        kind: Its service.
         rest: What belongs to its file groups, with the blank or comma before it.
     """
     return f"{plan.instant}  {kind}  {plan.state}  {plan.file_groups} file groups{rest}"

@@ -64,8 +64,6 @@ class LoadReport:
     """What a session was filled with.
 
     Args:
-        tables: Tables registered.
-        views: Views created.
         warnings: What was left out and why, one sentence each.
     """
 
@@ -110,7 +108,6 @@ class DirectoryCatalog:
         A table or view that cannot be registered is left out with a warning, which is logged too; the others go on.
 
         Args:
-            spark: The session.
             schemas: Schemas to load, None for all.
         """
         with sql_errors_untold():

@@ -38,11 +38,8 @@ class CatalogEntry:
     """A table or permanent view of the catalog.
 
     Args:
-        name: Name as the catalog spells it.
         is_view: Whether the catalog has a view there, as for the snapshot of a merge-on-read table.
-        properties: Its properties.
         comment: Its comment, None for none.
-        handle: The catalog's own object.
     """
 
     name: TableName

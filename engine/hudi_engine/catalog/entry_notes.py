@@ -38,7 +38,6 @@ class EntryNotes:
     Args:
         comment: What the table is, ``""`` for nothing.
         column_comments: What its columns are, by column name.
-        properties: Properties besides those the engine sets.
     """
 
     comment: str = ""

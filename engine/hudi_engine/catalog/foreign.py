@@ -44,7 +44,6 @@ def register_foreign(
     """Show a table that somebody else writes; call again to see its newest commit.
 
     Args:
-        spark: A session of the catalog.
         name: Name to register; for a merge-on-read table ``_rt`` and ``_ro`` come with it.
         path: Base path of the table; nothing is written below it.
         cache_folder: Folder for what is derived from such tables, outside all of them.

@@ -23,8 +23,6 @@ class FunctionDefinition:
     """A permanent SQL function as it is kept in a file.
 
     Args:
-        name: Schema and name.
-        statement: The CREATE FUNCTION that makes it.
         database: Schema in which unqualified names of the statement are looked up.
     """
 
@@ -101,7 +99,6 @@ def create_all(
 
     Args:
         spark: A session that nobody else uses, see `FunctionDefinition.create`.
-        functions: What to create, in any order.
 
     Returns:
         Those that cannot be created, with the reason.

@@ -41,8 +41,6 @@ def gone_schemas(spark: SparkSession, root: str, there: Iterable[str]) -> list[s
     """Return the schemas that sessions have from folders which are gone, dropped by another process.
 
     Args:
-        spark: The session.
-        root: The folder of the catalog.
         there: Names of the schemas that it has.
     """
     known = {schema.lower() for schema in there}
@@ -61,9 +59,6 @@ def forget_schemas(
     a schema with all that lies there.
 
     Args:
-        spark: The session.
-        root: The folder of the catalog.
-        schemas: Their names.
         place_of: Tells where the catalog has Spark put what it makes in a schema.
     """
     names = spark._jsparkSession.sessionState().catalog()
@@ -81,8 +76,6 @@ def forget_gone(spark: SparkSession, schema: str, there: Collection[str]) -> Non
     """Drop the entries of Hudi tables whose folders are gone, which Spark would read as tables without rows.
 
     Args:
-        spark: The session.
-        schema: The schema.
         there: Names of the tables that it has.
     """
     known = {name.lower() for name in there}
@@ -109,10 +102,6 @@ def forget_other_warehouses(spark: SparkSession, catalog: DirectoryCatalog) -> N
     """Drop the entries of warehouses that the process used before; no file is touched.
 
     Else a schema of the same name would show their tables, and what drops a table would delete theirs.
-
-    Args:
-        spark: The session.
-        catalog: The warehouse that is used now.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException

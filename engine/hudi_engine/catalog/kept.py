@@ -37,9 +37,7 @@ def read_kept(
     """Read the definitions of one kind; a damaged one is left out with a warning.
 
     Args:
-        storage: The folder of the catalog.
         listings: What the folders of its schemas hold.
-        kind: `ViewDefinition` or `FunctionDefinition`.
         warnings: Takes a sentence for each that is left out.
     """
     suffix, found = SUFFIX_OF[kind], []
@@ -69,10 +67,6 @@ def restore_kept(
 
     Args:
         spark: The session, which stays as it is otherwise.
-        storage: The folder of the catalog.
-        path: The file.
-        kind: `ViewDefinition` or `FunctionDefinition`.
-        name: Schema and name.
 
     Returns:
         Whether there is such a file.
@@ -113,9 +107,7 @@ def drop_outdated(
 
     Args:
         spark: The session that is to be filled: what it has looked up of a function goes too.
-        root: The folder of the catalog.
         listings: What the folders of its schemas hold.
-        kept: The definitions that could be read.
     """
     now = {_key(type(each), each.name): _digest(each) for each in kept}
     schemas = {schema.lower() for schema in listings}

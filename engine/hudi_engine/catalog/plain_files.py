@@ -32,8 +32,6 @@ class PlainFiles:
 
     Args:
         location: Folder or file, as a path or URI.
-        format: One of :data:`FORMATS`.
-        options: Options of Spark's reader.
     """
 
     location: str
@@ -70,11 +68,6 @@ def mark_of(files: list[FileStatus]) -> str:
 
 def register_files(spark: SparkSession, name: TableName, source: PlainFiles) -> None:
     """Show files as a table; call again to see those that came since.
-
-    Args:
-        spark: A session of the catalog.
-        name: Name to register.
-        source: The files.
 
     Raises:
         ConfigError: when Spark cannot read them as what they are said to be.

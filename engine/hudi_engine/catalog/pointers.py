@@ -25,11 +25,6 @@ POINTER = ".table.json"
 def read_pointer(storage: Storage, path: str, label: str) -> str | None:
     """Return the folder that a pointer names, None when there is no such file.
 
-    Args:
-        storage: The folder of the catalog.
-        path: The pointer.
-        label: The name that it is for.
-
     Raises:
         CorruptTableError: It is damaged.
     """

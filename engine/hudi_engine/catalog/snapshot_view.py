@@ -32,7 +32,6 @@ def snapshot_query(files: TableName, columns: Sequence[str]) -> str:
 
     Args:
         files: The table over the manifest with base files and sidecars.
-        columns: The table's columns in order.
 
     Raises:
         UnsupportedTableError: when a column has the name of Spark's metadata column.

@@ -57,13 +57,8 @@ class TableSpec:
     """An external table of files.
 
     Args:
-        name: Its name.
-        columns: Its columns in order.
         location: URI of the folder with the manifest, not percent-encoded.
-        options: Options of Spark's reader.
         comment: Table comment, ``""`` for none.
-        properties: Table properties.
-        using: Format of the files.
     """
 
     name: TableName
@@ -96,11 +91,8 @@ class ViewSpec:
     """A permanent view.
 
     Args:
-        name: Its name.
         columns: Its columns; only names and comments count.
-        query: The SELECT.
         comment: View comment, ``""`` for none.
-        properties: View properties.
         settings: Settings that the session has where it is made, if they are not any session's.
         mode: Spark's word after WITH SCHEMA, ``""`` for none.
     """
@@ -164,8 +156,6 @@ def put_table(spark: SparkSession, spec: TableSpec, existing: CatalogEntry | Non
     """Make the entry equal to the spec.
 
     Args:
-        spark: The session.
-        spec: What the entry has to be.
         existing: What the catalog has under the name; must not be a view.
 
     Returns:

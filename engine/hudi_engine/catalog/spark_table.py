@@ -139,9 +139,6 @@ def register_table(
     After a normal commit this costs file operations and one refresh of each entry in each session.
 
     Args:
-        spark: A session of the catalog.
-        name: Name the table gets.
-        storage: The table's storage.
         config: Its settings, read when None.
         sessions: Further live sessions that may have read the table.
         published: What the caller has just published, None to publish here.
@@ -180,12 +177,6 @@ def put_entries(
     """Make the entries of a published table equal to it; returns whether any was changed.
 
     Args:
-        spark: A session of the catalog.
-        name: Name of the table.
-        storage: The table's storage.
-        config: Its settings.
-        published: What was published.
-        notes: Comments and properties.
         place: Storage with the manifest, None for the table's own.
 
     Raises:
@@ -226,8 +217,6 @@ def refresh_table(
 
     Args:
         spark: A session that may have read the table.
-        name: Name of the table.
-        sessions: Further such sessions.
         table_type: The table's type, when the caller knows it.
     """
     merged = table_type is TableType.MERGE_ON_READ
@@ -370,13 +359,6 @@ def _own_entry(
     """Return the entry to be altered, None when one has to be made.
 
     An entry of a Hudi table that is of the other kind, as after a change of the table's type, is dropped.
-
-    Args:
-        spark: The session.
-        entry: What stands under the name.
-        name: The name.
-        base: URI of the table's folder.
-        is_view: Kind that is wanted.
     """
     if entry is None:
         return None

@@ -57,12 +57,7 @@ def type_text(kind: DataType) -> str:
 
 @dataclass(frozen=True, order=True)
 class TableName:
-    """A table or view of the session catalog.
-
-    Args:
-        database: Schema the table is in.
-        name: Name within it.
-    """
+    """A table or view of the session catalog."""
 
     database: str
     name: str
@@ -86,7 +81,6 @@ class TableName:
         """Split ``database.table``; parts may be in backticks, ``spark_catalog.`` may stand in front.
 
         Args:
-            text: The name.
             database: That of a name of one part; None where there is none.
 
         Raises:

@@ -38,11 +38,8 @@ class ViewDefinition:
     """A permanent view as it is kept in a file.
 
     Args:
-        name: Its name.
         columns: Name and comment (``""`` for none) of each column.
-        query: Its SELECT.
         comment: View comment, ``""`` for none.
-        properties: The user's properties.
         database: Schema in which unqualified names of the query are looked up.
         selects: Names of the query's own columns, in the order of `columns`; none where they are not known.
         settings: Settings of the session that made it, as Spark keeps them with the view.

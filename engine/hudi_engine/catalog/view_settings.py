@@ -41,7 +41,6 @@ def made_under(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
     meanwhile. All threads of a session share its settings: it is to be one of its own.
 
     Args:
-        spark: A session that nobody else uses.
         settings: Those of the maker's session; where there are none, as in files of earlier versions, nothing changes.
     """
     before: dict[str, str | None] = {}

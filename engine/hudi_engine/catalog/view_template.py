@@ -28,7 +28,6 @@ class _Template:
     """A view of Spark's catalog as the values of its case class.
 
     Args:
-        handle: The catalog's own object.
         fields: Names and values of its fields, in order.
         properties: What Spark has noted of the session in its properties.
     """
@@ -73,12 +72,8 @@ def copied_view(
     """Return the definition of a view over a table's files, None while there is none to copy in this session.
 
     Args:
-        spark: The session.
-        identifier: Its name as the catalog's object.
-        columns: Name and definition of each column.
         query: Its SELECT, which returns those columns, with every name in full.
         comment: Its comment, ``""`` for none.
-        properties: Its own properties.
     """
     template = _templates.get(spark)
     if template is None:

@@ -14,7 +14,6 @@ def alterations(made: pa.DataType, now: pa.DataType, *, chosen: bool, path: str 
 
     Args:
         made: Columns of the reader, as a struct.
-        now: Those of the table.
         chosen: The reader was asked for some of the columns, so that others are left out.
         path: Path of what holds the fields, which begins with a dot.
     """

@@ -37,9 +37,6 @@ def cdc_frame(spark: SparkSession, state: TableState, options: Options, span: Sp
     """Return what each commit of ``span`` did to each row, images as JSON.
 
     Args:
-        spark: The session.
-        state: The table.
-        options: Read options.
         span: Without a start every commit is told from the first one on.
 
     Raises:

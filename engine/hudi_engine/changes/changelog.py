@@ -31,7 +31,6 @@ class _Part:
     """A slice, and what of its base file is told.
 
     Args:
-        file_slice: The slice.
         is_first: It is the oldest one left of its file group.
         is_copy: Its base file holds rows of file groups that a clustering took out, and that are still there to tell them.
     """
@@ -47,9 +46,6 @@ def changes_frame(
     """Return every change that the table's files still tell, in the order of the commits.
 
     Args:
-        spark: The session.
-        state: The table.
-        options: Read options.
         start: Changes after this instant, None for all.
         end: Changes up to this instant, it included; None for all.
 

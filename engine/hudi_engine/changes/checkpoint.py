@@ -58,7 +58,6 @@ class WindowLimits:
     """How much a reader takes at most at once; None is no limit. One commit is always taken.
 
     Args:
-        max_commits: Commits that may have changed rows.
         max_rows: Rows that they wrote or deleted, by their metadata.
         max_bytes: Bytes of the files that they wrote.
 
@@ -123,7 +122,6 @@ def next_window(
     passed already holds nothing up.
 
     Args:
-        state: The table.
         since: What was consumed before, None for nothing.
         end: Read no further than this, None for all.
         limits: How much to take at most. Without ``since`` the rows of an early state are the first part, of the earliest
@@ -168,10 +166,6 @@ def next_window(
 def newest_until(state: TableState, moment: Moment) -> str | None:
     """Return the newest completed write up to a moment, None for none; a reader that names it has passed what is pending before.
 
-    Args:
-        state: The table.
-        moment: Instant or moment, included.
-
     Raises:
         TimelineError: A point in time that is none.
     """
@@ -183,11 +177,7 @@ def newest_until(state: TableState, moment: Moment) -> str | None:
 
 
 def newest_without_hole(state: TableState) -> str | None:
-    """Return the newest completed write before the first that is under way, also an archived one; None for none.
-
-    Args:
-        state: The table.
-    """
+    """Return the newest completed write before the first that is under way, also an archived one; None for none."""
     hole = _first_hole(state, "")
     return next_window(state, None).end if hole is None else newest_until(state, hole)
 

@@ -48,7 +48,6 @@ def compare_rows(
     Args:
         before: Rows of the earlier state, with meta columns.
         after: Rows of the later state, in the same columns.
-        keys: Key of each row of both.
         trusts_writes: A row with the commit time and sequence number of another one is that row; False where a merge
             changes rows and keeps these.
     """

@@ -42,8 +42,6 @@ class Reading:
     """How the changes of a table are read.
 
     Args:
-        spark: The session.
-        state: The table.
         read: How its slices are read, in the columns it has at the end of the window.
     """
 
@@ -67,8 +65,6 @@ def inserted_rows(reading: Reading, point: Point, commit: str) -> DataFrame:
     """Return all rows of a state as inserts.
 
     Args:
-        reading: The read.
-        point: The state.
         commit: Commit time of rows that carry none.
 
     Raises:

@@ -40,8 +40,6 @@ def check_timeline(state: TableState, window: Window, start: str) -> None:
     """Refuse a start that archiving left behind, and one before a history whose beginning is lost.
 
     Args:
-        state: The table.
-        window: The window.
         start: The start in the digits of the timeline.
 
     Raises:
@@ -74,7 +72,6 @@ def check_start(state: TableState, start: Moment) -> None:
     nobody who has read this table could have noted it.
 
     Args:
-        state: The table.
         start: Instant or moment that a reader starts from.
 
     Raises:
@@ -123,7 +120,6 @@ def check_since(state: TableState, since: Moment) -> None:
     """Refuse what a reader has noted that this table no longer tells: an instant must be one of its own.
 
     Args:
-        state: The table.
         since: What was read before; a moment that is no instant is where a reader begins.
 
     Raises:
@@ -140,7 +136,6 @@ def check_known(state: TableState, start: str) -> None:
     """Refuse an instant that the table never had: it was built anew, or another one is in its place.
 
     Args:
-        state: The table.
         start: An instant that a reader of the table has noted.
 
     Raises:
@@ -168,7 +163,6 @@ class CleanedFiles:
     """What the cleans after a position deleted, and what those that have not ended are about to.
 
     Args:
-        state: The table.
         window: The window, whose start is the position.
         start: The start in the digits of the timeline, for messages.
     """
@@ -202,7 +196,6 @@ class CleanedFiles:
         """Refuse a slice that is not the one the group had before the step.
 
         Args:
-            step: The step.
             key: The file group, live before the step.
             found: Its newest slice then, by the files that are left; None when there is none.
 
@@ -268,9 +261,6 @@ def gap_of_column(state: TableState, start: str, lost: str, since: str | None) -
     """Return the error of changes that cannot be told because of what became of a column.
 
     Args:
-        state: The table.
-        start: Where the changes begin.
-        lost: What cannot be told.
         since: The commit from which on they can be, None when unknown.
     """
     return HistoryGapError(

@@ -35,8 +35,6 @@ class Comparison:
     """A file group in a step.
 
     Args:
-        step: Number of the step.
-        partition: Partition path.
         before: Slice before the step; None when the group was not in the table.
         after: Slice after it; None when the group is not in the table any more.
         commit: Newest write of the step that touched the group.
@@ -65,7 +63,6 @@ def compare_group(
 
     Args:
         reads: How the slices of before and after are read.
-        unit: The group.
         writes: Instants of the step that may have changed rows; None for all.
         mode: ``net`` or ``all``; in ``all`` updates come with the row before.
 

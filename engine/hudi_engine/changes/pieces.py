@@ -18,9 +18,7 @@ class Piece:
     """What one Spark task tells.
 
     Args:
-        plan: How slices are compared.
         units: File groups: several small ones, or all of a partition between which rows may have moved.
-        columns: Columns of the reader.
         newest: The rows that are there are told, as updates all.
     """
 
@@ -41,11 +39,7 @@ class Piece:
 
 
 def units_of_tasks(units: Sequence[Comparison]) -> Iterator[tuple[Comparison, ...]]:
-    """Yield what one task tells: small file groups together, and those of a partition between which rows may have moved.
-
-    Args:
-        units: All file groups.
-    """
+    """Yield what one task tells: small file groups together, and those of a partition between which rows may have moved."""
     together: dict[str, list[Comparison]] = {}
     small: list[Comparison] = []
     for unit in units:

@@ -33,7 +33,6 @@ class ChangePlan:
     Args:
         read: How slices are read, in the columns that changes are told in.
         points: State before, state after and the writes of each step; None for all, whose rows keep their commit times.
-        units: File groups to compare.
         mode: ``net`` or ``all``; ``latest`` for the rows of after that the writes of the step made.
     """
 
@@ -98,8 +97,6 @@ def steps_since(
     """Return the steps of a window, none when nothing was written, and what proves that their files are there.
 
     Args:
-        state: The table.
-        start: Excluded.
         end: Included; None for now.
         mode: ``all`` gives a step for each commit; otherwise the window is one.
         known: The start is an instant that the table must have had.

@@ -58,9 +58,6 @@ def changes_between(
     """Return the rows that changed within ``span``, None while the table has no columns.
 
     Args:
-        spark: The session.
-        state: The table.
-        options: Read options.
         span: Without a start all rows of its end are inserts.
         wanted: What is told, and what is done about a gap.
 

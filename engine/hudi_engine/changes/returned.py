@@ -28,8 +28,6 @@ class _Columns:
     """What a write says of the table's columns.
 
     Args:
-        instant: The write.
-        names: Its columns.
         is_whole: Whether it replaced the whole table, so that no file of before is left.
     """
 
@@ -42,8 +40,6 @@ def check_returned(state: TableState, start: Moment, end: Moment | None, mode: s
     """Refuse a window in which a column came back; one that is new is none, nor one of a table that was replaced as a whole since.
 
     Args:
-        state: The table.
-        start: Excluded.
         end: Included; None for now.
         mode: ``all`` tells each commit by itself, otherwise the states at both ends are compared.
 

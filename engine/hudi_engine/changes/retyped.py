@@ -30,11 +30,7 @@ def check_types(
     """Refuse slices of a time when a column had a type that cannot be read as the one of now.
 
     Args:
-        state: The table.
-        read: How slices are read.
         points: State before and state after each step, and its writes.
-        units: What is compared.
-        start: Where the changes begin, for messages.
 
     Raises:
         HistoryGapError: Naming the column, and the commit that gave it its type.

@@ -28,7 +28,6 @@ class StatesOfGroups:
     """The file groups of some partitions through time.
 
     Args:
-        state: The table.
         partitions: Partition paths, each listed once; None for all.
         listed: Their files, where they have been listed; None to list them.
     """

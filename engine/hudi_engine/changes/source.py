@@ -51,7 +51,6 @@ class ChangeSource:
     """The changes of one table, as the options of a reader ask for them.
 
     Args:
-        options: Options of the reader.
         told: How to get to places of stores, for a process that was not told itself.
         chosen: The columns of the reader are some that were asked for, of which the table may have more.
 
@@ -201,9 +200,6 @@ def register_change_source(spark: SparkSession) -> None:
     """Make ``spark.read`` and ``spark.readStream`` know the format ``hudi_changes``.
 
     What `use_settings` and URIs have said by then of how to get to stores holds for it; register it again after more was said.
-
-    Args:
-        spark: The session.
 
     Raises:
         UnsupportedTableError: Spark is older than 4, which knows no sources of Python.

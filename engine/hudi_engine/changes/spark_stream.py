@@ -24,12 +24,7 @@ _OWN_LIMITS = ReadMaxRows(1)
 
 
 class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """A stream whose offsets are instants; Spark's checkpoint holds them.
-
-    Args:
-        source: The table and the options.
-        columns: Columns of the stream.
-    """
+    """A stream whose offsets are instants; Spark's checkpoint holds them."""
 
     def __init__(self, source: ChangeSource, columns: pa.Schema) -> None:
         self._source, self._columns = source, columns

@@ -23,8 +23,6 @@ class Step:
     """From one state of a table to a later one.
 
     Args:
-        before: The earlier state.
-        after: The later state.
         writes: Requested times of the writes in between that may have changed rows.
         groups: File groups that they, or a clustering of what they touched, wrote or took out, with the newest such write.
         previous: Instant of the slice a group had before, as the writer saw it.

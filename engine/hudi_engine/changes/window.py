@@ -43,7 +43,6 @@ class Point:
     """A state of a table: the writes that are in it; can be sent to executors.
 
     Args:
-        visible: Tests an instant.
         newest: Greatest requested time of an active write that is in it; None when there is none.
     """
 
@@ -56,7 +55,6 @@ class Window:
     """The writes after one position of a timeline up to another.
 
     Args:
-        start: Position that is excluded.
         end: Position that is included, None for now.
         writes: Completed writes in between, in order; those of table services are among them.
     """
@@ -130,7 +128,6 @@ def state_at(state: TableState, end: Moment | None) -> Point:
     """Return the state after the writes up to a moment, also one behind which writes have been archived.
 
     Args:
-        state: The table.
         end: The moment, included; None for now.
 
     Raises:

@@ -36,8 +36,6 @@ def touched_rows(
 
     Args:
         reads: How the slices of before and after are read, of a table with meta columns.
-        before: The slice of before.
-        after: The slice of after.
         trusts_writes: The commit time of a row is that of the write that made it.
         with_keys: Somebody looks at the keys of the rows; else they are read only where they are compared.
 
@@ -155,7 +153,6 @@ def _updated(
     Args:
         before: The old file, places of the rows of it that were updated or went, ascending, and their keys.
         after: The written rows, and which of them come after those that were updated, in the order of these.
-        gone: Which of the old rows went.
     """
     file, taken, keys = before
     rows, now = after

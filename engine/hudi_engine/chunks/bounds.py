@@ -30,9 +30,7 @@ def joined_statistics(both: tuple[Struct, Struct], values: tuple[int, int], elem
     """Return the statistics of two chunks as one: the count of nulls, and the bounds where both have them.
 
     Args:
-        both: Their Statistics.
         values: How many values each has, nulls included.
-        element: The leaf's SchemaElement.
     """
     joined: Struct = {}
     if all(NULLS in each for each in both):

@@ -14,7 +14,6 @@ def encoded(rows: pa.Table, writing: Callable[[pa.NativeFile], pq.ParquetWriter]
     """Return rows as a row group.
 
     Args:
-        rows: At least one.
         writing: Makes the writer that encodes them, for a file in memory.
     """
     sink = pa.BufferOutputStream()

@@ -29,8 +29,6 @@ class RowGroup:
     """A row group.
 
     Args:
-        rows: Number of its rows.
-        size: Bytes of its columns before compression.
         chunks: The chunks of each column of the table; those of a nested one are its leaves.
     """
 

@@ -56,7 +56,6 @@ class ChunkWriter:
         """Write a row group.
 
         Args:
-            rows: Number of its rows.
             chunks: A chunk for each leaf of the schema, in its order.
         """
         start = self._at
@@ -79,11 +78,7 @@ class ChunkWriter:
         self._rows += rows
 
     def close(self, key_values: Mapping[str, str]) -> None:
-        """Write the footer; the file is whole with it.
-
-        Args:
-            key_values: The footer's own entries.
-        """
+        """Write the footer; the file is whole with it."""
         pairs: list[Struct] = [
             {1: (BINARY, key.encode()), 2: (BINARY, value.encode())} for key, value in key_values.items()
         ]

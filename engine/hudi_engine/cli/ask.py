@@ -30,7 +30,6 @@ def ask(services: TableServices, name: str, given: Mapping[str, Any]) -> tuple[l
     """Return the lines of an answer, and whether it is yes.
 
     Args:
-        services: The table's services.
         name: A command that only looks, one of :data:`LOOKS`.
         given: Its arguments by name, such as ``{"limit": 5, "keys": True}``.
 

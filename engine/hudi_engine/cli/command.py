@@ -23,10 +23,7 @@ class Answer:
 
     Args:
         rows: A table, one mapping a line; the first one gives the columns.
-        facts: Single values, shown above the rows.
-        notes: Sentences below.
         ok: Whether the exit code is 0; False makes it 1.
-        rows_name: Key of the rows in JSON.
     """
 
     rows: Sequence[Row] = ()
@@ -41,9 +38,7 @@ class Call:
     """One call of a command.
 
     Args:
-        storage: The table's storage.
         options: ``hoodie.*`` options given with ``-o``.
-        given: The command's own arguments.
     """
 
     storage: Storage
@@ -67,14 +62,7 @@ def no_arguments(parser: ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class Command:
-    """A word after the table.
-
-    Args:
-        name: The word.
-        help: One line.
-        run: What it does.
-        arguments: Declares its further arguments.
-    """
+    """A word after the table."""
 
     name: str
     help: str

@@ -23,7 +23,6 @@ def as_json(answer: Answer, encoding: str | None = None) -> str:
     """Return an answer as JSON; an answer of rows alone is a list.
 
     Args:
-        answer: The answer.
         encoding: What it will be written in; where that lacks a character JSON's own escapes are used.
     """
     if not answer.facts and not answer.notes:

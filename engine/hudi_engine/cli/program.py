@@ -115,7 +115,6 @@ def _add_shared(parser: argparse.ArgumentParser, options: str, *, unless_given: 
     """Declare what may stand before the table and behind the command.
 
     Args:
-        parser: Where to.
         options: Where options are collected: what stands behind the command does not add to what stands before it.
         unless_given: Value of the switches that are not given here.
     """

@@ -21,13 +21,7 @@ from hudi_engine.timeline.schemas import CLEAN_METADATA
 
 
 def clean_for_others(bound: CleanBound, content: Content, clone: Storage) -> Iterator[tuple[str, bytes]]:
-    """Yield paths and bodies of the timeline files of the clean that stands for those which stay behind.
-
-    Args:
-        bound: What `bound_of_others` has found.
-        content: What is cloned.
-        clone: The clone's storage.
-    """
+    """Yield paths and bodies of the timeline files of the clean that stands for those which stay behind."""
     plan = CleanPlan(CleanPolicy.KEEP_LATEST_FILE_VERSIONS.value, None, bound.oldest, {}).to_bytes(clone)
     record = {
         "startCleanTime": bound.clean,

@@ -11,12 +11,7 @@ from hudi_engine.storage.base import Storage
 
 
 class RollbackCommands:
-    """The rollback commands of slices; the logs of a slice are looked through once, when one of them is asked about.
-
-    Args:
-        storage: The table's storage.
-        slices: The slices.
-    """
+    """The rollback commands of slices; the logs of a slice are looked through once, when one of them is asked about."""
 
     def __init__(self, storage: Storage, slices: Iterable[FileSlice]) -> None:
         self._storage = storage
@@ -28,9 +23,6 @@ class RollbackCommands:
 
     def targets(self, path: str) -> frozenset[str]:
         """Return the instants that are taken back in the slice of a log, by commands of whatever time.
-
-        Args:
-            path: The log.
 
         Raises:
             FileNotFoundError: A log of the slice has gone since it was listed.

@@ -35,8 +35,6 @@ class Content:
 
     Args:
         state: The table, from before its files were listed.
-        view: Its slices.
-        later: The timeline, from after that.
         as_of: Newest requested time that counts, None for now.
         gap: Newest archived write by then that counts by later commits alone, ``""`` without one. The saved commits before it
             stay behind, as if they had been archived too.

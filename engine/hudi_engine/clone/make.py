@@ -61,7 +61,6 @@ class CloneResult:
     """What a clone is made of.
 
     Args:
-        path: Its folder.
         instant: Its newest write, None for a table without any.
         files_shared: Base files that did not pass through this process.
         bytes_shared: Their bytes.
@@ -96,11 +95,8 @@ def clone_table(
     """Make a table that shares the base files of another, and from then on goes its own way.
 
     Args:
-        storage: The original's storage.
-        path: Folder of the clone.
         make_room: Removes what else has the folder, with all it holds, once the clone is built beside it.
         options: Lock and heartbeat of a table that is replaced; None for the defaults.
-        asked: What `HudiTable.clone` takes by name.
 
     Raises:
         ConfigError: The path is the original's, or inside it, or the name is none of a table.

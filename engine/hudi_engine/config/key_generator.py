@@ -59,11 +59,6 @@ def resolve_key_generator(
 ) -> KeyGeneratorType:
     """Return the key generator of a table, inferred from its fields as Hudi does when it names none.
 
-    Args:
-        properties: The table's properties.
-        key_fields: Number of record key fields.
-        partition_fields: Number of partition fields.
-
     Raises:
         UnsupportedTableError: for a class that is not one of Hudi's own.
     """
@@ -88,7 +83,6 @@ def folders_have_values(properties: Mapping[str, str], *, keeps_kinds: bool) -> 
     """Return whether a table's key generator names partition folders by the values of simple fields, as far as that is known.
 
     Args:
-        properties: The table's properties.
         keeps_kinds: Whether who made the table would have stored which fields of a custom key generator are formatted times;
             Hudi stores the names alone for tables of version 6, and drops the kinds when it makes their properties anew, but
             not the format of the times.

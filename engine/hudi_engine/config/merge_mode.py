@@ -73,8 +73,6 @@ def resolve_merge_mode(properties: Mapping[str, str], version: int, *, has_order
     """Return the merge mode of a table.
 
     Args:
-        properties: The table's properties.
-        version: Table version.
         has_ordering: Whether the table names ordering fields; without them event time falls back to commit
             time.
 

@@ -35,11 +35,7 @@ class Option(Generic[Value]):
         key: The ``hoodie.*`` key.
         kind: ``bool``, ``int``, ``float``, ``rate`` (between 0 and 1), ``text`` or ``choice``.
         default: Value used when the key is absent; None means "not set".
-        doc: One sentence of consequence.
-        group: Section of the configuration reference.
         choices: Legal values of a ``choice`` (compared without regard to case).
-        aliases: Other keys with the same meaning.
-        minimum: Smallest legal number.
     """
 
     key: str

@@ -83,11 +83,7 @@ class Options:
 
 
 def laid_over(*mappings: Mapping[str, Value]) -> dict[str, Value]:
-    """Return options of which the later ones win, in whatever spelling of a key the earlier ones say the same.
-
-    Args:
-        mappings: Raw options, the weakest first.
-    """
+    """Return options of which the later ones win, in whatever spelling of a key the earlier ones say the same."""
     joined: dict[str, Value] = {}
     for each in mappings:
         said = {canonical_key(key) for key in each}
@@ -106,7 +102,6 @@ def resolve_options(raw: Mapping[str, object] | None, *, of: str = "") -> Option
 
     Args:
         raw: ``hoodie.*`` keys with values as text, bool or number; None is the same as empty.
-        of: Who gives them, for the log.
 
     Raises:
         ConfigError: All problems in one message: bad values, and keys that look like a misspelling of a known one.

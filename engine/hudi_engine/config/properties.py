@@ -25,9 +25,6 @@ _BLANKS = " \t\f"
 def parse_properties(data: bytes) -> dict[str, str]:
     r"""Parse a Java properties file; a later line wins over an earlier one with the same key.
 
-    Args:
-        data: Whole file.
-
     Raises:
         ValueError: when a ``\\u`` escape is cut short.
     """
@@ -42,7 +39,6 @@ def format_properties(properties: Mapping[str, str], comment: str) -> bytes:
     """Format a Java properties file, one line a key, in the order of the mapping.
 
     Args:
-        properties: Keys and values.
         comment: Text of the head comment; several lines make several comment lines, ``""`` none.
     """
     lines = [f"#{_ascii(line)}" for line in comment.splitlines()]

@@ -39,7 +39,6 @@ def check_rows_are_inside(config: TableConfig, storage: PropertiesStorage) -> No
     (HFileBootstrapIndex), so a table without one is like any other; other kinds of index are not looked into.
 
     Args:
-        config: The table's settings.
         storage: Where the table lies; one folder is listed where the settings name a source.
 
     Raises:

@@ -17,11 +17,9 @@ class BaseFile:
 
     Args:
         partition: Partition path, ``""`` for a non-partitioned table.
-        file_id: File group, unique within the partition.
         write_token: ``<task>-<stage>-<attempt>`` of the task that wrote the file.
         instant: Requested time of the action that wrote the file.
         extension: ``parquet``, ``orc``, ``hfile`` or ``lance``.
-        size: Bytes.
         modified_ms: Modification time, epoch milliseconds.
     """
 
@@ -49,7 +47,6 @@ def parse_base_file(path: str, partition: str, status: FileStatus | None = None)
 
     Args:
         path: Name of the file, with or without folders.
-        partition: Partition path the file lies in.
         status: Where size and modification time come from; both are 0 without it.
     """
     match = _NAME.match(path.rpartition("/")[2])

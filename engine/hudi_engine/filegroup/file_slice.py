@@ -14,7 +14,6 @@ class FileSlice:
 
     Args:
         partition: Partition path, ``""`` for a non-partitioned table.
-        file_id: File group, unique within the partition.
         base_instant: Instant of the base file, or of the first log of a group that has none.
         base_file: None for a group that only has logs so far.
         log_files: Logs in the order in which they apply.

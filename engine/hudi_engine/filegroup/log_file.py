@@ -22,12 +22,8 @@ class LogFile:
 
     Args:
         partition: Partition path, ``""`` for a non-partitioned table.
-        file_id: File group, unique within the partition.
-        instant: The instant in the name.
         version: Counts from 1 within (file id, instant); compared as a number.
         write_token: ``<task>-<stage>-<attempt>``; ``""`` in names of very old writers.
-        is_cdc: Whether the file holds change data.
-        size: Bytes.
         modified_ms: Modification time, epoch milliseconds.
     """
 
@@ -70,7 +66,6 @@ def log_file_name(file_id: str, instant: str, version: int, write_token: str) ->
     """Return the name of a log file.
 
     Args:
-        file_id: File group.
         instant: Base instant of the slice (table version 6).
         version: 1 or more.
         write_token: ``<task>-<stage>-<attempt>``.

@@ -40,9 +40,7 @@ def marker_path(instant: str, partition: str, file_name: str, io_type: str) -> s
     """Return the path of a direct marker.
 
     Args:
-        instant: Instant that writes the file.
         partition: Partition path, ``""`` for a non-partitioned table.
-        file_name: Name of the data file.
         io_type: ``CREATE`` (first file of a group), ``MERGE`` (new version of a base file) or ``APPEND``
             (log file).
 
@@ -70,13 +68,7 @@ def write_marker(storage: Storage, instant: str, partition: str, file_name: str,
 
 
 class MarkerBook:
-    """The markers of a write that one process makes, collected: one file for all that is foreseen, instead of one for each.
-
-    Args:
-        storage: The table's storage.
-        instant: Instant of the write.
-        foreseen: Markers by marker_name().
-    """
+    """The markers of a write that one process makes, collected: one file for all that is foreseen, instead of one for each."""
 
     def __init__(self, storage: Storage, instant: str, foreseen: Iterable[str]) -> None:
         self._storage = storage

@@ -35,8 +35,6 @@ def check_nothing_missing(
     """Refuse a view of the whole table that lacks a file; of the newest one the storage is asked only when one seems to be gone.
 
     Args:
-        storage: The table's storage.
-        config: The table's settings.
         timeline: The timeline that the view was made by.
         view: The table at ``as_of``.
         as_of: Newest requested time that counts, from which on no clean has deleted files; None for now.
@@ -69,8 +67,6 @@ def check_slice_whole(
     """Refuse a slice that lacks a file of the writes that made it; as long as all are there, the storage is not asked.
 
     Args:
-        storage: The table's storage.
-        config: The table's settings.
         timeline: The timeline that the slice was found by.
         found: The slice of a file group at a state, which no replace commit took out; None when there is none.
         files: Paths that writes up to that state have made in the group, each with the write's requested time.

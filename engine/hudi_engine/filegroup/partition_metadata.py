@@ -26,7 +26,6 @@ def format_partition_metadata(partition: str, instant: str) -> bytes:
 
     Args:
         partition: Partition path, ``""`` for a non-partitioned table.
-        instant: Instant that creates the partition.
     """
     depth = len(partition.split("/")) if partition else 0
     comment = f"partition metadata\n{datetime.now(timezone.utc):%a %b %d %H:%M:%S UTC %Y}"
@@ -37,9 +36,7 @@ def ensure_partition_metadata(storage: Storage, partition: str, instant: str) ->
     """Create the file unless the partition has it; several tasks may do so at once.
 
     Args:
-        storage: The table's storage.
         partition: Partition path, ``""`` for a non-partitioned table.
-        instant: Instant that writes into the partition.
     """
     with suppress(FileExistsError):
         storage.create(join(partition, PARTITION_METADATA), format_partition_metadata(partition, instant))
@@ -50,12 +47,6 @@ def begin_partition(storage: Storage, config: TableConfig, partition: str, insta
 
     Of two such partitions other readers show one: Apache Hudi looks no further into a folder that is a partition, and hudi-rs
     takes those that have no folders inside.
-
-    Args:
-        storage: The table's storage.
-        config: The table's properties.
-        partition: Partition path.
-        instant: Instant that writes into the partition.
 
     Raises:
         DataError: A value with a slash makes one partition lie inside of another.

@@ -49,9 +49,6 @@ class FileSystemView:
         """List a table and sort its files into slices.
 
         Args:
-            storage: The table's storage.
-            config: The table's settings.
-            timeline: Snapshot that decides what is committed.
             as_of: Newest requested time that counts, in every table version; None for now.
             partitions: Partition paths to look at; None for all.
         """
@@ -117,8 +114,6 @@ class FileSystemView:
         """Return whether a file, or a base file of its group that is not older, is there; others count only if committed.
 
         Args:
-            key: The file group.
-            path: The file.
             instant: Requested time of the commit that wrote it.
         """
         partition, file_id = key
@@ -131,8 +126,6 @@ class FileSystemView:
         """Return whether a log is there, or its group has a committed base file of a later write, which holds its rows.
 
         Args:
-            key: The file group.
-            log: The file.
             written: Requested time of a commit that wrote to it.
         """
         partition, file_id = key
@@ -161,7 +154,6 @@ def file_groups(partition: str, statuses: Iterable[FileStatus]) -> dict[str, Fil
     """Return the data files of a folder by file id, committed or not.
 
     Args:
-        partition: Partition path of the folder.
         statuses: The files in it; those that are no data files are left out.
     """
     groups: dict[str, FileGroup] = {}

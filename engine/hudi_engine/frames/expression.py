@@ -16,9 +16,6 @@ def expression(text: str) -> Column:
     Spark takes a word behind an expression for its name, so that ``v > 5 and`` would be the condition ``v > 5``: in brackets it is
     no SQL. A comment may end the text.
 
-    Args:
-        text: A condition or another expression.
-
     Raises:
         ConfigError: It is no text.
         pyspark.errors.ParseException: It is no SQL.

@@ -33,7 +33,6 @@ class FileIndex:
     """Spark's index of some files.
 
     Args:
-        java: The index.
         statuses: Java's array of its files, in the order in which they were given.
     """
 
@@ -52,11 +51,8 @@ def filled_index(
     """Return an index of files.
 
     Args:
-        spark: The session.
-        storage: The table's storage.
         name: What Spark tells indexes apart by; of two of one name it takes what it keeps of one for the other.
         files: The path, not percent-encoded, the bytes and the modification time of each.
-        schema: Columns of the rows.
         options: Options of Spark's reader, such as ``basePath``.
 
     Returns:

@@ -25,7 +25,6 @@ def sorted_frame(
     """Return rows in order, in a number of tasks of about equal size.
 
     Args:
-        frame: The rows.
         layout: The order; without columns rows are dealt out as they are.
         tasks: Tasks; 0 lets the session's setting decide.
         first: Columns that come before those of the layout, such as the partition path.

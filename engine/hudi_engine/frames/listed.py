@@ -40,14 +40,7 @@ if TYPE_CHECKING:
 def listed_files(
     spark: SparkSession, state: TableState, schema: pa.Schema, bases: Sequence[BaseFile]
 ) -> DataFrame:
-    """Return rows of base files that Spark can read itself, in the columns of ``schema``.
-
-    Args:
-        spark: The session.
-        state: The table.
-        schema: Meta and data columns.
-        bases: The files.
-    """
+    """Return rows of base files that Spark can read itself, in the columns of ``schema``."""
     folder = LocalStorage(tempfile.mkdtemp(dir=_folder()))
     layout = _layout(state, schema, bases)
     storage = state.storage

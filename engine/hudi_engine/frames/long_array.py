@@ -23,10 +23,6 @@ _TYPE = '{"type": "array", "elementType": "long", "containsNull": false}'
 def long_array(spark: SparkSession, numbers: npt.NDArray[np.int64]) -> Column | None:
     """Return a column of type ``array<bigint>`` that has these elements in every row.
 
-    Args:
-        spark: The session.
-        numbers: The elements.
-
     Returns:
         None where this Spark does not take an array that is made so.
     """

@@ -30,10 +30,6 @@ def frame_of_files(
     """Return rows of Parquet files.
 
     Args:
-        spark: The session.
-        storage: The table's storage.
-        manifest: The list of files.
-        schema: Columns of the result.
         options: Options of Spark's reader, such as ``basePath``.
 
     Returns:

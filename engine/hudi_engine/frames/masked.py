@@ -42,7 +42,6 @@ class MaskedFiles:
     """The files of a manifest whose base files have masks.
 
     Args:
-        manifest: The manifest.
         masks: The masks, None where they are too many or too large to go to Spark as one array.
         mostly: Whether base files with a mask have more bytes than those without.
     """
@@ -53,12 +52,7 @@ class MaskedFiles:
 
 
 def masked_files(storage: Storage, manifest: Manifest) -> MaskedFiles:
-    """Read the masks of a manifest's sidecars.
-
-    Args:
-        storage: The table's storage.
-        manifest: The manifest.
-    """
+    """Read the masks of a manifest's sidecars."""
     assert manifest.stamp is not None
     inside = f"{manifest.stamp.base}/"
     sidecars, masked, plain = {}, 0, 0
@@ -77,8 +71,6 @@ def merged_rows(files: DataFrame, names: Sequence[str], found: MaskedFiles) -> D
 
     Args:
         files: The base files and sidecars of its manifest.
-        names: The table's columns.
-        found: The same files, with their masks.
     """
     masks = found.masks
     if masks is not None:
@@ -99,10 +91,6 @@ def merged_rows_of_large_files(
     """Return the rows of a table's snapshot, in less time than `merged_rows` where files are large.
 
     Args:
-        spark: The session.
-        schema: Columns of base files and sidecars.
-        names: The table's columns.
-        storage: The table's storage.
         found: The files of its manifest, with their masks.
         options: What Spark's reader is given to read the files of the manifest.
 

@@ -28,7 +28,6 @@ class Masks:
 
     Args:
         slots: For the ordinal of each slice, which of the slots its words have; -1 for none.
-        words: The slots, one after another.
         width: Words a slot; no row behind them is masked.
     """
 
@@ -41,7 +40,6 @@ def read_masks(storage: Storage, sidecars: Mapping[int, str]) -> Masks | None:
     """Return masks; None where they are too many or too large, or one cannot be read.
 
     Args:
-        storage: The table's storage.
         sidecars: Paths of sidecars by the ordinals of their slices.
     """
     if len(sidecars) > (_MOST_NEAR if storage.is_near else _MOST_FAR):

@@ -13,7 +13,6 @@ def under_name(rows: DataFrame, parts: Sequence[str]) -> DataFrame:
     """Return the same rows, whose columns may be qualified by the name or its last parts; without a name as they are.
 
     Args:
-        rows: The rows.
         parts: An alias, or a name such as catalog, schema and table.
     """
     from pyspark.sql import DataFrame

@@ -32,7 +32,6 @@ class NumberedFile:
     """A file of Parquet.
 
     Args:
-        path: Where it is, not percent-encoded.
         size: Its bytes.
         number: The number of its rows, of 32 bits.
     """
@@ -53,11 +52,7 @@ def frame_of_numbered(
     """Return rows of Parquet files with ``NUMBER``, and with ``ROW``, which counts the rows of each file from 0.
 
     Args:
-        spark: The session.
-        storage: The table's storage.
         name: A name that these files with these numbers alone have.
-        files: The files.
-        schema: Their columns.
         options: Options of Spark's reader; those with ``basePath`` get partition columns from names of folders.
 
     Returns:

@@ -24,8 +24,6 @@ def partitions_where(spark: SparkSession, state: TableState, condition: str) -> 
     """Return the partition paths whose values fulfil a condition.
 
     Args:
-        spark: The session.
-        state: The table.
         condition: SQL over the partition columns, such as ``day >= '2024-01-01'``.
 
     Raises:

@@ -44,10 +44,6 @@ class ListMovedError(Exception):
 def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | None:
     """Return rows of a table from its manifest, the five meta columns first.
 
-    Args:
-        spark: The session.
-        state: The table.
-
     Returns:
         None when the manifest does not show this state, a write is about to give the table other columns, or Spark cannot
         read the base files under its schema.

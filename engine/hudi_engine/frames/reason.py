@@ -8,11 +8,7 @@ _STATE = re.compile(r"\.?\s*SQLSTATE: \w{5}")
 
 
 def spark_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
-    """Return what a call to Spark raises while its Java lives: PySpark's errors, and those of Java that PySpark has none for.
-
-    Args:
-        more: Errors to catch with them.
-    """
+    """Return what a call to Spark raises while its Java lives: PySpark's errors, and those of Java that PySpark has none for."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 

@@ -32,7 +32,6 @@ def interpreted_if_small(frame: DataFrame, most: int) -> Iterator[None]:
     """Run the queries of a block without generated code where its rows are made of little data.
 
     Args:
-        frame: The rows that the block collects.
         most: From more bytes on nothing changes; 0 for never.
     """
     session = frame.sparkSession
@@ -45,10 +44,6 @@ def interpreted(session: SparkSession, *, when: bool = True) -> Iterator[None]:
     """Run the queries of a block without generated code.
 
     Settings of the session that say otherwise are left alone, and it has its own again afterwards.
-
-    Args:
-        session: The session.
-        when: False changes nothing.
     """
     known = _begin(session) if when else None
     try:
@@ -62,7 +57,6 @@ def is_small(frame: DataFrame, most: int) -> bool:
     """Tell whether a query reads little, by Spark's estimate, and makes no more of it: no `explode`, no join without equality.
 
     Args:
-        frame: The query; nothing of it runs.
         most: Bytes that all it reads may have.
     """
     internal: Any = frame

@@ -60,9 +60,6 @@ def snapshot_frame(
     """Return rows of the table, the five meta columns first.
 
     Args:
-        spark: The session.
-        state: The table.
-        options: Read options.
         as_of: Newest requested time that counts, None for now.
         merge_type: ``payload_combine`` (snapshot), ``base_only`` (read optimized), ``skip_merge``, ``log_only`` or
             ``unmerged_logs``.
@@ -237,10 +234,6 @@ def map_slices(
     """Run a slice reader over tasks on the executors; one Spark task a slice up to the parallelism.
 
     Args:
-        spark: The session.
-        tasks: What is read.
-        schema: Columns of the result.
-        function: Reads one.
         at_most: Most Spark tasks, where there is less to read than a task of Python costs; None for no such limit.
     """
     if not tasks:

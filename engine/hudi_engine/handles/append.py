@@ -31,7 +31,6 @@ class LogTarget:
 
     Args:
         file_slice: The latest slice, pending compaction merged in.
-        base_instant: Instant for the log's name.
     """
 
     file_slice: FileSlice
@@ -54,12 +53,7 @@ class LogDeletes:
 
 @dataclass(frozen=True)
 class LogRows:
-    """Rows as a log has them.
-
-    Args:
-        rows: They, with meta columns.
-        blocks: The data blocks that hold them.
-    """
+    """Rows as a log has them."""
 
     rows: pa.Table
     blocks: list[bytes]
@@ -77,8 +71,6 @@ def append_log(
     """Write one commit's changes of a file group into new log files.
 
     Args:
-        task: The running write task.
-        target: Slice and name rule.
         updates: Rows with key and data columns, or as `log_rows` gives them, or None.
         deletes: Keys to delete, or None.
         inserts: How many of the update rows have a new key (bucket index).

@@ -19,7 +19,6 @@ class BaseFileOptions:
     """Layout of base files and of the index data in their footers; picklable.
 
     Args:
-        codec: Compression codec.
         row_group_bytes: A row group ends after about this many bytes of uncompressed rows.
         page_bytes: Size of a data page in bytes, before compression.
         max_file_bytes: Size in bytes at which callers begin a new file.
@@ -72,7 +71,6 @@ class BaseFileOptions:
         """Return the layout with row groups of even size, for a file whose rows come in blocks: no small one is left at its end.
 
         Args:
-            first: The first block.
             rows: About how many rows the file gets, None when that is not known.
         """
         if not rows or not first.num_rows:

@@ -46,11 +46,7 @@ class BaseFileInfo:
     """A base file that was written.
 
     Args:
-        path: Path below the table folder.
-        size: Bytes.
-        rows: Number of rows.
         min_key: Smallest record key in the order of Java strings; None for a file without rows.
-        max_key: Largest record key in that order.
     """
 
     path: str
@@ -73,12 +69,9 @@ def write_base_file(
     """Write one base file; it gets its name only when it is complete and durable.
 
     Args:
-        storage: The table's storage.
-        path: Path below the table folder.
         table: The rows, the five meta columns filled. Batches are written as they come, so they need not fit
             into memory together; their keys do. An error that they raise leaves no file.
         avro_schema_with_meta: The table's Avro record schema with the meta fields, for the footer.
-        options: Parquet layout.
         before_publish: Called when the file is durable and before it gets its name; an error cancels it.
         reuse_bloom: A filter that holds every key of the file when its last row has come, written as it is. None builds one.
 
@@ -115,7 +108,6 @@ def footer_entries(collector: KeyCollector, avro_schema_with_meta: Mapping[str, 
     """Return what a base file's footer says beside what Parquet asks for (Hudi table spec, base files).
 
     Args:
-        collector: The keys of the file.
         avro_schema_with_meta: The table's Avro record schema with the meta fields.
     """
     return {
@@ -139,10 +131,7 @@ def attach_meta_columns(
 
     Args:
         table: The rows; meta columns they already have are replaced.
-        commit_time: Instant that writes the rows.
         seqno_prefix_task: Number of the writing task, the middle part of ``_hoodie_commit_seqno``.
-        keys: Record key of each row.
-        partition: Partition path of all rows.
         file_name: Name of the base file (for rows of a log: the file id).
         start_row: Number of the first row in ``_hoodie_commit_seqno``.
     """
@@ -263,15 +252,7 @@ def open_writer(
     options: BaseFileOptions,
     told: list[str],
 ) -> pq.ParquetWriter:
-    """Return pyarrow's writer with the layout of base files.
-
-    Args:
-        sink: Where the file goes.
-        schema: Its columns.
-        sample: Its first rows.
-        options: Its layout.
-        told: Leaves that get statistics.
-    """
+    """Return pyarrow's writer with the layout of base files."""
     return pq.ParquetWriter(
         sink,
         schema,

@@ -23,10 +23,7 @@ class Block:
     """Some rows of the new file.
 
     Args:
-        rows: The rows.
         same: Columns that are in all of them as they were, while none of them is gone.
-        updated: How many are others.
-        deleted: How many are gone.
     """
 
     rows: pa.Table
@@ -56,9 +53,6 @@ def changed_blocks(
     """Yield what becomes of the rows of a file, block by block; all get the name of the new file.
 
     Args:
-        changer: What happens to them.
-        blocks: The rows.
-        name: Name of the new file.
         first_row: Number of the first row in the old file.
     """
     for block in blocks:
@@ -68,12 +62,7 @@ def changed_blocks(
 
 
 def without_rows(block: pa.Table, gone: Places) -> Block:
-    """Return a block without some of its rows.
-
-    Args:
-        block: The rows.
-        gone: Numbers of those that go.
-    """
+    """Return a block without some of its rows."""
     keep = np.ones(block.num_rows, dtype=bool)
     keep[gone] = False
     return Block(block.filter(pa.array(keep)), deleted=len(gone))
@@ -83,11 +72,8 @@ def with_rows_at(block: pa.Table, places: Places, before: pa.Table, rows: pa.Tab
     """Return a block with other rows in some places and without those of some others; order is kept.
 
     Args:
-        block: The rows.
         places: Numbers of the rows that become others.
-        before: These rows, no column coded.
         rows: The others, with at least the block's columns.
-        gone: Numbers of the rows that go.
     """
     if len(gone):
         return Block(_spliced(block, places, rows, gone), updated=len(places), deleted=len(gone))

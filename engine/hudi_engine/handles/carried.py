@@ -64,12 +64,6 @@ class GroupRows:
 class OldGroups:
     """A base file that is to be followed by another one, by row group.
 
-    Args:
-        context: How it is read.
-        file: It, open.
-        chunks: Its row groups.
-        options: Layout of the new file.
-
     Attributes:
         groups: Its row groups.
         schema: Columns of the new file, the five meta columns first.
@@ -92,14 +86,7 @@ class OldGroups:
     def of(
         cls, context: ReadContext, file: BaseFileRows, base: BaseFile, options: BaseFileOptions
     ) -> OldGroups | None:
-        """Return a base file's row groups; None where the new file is to have others, or its columns are not known by name.
-
-        Args:
-            context: How the file is read.
-            file: It, open.
-            base: Which it is.
-            options: Layout of the new file.
-        """
+        """Return a base file's row groups; None where the new file is to have others, or its columns are not known by name."""
         by_name = context.schema_history is None and not context.config.drop_partition_columns
         if not by_name or base.size < _LEAST_BYTES or file.calendar is not None:
             return None
@@ -115,7 +102,6 @@ class OldGroups:
         """Return the columns of a row group that are carried unless a value of them changes.
 
         Args:
-            group: The row group.
             is_touched: Whether its values have to be looked at.
             grows: Whether new rows come behind its own.
         """
@@ -129,7 +115,6 @@ class OldGroups:
         """Yield the file's rows as they are to be, row group by row group.
 
         Args:
-            changer: What happens to them.
             name: Name of the new file, which all rows get.
             grows: Whether new rows come behind the last ones.
         """

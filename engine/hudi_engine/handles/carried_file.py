@@ -40,13 +40,8 @@ def write_carried_file(
     """Write a base file by row group; it gets its name only when it is complete and durable.
 
     Args:
-        storage: The table's storage.
-        path: Path below the table folder.
-        old: The file before it.
         groups: Its rows, row group by row group, new ones last; those join the last row group while it has room.
         avro_schema_with_meta: The table's Avro record schema with the meta fields, for the footer.
-        before_publish: As for `write_base_file`.
-        reuse_bloom: As for `write_base_file`.
 
     Raises:
         InvalidKeyError: A row has no record key.
@@ -95,7 +90,6 @@ def _has_room(last: GroupRows, more: pa.Table, group_bytes: int) -> bool:
     """Tell whether new rows join a row group, which is held in memory whole when its rows change.
 
     Args:
-        last: It.
         more: The new rows, at least one.
         group_bytes: Bytes a row group is to have.
     """

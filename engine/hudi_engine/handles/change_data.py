@@ -34,8 +34,6 @@ class ChangeImages:
     """What happened to the rows of one file, collected while it is written.
 
     Args:
-        logging: How much is kept.
-        instant: Instant of the write.
         table: Avro record of the table, without meta fields.
     """
 

@@ -70,9 +70,6 @@ def changes_of(
     """Compare a batch with the rows of a slice.
 
     Args:
-        context: The write.
-        file_slice: The slice, logs included.
-        rows: Incoming rows, one a key.
         deletes: Which of them delete, None for none.
         delete_always: All of them are keys to delete, whatever the ordering values.
         update_columns: Only these columns of a stored row are replaced; None for all.
@@ -172,9 +169,6 @@ def _effective_inserts(
 def check_operations(rows: pa.Table) -> pa.Table:
     """Refuse rows whose own ``_hoodie_operation`` is none of Hudi's.
 
-    Args:
-        rows: Rows with that column.
-
     Returns:
         The rows, the column as text.
 
@@ -196,7 +190,6 @@ def given_changes(context: WriteContext, rows: pa.Table) -> LoggedChanges:
     """Return changes that the rows name themselves, as they are and in their order.
 
     Args:
-        context: The write.
         rows: Rows with ``_hoodie_operation``, several a key allowed.
 
     Raises:

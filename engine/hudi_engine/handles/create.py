@@ -29,7 +29,6 @@ def create_files(
     """Write rows into new file groups, as many as the target file size asks for.
 
     Args:
-        task: The running write task.
         partition: Partition path, ``""`` for a table without partitions.
         rows: Key columns and data columns of the table's schema.
         file_id: Id of the file group when the index decides it (bucket index); then exactly one file is written.

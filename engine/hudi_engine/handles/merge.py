@@ -54,10 +54,6 @@ class _Merging:
     """A file while the batch's rows are merged into it, and what has become of its rows so far.
 
     Args:
-        task: The running write task.
-        partition: Partition path of the file.
-        changes: What happens to it.
-        name: Name of the new file.
         images: Collects changes for a changelog, None where there is none.
         bloom: Filter of the old file that gets the new keys; None when one is made anew.
 
@@ -96,9 +92,6 @@ class _Merging:
 
     def groups(self, old: OldGroups) -> Iterator[GroupRows]:
         """Yield the rows of the new file by row group of the old one, new rows behind them.
-
-        Args:
-            old: The old file.
 
         Raises:
             _NothingChanged: after the last one, when all rows were as they had been.
@@ -160,9 +153,7 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
     """Write the next base file of a file group.
 
     Args:
-        task: The running write task.
         file_slice: The group's latest slice; its logs, if any, are merged in as well.
-        changes: What to do to it.
 
     Returns:
         The write stat, or None when no row of the file changes and none is added (then no file is written).

@@ -19,7 +19,6 @@ def sampled_row_bytes(table: pa.Table, codec: str) -> float:
 
     Args:
         table: Rows as they will be written; only the first 5,000 are looked at.
-        codec: Parquet codec.
 
     Returns:
         Bytes a row, at least 1.
@@ -41,7 +40,6 @@ class FileSize:
         most_rows: Rows of a new file (``hoodie.copyonwrite.insert.split.size``); None lets the bytes alone decide
             (``hoodie.copyonwrite.insert.auto.split``).
         row_bytes: Bytes a row takes, learned from commits.
-        codec: Parquet codec.
     """
 
     max_bytes: int

@@ -46,7 +46,6 @@ class FileChanges:
         """Refuse rows that do not have the keys that were looked up at their places.
 
         Args:
-            file_slice: The slice they are of.
             rows: All of its rows, its logs merged in.
 
         Raises:
@@ -71,11 +70,7 @@ class Updates:
     """The rows that meet rows of the file, in the file's order.
 
     Args:
-        task: The running write task.
-        partition: Partition path of the file.
-        touched: Row numbers of the file, ascending.
         picks: The number of the batch's row for each of them; None where all are deleted.
-        changes: What they are part of.
         images: Collects changes for a changelog, None where there is none.
     """
 
@@ -93,9 +88,6 @@ class Updates:
         """Return what a batch does to a file.
 
         Args:
-            task: The running write task.
-            partition: Partition path of the file.
-            changes: What happens to it.
             images: Collects changes for a changelog, None where there is none.
         """
         if changes.batch_rows is None or changes.updates is None:

@@ -20,16 +20,11 @@ class WriteContext:
     """The fixed facts of one write.
 
     Args:
-        storage: The table's storage.
-        config: The table's properties.
-        options: Options of this write.
-        instant: Instant time of this write.
         action: Timeline action: ``commit``, ``deltacommit`` or ``replacecommit``.
         operation: Hudi's operation name, e.g. ``UPSERT``.
         schema: The table's schema after this write, the five meta columns first.
         avro_schema: The same as an Avro record (dict), meta fields included.
         read: How slices of the table are read while merging.
-        base_files: Parquet settings of base files.
         average_row_bytes: Bytes a row takes in a base file, learned from commits.
         layout: Order of rows in new files of a bulk load.
     """

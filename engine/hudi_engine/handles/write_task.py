@@ -30,7 +30,6 @@ class WriteTask:
     """One attempt at one task of a write.
 
     Args:
-        context: The write it belongs to.
         partition_id: Number of the task in its stage.
         stage_id: Spark's stage number, 0 outside Spark.
         attempt_id: Number of the attempt, which no other attempt has.

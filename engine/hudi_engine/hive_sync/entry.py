@@ -34,14 +34,8 @@ class HiveEntry:
     """One table of the metastore.
 
     Args:
-        database: Its database.
-        name: Its name.
         location: URI of the table's folder, not percent-encoded.
         columns: Name and type in Hive's words of each column that is no partition key.
-        keys: The same of the partition keys.
-        input_format: Class of the input format.
-        serde_properties: Properties of the serde.
-        properties: Table properties.
     """
 
     database: str
@@ -65,11 +59,7 @@ def entries_of(
     """Return the entries that a table gets.
 
     Args:
-        state: The table.
-        schema: Its data columns.
         options: ``hoodie.datasource.hive_sync.*``.
-        keys: Its partition columns in the metastore.
-        spark_version: Version of the session.
     """
     whole = schema if options[SyncOptions.OMIT_META] else with_meta_columns(schema)
     rest, of_keys = _columns(whole, keys)

@@ -63,9 +63,7 @@ class PartitionValues:
     """The values of partitions, for one table.
 
     Args:
-        config: The table.
         extractor: Class of Apache Hudi, with its package or without; None for the one that fits the partitioning.
-        decode: Whether escaped characters are decoded.
 
     Raises:
         ConfigError: There is no such class here.

@@ -22,9 +22,6 @@ _MADE_BY = "automatically created by hoodie"
 class Metastore:
     """The metastore behind a session's Hive catalog.
 
-    Args:
-        spark: The session.
-
     Raises:
         ConfigError: The session has no Hive catalog.
     """
@@ -108,7 +105,6 @@ class Metastore:
         """Add partitions.
 
         Args:
-            entry: The table.
             found: Values of each by its path in the table.
         """
         pattern = self._descriptor(entry)

@@ -40,10 +40,7 @@ class SyncedEntry:
     """What became of one entry.
 
     Args:
-        name: Database and name.
         created: Whether it was made, or made anew.
-        partitions_added: Partitions that it got.
-        partitions_dropped: Partitions that it lost.
     """
 
     name: str
@@ -85,10 +82,7 @@ def sync_after_commit(spark: SparkSession, storage: Storage, options: Options, i
     """Make the entries equal to a table that was just written.
 
     Args:
-        spark: A session with a Hive catalog.
-        storage: The table.
         options: ``hoodie.datasource.hive_sync.*``.
-        instant: The commit, for the message.
 
     A table that is written faster than it is synced is a warning: the commits that came since have syncs of their own where their
     writers sync too; else the entries stay behind until `sync_hive` is called.
@@ -111,8 +105,6 @@ def sync_hive(spark: SparkSession, storage: Storage, options: Options) -> list[S
     """Make the entries of a table equal to it.
 
     Args:
-        spark: A session with a Hive catalog.
-        storage: The table.
         options: ``hoodie.datasource.hive_sync.*``.
 
     Returns:
@@ -240,8 +232,6 @@ def _drop_outlived(metastore: Metastore, own: HiveEntry, names: Sequence[str]) -
     """Drop entries that a table no longer gets, as it or the strategy changed: they would go stale.
 
     Args:
-        metastore: Where.
-        own: An entry that it gets.
         names: Names that it may have had; what has one of them and is not this table's stays.
     """
     for name, table in metastore.tables(own.database, names).items():
@@ -266,8 +256,6 @@ def _sync_entry(
     The entry says last up to which commit it is: of one that died on the way it is not to be believed.
 
     Args:
-        metastore: Where.
-        entry: What it has to be.
         table: What is there, None for nothing.
         found: Values of each partition by its path.
         check: Raises when the table has changed since, so that what is there may be of a later sync.
@@ -305,9 +293,6 @@ def _are_of_before(
     One stands for all, as a rebuild changes all.
 
     Args:
-        metastore: Where.
-        entry: What it has to be.
-        there: Names of its partitions.
         wanted: Path of each partition that it has to have, by its name.
     """
     name = min(wanted.keys() & set(there), default=None)

@@ -100,7 +100,6 @@ def has_one_form(keys: pa.ChunkedArray, config: TableConfig, options: Options) -
     """Tell whether all forms give keys the same buckets.
 
     Args:
-        keys: Record keys, without nulls.
         config: Settings of the table: its key fields and key generator.
         options: Options of the write; ``hoodie.bucket.index.hash.field`` names the fields to hash.
 
@@ -186,7 +185,6 @@ def split_complex_keys(keys: pa.StringArray, key_fields: Sequence[str]) -> dict[
     """Take keys of the form ``a:1,b:2`` apart.
 
     Args:
-        keys: Record keys, without nulls.
         key_fields: All fields of the key in order.
 
     Returns:

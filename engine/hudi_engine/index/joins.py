@@ -72,8 +72,6 @@ def combined(frame: DataFrame, config: TableConfig, schema: pa.Schema, *, everyw
 
     Args:
         frame: Rows with key columns, and their order where it matters.
-        config: The table's settings.
-        schema: Columns of the table.
         everywhere: Whether a key is the same in whatever partition it comes, as with a global index.
     """
     names = [name for name in frame.columns if name != ORDER]
@@ -168,12 +166,7 @@ def locate(
     """Global index: give every row its final partition, and add deletes for the partitions keys move away from.
 
     Args:
-        spark: The session.
         state: The table as the write found it.
-        context: The write.
-        plan: How rows are treated.
-        units: Every partition of the table.
-        frame: The rows, one a key.
         kept: What frees the frames that are cached here is added to it.
 
     Returns:
@@ -245,10 +238,6 @@ def tag_files(
     """Wide partitions: a bucket is a file group, and new rows are spread over small files with room and new files.
 
     Args:
-        spark: The session.
-        context: The write.
-        plan: How rows are treated.
-        units: Every partition of the batch.
         batch: The rows, their number by partition, and the list that takes what frees all that is kept here.
         places: Where new rows of a partition go.
 
@@ -366,7 +355,6 @@ def _weighted(rooms: Sequence[tuple[str, int]], new: Sequence[str], count: int) 
     Args:
         rooms: Buckets of files with room, and the rows they take.
         new: Buckets of new files, none where all rows have room.
-        count: Rows to be shared.
     """
     if not rooms:
         return list(new)

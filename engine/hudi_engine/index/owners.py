@@ -50,9 +50,7 @@ class KeyHashes:
     """Hashes of a batch's keys, to be found again by their value.
 
     Args:
-        hashes: Each once, ascending.
         starts: For each value of their upper bits the place of the first that is not smaller.
-        shift: How many bits are below those.
     """
 
     hashes: Hashes
@@ -91,9 +89,7 @@ class Owners:
     """The file slice that meets each hash of a batch.
 
     Args:
-        keys: The hashes.
         numbers: For each the number of its slice, -1 for none.
-        slices: The slices.
         repeated_rows: How many rows of the batch have the key of another one.
     """
 
@@ -113,9 +109,6 @@ class Owners:
         """Return for each row of the batch the name of the slice that owns its key, null for none.
 
         Args:
-            spark: The session.
-            frame: The batch, with key columns.
-            names: A text for each slice.
             kept: What frees the hashes once the rows are written is added to it.
         """
         import pandas
@@ -160,11 +153,6 @@ def owners(
     """Find the slices that hold the keys of a batch (two Spark jobs).
 
     Args:
-        spark: The session.
-        context: The write.
-        units: The partitions that the batch touches.
-        frame: The batch, with key columns.
-        rows: Its rows by partition path.
         once: Whether a key must not be stored twice in one file either.
 
     Returns:
@@ -186,12 +174,7 @@ def owners(
 
 
 def hashes_of(keys: pa.Array, partitions: pa.Array) -> Hashes:
-    """Return a hash of 64 bits for each key in its partition.
-
-    Args:
-        keys: Record keys, without nulls.
-        partitions: The partition path of each.
-    """
+    """Return a hash of 64 bits for each key in its partition."""
     encoded = partitions if pa.types.is_dictionary(partitions.type) else partitions.dictionary_encode()
     seeds = np.array([zlib.crc32(text.encode()) for text in encoded.dictionary.to_pylist()], np.uint32)
     seed = seeds[encoded.indices.to_numpy(zero_copy_only=False)]

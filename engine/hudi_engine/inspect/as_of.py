@@ -26,9 +26,7 @@ def instant_as_of(state: TableState, when: Moment, *, asked: str = "as_of") -> s
     """Return the newest requested time that counts in a state, None for a table without writes.
 
     Args:
-        state: The table.
         when: An instant, a moment, the comment of a savepoint, or ``latest``.
-        asked: Name of the argument, for messages.
 
     Raises:
         TimelineError: It is none of these, several savepoints have that comment, or it is an instant that was taken back or is of
@@ -60,8 +58,6 @@ def check_not_gone(state: TableState, when: Moment, *, asked: str) -> None:
     A moment that is no instant is any moment.
 
     Args:
-        state: The table.
-        when: Instant or moment.
         asked: Name of the argument, for the message.
 
     Raises:
@@ -83,7 +79,6 @@ def commit_named(storage: Storage, name: str) -> str:
     """Return the instant of a commit that is named by its digits, or by the comment of its savepoint.
 
     Args:
-        storage: The table's storage.
         name: What somebody calls it; digits are taken as they are.
 
     Raises:

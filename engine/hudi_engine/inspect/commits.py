@@ -18,17 +18,12 @@ class CommitFacts(RowCounts):
     """One completed write: a commit, deltacommit or replacecommit.
 
     Args:
-        instant: Its requested time.
         committed_at: When it completed, None when that cannot be told.
         action: ``commit``, ``deltacommit`` or ``replacecommit``.
         operation: Hudi's name, such as ``UPSERT``; ``COMPACT`` and ``CLUSTER`` for services.
         rows_deleted: Rows deleted by key; rows of replaced file groups are not among them.
         rows_written: Rows in the files written, those that were only copied among them.
-        files_added: New file groups.
         files_updated: File groups that got a new base file or log.
-        groups_replaced: File groups taken out.
-        partitions: Partition paths touched, sorted.
-        seconds: From begin to completion.
         extra: Texts that travel with the commit, without the schema.
         archived: Whether it has left the active timeline.
     """
@@ -58,7 +53,6 @@ def commit_facts(
     """Return what the completed writes of the active timeline did, newest first.
 
     Args:
-        state: The table.
         limit: How many; None for all. The body of each is read.
         instants: The active timeline when the caller has looked at it.
 
@@ -79,7 +73,6 @@ def archived_commit_facts(state: TableState, limit: int | None = None) -> list[C
     """Return what the completed writes in the archive did, newest first.
 
     Args:
-        state: The table.
         limit: How many; None for all.
 
     Raises:

@@ -19,12 +19,8 @@ class FileFacts:
     """One file of the newest slice of a file group.
 
     Args:
-        path: Relative to the table's base path.
         partition: Partition path, ``""`` for a table without partitions.
-        file_id: Its file group.
         kind: ``base``, ``log`` or ``cdc``.
-        instant: The instant in its name.
-        size_bytes: Its size.
         modified_ms: When it was written, epoch milliseconds.
         uri: Where it is, as Spark understands it.
     """
@@ -45,11 +41,6 @@ class PartitionFacts:
 
     Args:
         partition: Its path, ``""`` for a table without partitions.
-        file_groups: Live file groups.
-        base_files: Their base files.
-        log_files: Their logs.
-        base_bytes: Bytes of the base files.
-        log_bytes: Bytes of the logs.
     """
 
     partition: str
@@ -64,7 +55,6 @@ def file_facts(state: TableState, *, as_of: str | None = None) -> list[FileFacts
     """Return the files that a snapshot reads, in the order of partition and file group.
 
     Args:
-        state: The table.
         as_of: Newest requested time that counts, None for now.
 
     Raises:
@@ -94,9 +84,7 @@ def check_partition(wanted: str, known: Collection[str], *, asked: str = "partit
     """Refuse a partition in which a table has no files.
 
     Args:
-        wanted: Its path.
         known: Paths of the partitions that have some.
-        asked: Name of the argument.
 
     Raises:
         ConfigError: It is none of them; the message names the nearest.

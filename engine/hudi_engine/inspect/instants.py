@@ -18,7 +18,6 @@ class InstantFacts:
     """One instant of the active timeline.
 
     Args:
-        instant: Its requested time.
         action: As in the file name: a completed compaction is a ``commit``.
         state: ``REQUESTED``, ``INFLIGHT`` or ``COMPLETED``.
         requested_at: The moment of the requested time, None when its digits are no date.
@@ -68,7 +67,6 @@ def moment_of(config: TableConfig, instant: str) -> datetime | None:
     """Return the moment of an instant in the zone of the table's timeline, in UTC; None when its digits are no date.
 
     Args:
-        config: The table's settings.
         instant: 14 or 17 digits.
     """
     try:

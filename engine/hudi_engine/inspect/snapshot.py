@@ -23,7 +23,6 @@ class Snapshot:
     """The newest slices of a table.
 
     Args:
-        view: Every file, older slices included.
         slices: The newest slice of each live file group.
         base_rows: Rows of their base files by path, as the footers say.
     """

@@ -36,7 +36,6 @@ class ServiceDue:
     Args:
         service: ``compaction``, ``clean`` or ``archive``.
         due: Whether it would do something by the options.
-        reason: Why, in words with numbers.
     """
 
     service: str
@@ -49,17 +48,11 @@ class TableStats:
     """A table in numbers.
 
     Args:
-        name: Table name.
         table_type: ``COPY_ON_WRITE`` or ``MERGE_ON_READ``.
-        version: Table version.
         instant: Newest completed write, None before the first.
-        commits: Completed writes on the active timeline.
         pending: Instants that are requested or in flight.
         rows: Rows of a snapshot; None where logs would have to be merged to know it and were not.
-        base_rows: Rows in base files.
         small_files: Base files below ``hoodie.parquet.small.file.limit``.
-        partitions: Each partition.
-        services: Which services are due.
     """
 
     name: str
@@ -98,7 +91,6 @@ def table_stats(
     """Return a table in numbers, from its timeline, one listing and the footers of its base files.
 
     Args:
-        state: The table.
         options: Limit of small files, and the triggers of the services.
         count_rows: Whether logs are merged to know the rows; without, ``rows`` is None where there are logs.
         snapshot: The table's files when the caller has listed them.

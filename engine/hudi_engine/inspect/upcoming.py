@@ -36,13 +36,7 @@ class Upcoming:
 
 
 def upcoming(state: TableState, options: Options, snapshot: Snapshot) -> list[Upcoming]:
-    """Return what compaction (of a merge-on-read table), clean and archive would take now.
-
-    Args:
-        state: The table.
-        options: Those of the services.
-        snapshot: The table's files.
-    """
+    """Return what compaction (of a merge-on-read table), clean and archive would take now."""
     found = [_clean(state, options, snapshot), _archive(state, options)]
     if state.config.table_type is TableType.MERGE_ON_READ:
         found.insert(0, _compaction(state, options, snapshot))

@@ -57,9 +57,6 @@ def validate(state: TableState) -> list[Finding]:
     """Compare the timeline with the files: what commits name must be there, and what is there must have a commit.
 
     Files of commits that were archived cannot be compared, and are taken as they are.
-
-    Args:
-        state: The table, as just read.
     """
     damaged, whole = dict(_damaged_commits(state)), state.timeline
     if damaged:
@@ -78,13 +75,7 @@ def validate(state: TableState) -> list[Finding]:
 
 
 def duplicate_keys(state: TableState, options: Options, limit: int = 100) -> list[Finding]:
-    """Read the keys of a snapshot and return those that are there more than once within a partition.
-
-    Args:
-        state: The table.
-        options: Read options.
-        limit: How many are returned.
-    """
+    """Read the keys of a snapshot and return those that are there more than once within a partition."""
     schema = state.data_schema()
     keyed = state.config.populate_meta_fields or state.config.record_key_fields
     if schema is None or not keyed:

@@ -43,7 +43,6 @@ class KeyGenerator:
         partition_fields: Columns of the partition path and the kind of each, ``simple`` or ``timestamp``.
             Empty: the table has no partitions.
         hive_style: Whether partition folders are named ``name=value``.
-        url_encode: Whether partition values are escaped.
         timestamp_format: Rule of the ``timestamp`` fields; None when there are none.
         consistent_logical_timestamp: Whether timestamps are written as text rather than as raw numbers.
     """
@@ -134,7 +133,6 @@ def build_key_generator(
     """Make the key generator of a table.
 
     Args:
-        config: The table's settings.
         options: Options of the write; its ``hoodie.keygen.timebased.*`` go before the table's, because a
             table does not keep all of them.
         complex_single_prefix: How a complex generator with one key field writes keys: True ``field:value``,

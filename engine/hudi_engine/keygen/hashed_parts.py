@@ -25,8 +25,6 @@ def hashed_parts(key: str, fields: Collection[str], form: BucketForm) -> Parts:
     """Return the values of a key that are hashed, in the order of the key.
 
     Args:
-        key: The record key.
-        fields: Fields that the index hashes.
         form: ``RELEASE_1`` or ``RELEASE_0``.
     """
     return _of_release_0(key, fields) if form is BucketForm.RELEASE_0 else _of_release_1(key, fields)

@@ -41,10 +41,7 @@ def partition_value_text(value: str | None, *, name: str, hive_style: bool, url_
     """Return folder name of one partition value; null and empty become ``__HIVE_DEFAULT_PARTITION__``.
 
     Args:
-        value: The value as `hudi_engine.keygen.text.key_text` writes it.
-        name: Name of the partition field.
         hive_style: Write ``name=value``.
-        url_encode: Escape the value.
     """
     text = value or DEFAULT_PARTITION_VALUE
     if url_encode:
@@ -61,7 +58,6 @@ def partition_paths(
         columns: Field name and text of the values, one entry a partition field, in the order of the table's
             partition fields. At least one.
         hive_style: Write ``name=value`` folders.
-        url_encode: Escape the values.
 
     Raises:
         PathEscapeError: A value would leave the table folder or cannot be a folder name; see
@@ -110,9 +106,6 @@ def check_partition_path(path: str) -> str:
 def check_new_partition(path: str) -> str:
     """Return the path if a folder of that name can be made below the table.
 
-    Args:
-        path: As for `check_partition_path`.
-
     Raises:
         PathEscapeError: As `check_partition_path` does.
         DataError: A part is longer than a folder name can be.
@@ -151,9 +144,7 @@ def split_partition_path(
 
     Args:
         path: Partition path as stored in the table.
-        names: Partition fields in order.
         hive_style: Whether the folders are ``name=value``.
-        url_encode: Whether the values are escaped.
 
     Returns:
         Text of each field, None for ``__HIVE_DEFAULT_PARTITION__``; or None as a whole when the folders do

@@ -31,7 +31,6 @@ def key_text(
     """Turn a column into the text its values have in record keys and partition paths.
 
     Args:
-        array: Values of a primitive type.
         consistent_logical_timestamp: Write timestamps as ``2024-02-03 04:05:06.123`` instead of their raw
             number of microseconds (option
             ``hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled``).

@@ -66,7 +66,6 @@ class TimestampFormat:
     """How one table turns values into dated partition values; picklable.
 
     Args:
-        output_format: Joda pattern of the partition value.
         timestamp_type: One of `TIMESTAMP_TYPES`; None where the table does not say.
         input_formats: Joda patterns of texts, tried in this order.
         scalar_unit: Unit of ``SCALAR`` numbers, one of `TIME_UNITS`.
@@ -144,7 +143,6 @@ class TimestampFormat:
 
         Args:
             array: Numbers, dates, timestamps or texts. Null stands for one unit after 1970, as in Hudi.
-            field: Name of the column, for messages.
             consistent_logical_timestamp: Timestamp columns are taken as instants whatever ``timestamp.type``
                 says.
 

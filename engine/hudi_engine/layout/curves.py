@@ -29,7 +29,6 @@ def hilbert(points: Coordinates, bits: int = BITS) -> Places:
 
     Args:
         points: Coordinates below ``2 ** bits``.
-        bits: Bits of a coordinate.
     """
     return z_order(_transposed(points, bits))
 

@@ -23,10 +23,7 @@ class Axis:
     """One column of the grid; picklable.
 
     Args:
-        column: Its name.
         prefix: Bytes with which all texts of the sample begin.
-        lowest: Smallest word of the sample.
-        highest: Greatest word of the sample.
         steps: ``SAMPLE`` only: values between which the ranks lie, ascending.
     """
 
@@ -55,7 +52,6 @@ class Grid:
     """A grid and the curve through it; picklable.
 
     Args:
-        axes: The columns.
         strategy: ``z-order`` or ``hilbert``.
     """
 
@@ -71,14 +67,7 @@ class Grid:
 
 
 def fit_grid(sample: pa.Table, columns: tuple[str, ...], strategy: LayoutStrategy, build: CurveBuild) -> Grid:
-    """Fit a grid to rows.
-
-    Args:
-        sample: Some or all of the rows.
-        columns: Columns of the curve, in order.
-        strategy: The curve.
-        build: How values become coordinates.
-    """
+    """Fit a grid to rows."""
     return Grid(tuple(_axis(name, _one(sample.column(name)), build) for name in columns), strategy)
 
 

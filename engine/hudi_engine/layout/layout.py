@@ -76,7 +76,6 @@ class RowLayout:
         """Return the layout with the columns as the table spells them.
 
         Args:
-            schema: Columns of the table.
             what: Option or config that named the columns, for the message.
 
         Raises:

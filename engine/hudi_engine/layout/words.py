@@ -39,7 +39,6 @@ def order_words(values: pa.Array, *, prefix: bytes = b"") -> Words:
     """Return a word a value.
 
     Args:
-        values: One column, in one piece.
         prefix: Texts only: bytes with which values begin, so that the eight bytes after it make the word. A value that
             does not begin so comes before or after all that do.
     """

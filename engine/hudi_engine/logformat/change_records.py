@@ -32,7 +32,6 @@ def record_schema(logging: CdcLogging, table: Mapping[str, Any]) -> dict[str, An
     """Return the Avro schema of change records.
 
     Args:
-        logging: How much is kept.
         table: Avro record of the table, without meta fields.
     """
     if logging is CdcLogging.OP_KEY_ONLY:
@@ -55,10 +54,6 @@ def _field(name: str, kind: Any) -> dict[str, Any]:
 
 def read_change_records(data: bytes, source: str) -> Iterator[pa.Table]:
     """Yield the records of a change data file, block by block.
-
-    Args:
-        data: The whole file.
-        source: Its path, for messages.
 
     Raises:
         CorruptTableError: A block is damaged, has no schema, or no operations.

@@ -58,9 +58,6 @@ def parquet_contents(blocks: Iterable[bytes]) -> list[pa.Buffer]:
 def scan_blocks(source: LogSource) -> Iterator[BlockPlace]:
     """Tell where the blocks of a log file lie, without reading their contents.
 
-    Args:
-        source: The file.
-
     Raises:
         CorruptTableError: A block is framed rightly, but its header does not fit into it.
         UnsupportedTableError: A block has a log format version or a type that this engine does not know.

@@ -28,11 +28,7 @@ class LogSource(Protocol):
 
 
 class BytesSource:
-    """A log file in memory.
-
-    Args:
-        data: The whole file.
-    """
+    """A log file in memory."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -64,11 +60,7 @@ class _Window:
 
 
 class FileSource:
-    """A log file too large to be held in memory as a whole.
-
-    Args:
-        file: Random access to it.
-    """
+    """A log file too large to be held in memory as a whole."""
 
     def __init__(self, file: pa.NativeFile) -> None:
         self._file = file

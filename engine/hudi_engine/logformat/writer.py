@@ -33,12 +33,9 @@ def encode_data_blocks(
     """Return data blocks that hold the rows of ``table`` in their order.
 
     Args:
-        table: Rows with the meta columns filled.
         avro_schema_with_meta: Schema of the rows, meta fields included.
-        instant: Instant that writes the blocks.
         block_format: ``avro`` or ``parquet``.
         max_block_bytes: Most bytes of one block's content; larger tables give several blocks.
-        codec: Compression inside Parquet blocks.
         extra_header: Further header entries, for example the instants that a log compaction packs together.
 
     Raises:
@@ -77,11 +74,8 @@ def encode_delete_blocks(
     """Return delete blocks that hold the keys in their order; no keys give no block.
 
     Args:
-        record_keys: Keys to delete.
-        partition_paths: Partition of each key.
         ordering_values: Ordering value of each delete; None, or a null, means that the delete wins over
             everything before it. A struct array or a sequence of arrays stands for several ordering fields.
-        instant: Instant that writes the blocks.
         avro_schema: Schema for the header, meta fields included.
         max_block_bytes: About the most bytes of one block's content; more keys give several blocks.
 
@@ -113,12 +107,7 @@ def _rows_of(rows: int, size: int, max_block_bytes: int) -> int:
 
 
 def encode_rollback_block(instant: str, target_instant: str) -> bytes:
-    """Return a command block that makes readers ignore the blocks of ``target_instant`` in the same file slice.
-
-    Args:
-        instant: Instant of the rollback.
-        target_instant: Instant that is taken back.
-    """
+    """Return a command block that makes readers ignore the blocks of ``target_instant`` in the same file slice."""
     return encode_block(BlockType.COMMAND, command.rollback_header(instant, target_instant), b"")
 
 
@@ -126,8 +115,6 @@ def encode_block(kind: BlockType, header: Iterable[tuple[HeaderKey, str]], conte
     """Frame one block.
 
     Args:
-        kind: Type of the content.
-        header: Header entries.
         content: The content, as the type's module encodes it.
     """
     entries = [(int(key), value.encode("utf-8")) for key, value in header]

@@ -44,7 +44,6 @@ def read_base_file(
 
     Args:
         context: The read; its instant range is not applied here.
-        base_file: The file.
         columns: Columns in the wanted order, None for all of the table. A column that the file lacks is null.
 
     Raises:
@@ -69,8 +68,6 @@ def scan_base_file(
 
     Args:
         context: The read; its instant range is not applied here.
-        base_file: The file.
-        columns: Columns in the wanted order.
         filters: The filter, over the columns of the table.
 
     Raises:
@@ -110,9 +107,6 @@ class BaseFileRows:
     """An open base file, read column by column and only where asked.
 
     Args:
-        context: The read.
-        base_file: The file.
-        file: It, open.
         source: Its bytes.
     """
 
@@ -159,8 +153,6 @@ class BaseFileRows:
         Columns of text whose values the file says by number are coded (`schema/coded.py`), all others as the table has them.
 
         Args:
-            columns: Columns in the wanted order.
-            group: Number of the row group.
             rows: Rows a block holds at most; None for BLOCK_ROWS.
         """
         wanted, names = self._named(columns)
@@ -199,10 +191,6 @@ class BaseFileRows:
         """Return some columns of the rows at some places, in the order of the file, and hold no others for long.
 
         Row groups without such a row are not read, and of the others nothing behind the last one.
-
-        Args:
-            places: Row numbers, ascending.
-            columns: Columns in the wanted order.
         """
         wanted, names = self._named(columns)
         stored = list(dict.fromkeys(names.values()))
@@ -296,7 +284,6 @@ def opened_base_file(context: ReadContext, base_file: BaseFile) -> Iterator[Base
 
     Args:
         context: The read; its instant range is not applied here.
-        base_file: The file.
     """
     with ExitStack() as opened:
         with _told_of(base_file):
@@ -363,7 +350,6 @@ def select_schema(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema
     """Return the named fields of ``schema`` in the wanted order.
 
     Args:
-        schema: Columns of the table.
         columns: Names, None for all.
 
     Raises:

@@ -22,10 +22,6 @@ from hudi_engine.schema.meta_fields import COMMIT_TIME
 def read_unmerged_logs(context: ReadContext, file_slice: FileSlice) -> pa.Table:
     """Return rows of the data blocks of a slice's logs in the order in which they apply; delete blocks hold no rows.
 
-    Args:
-        context: The read.
-        file_slice: The slice.
-
     Raises:
         CorruptTableError: A block is damaged inside.
         UnsupportedTableError: A block cannot be read.
@@ -40,7 +36,6 @@ def read_changes(
 
     Args:
         context: The read; its schema has ``_hoodie_operation``.
-        file_slice: The slice.
         is_first: It is the oldest one left of its file group, so that rows that its base file took over from older
             slices are told nowhere else.
         skips_base: The rows of its base file are told elsewhere, all of them.

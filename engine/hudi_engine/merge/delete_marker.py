@@ -23,10 +23,6 @@ def delete_mask(table: pa.Table, config: TableConfig) -> pa.BooleanArray | None:
     """Tell which rows of a batch are deletes; None when no row can be one.
 
     HoodieAvroPayload, asked by Hudi 0.x, takes no row for a delete.
-
-    Args:
-        table: Rows with the data columns.
-        config: The table's settings.
     """
     masks = []
     names = set(table.column_names)
@@ -51,21 +47,12 @@ def delete_mask(table: pa.Table, config: TableConfig) -> pa.BooleanArray | None:
 
 
 def can_delete(schema: pa.Schema, config: TableConfig) -> bool:
-    """Tell whether rows of a schema can be deletes by a mark of their own.
-
-    Args:
-        schema: Columns of the table.
-        config: The table's settings.
-    """
+    """Tell whether rows of a schema can be deletes by a mark of their own."""
     return delete_mask(schema.empty_table(), config) is not None
 
 
 def ordering_values(table: pa.Table, config: TableConfig) -> pa.Array | None:
     """Return ordering values of rows, for a delete block.
-
-    Args:
-        table: Rows with the data columns.
-        config: The table's settings.
 
     Returns:
         The ordering column; a struct array of them where the table has several ordering fields; None where it

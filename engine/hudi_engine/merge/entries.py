@@ -73,8 +73,6 @@ def plain_entries(
     """Return entries of whole rows.
 
     Args:
-        rows: The rows.
-        keys: Their keys.
         deleted: Which rows delete, None for none.
         always: Which deletes win always, None for none.
     """
@@ -90,11 +88,7 @@ def plain_entries(
 
 
 def concat_entries(parts: Sequence[Entries]) -> Entries:
-    """Return one after the other; all parts have the same columns.
-
-    Args:
-        parts: At least one.
-    """
+    """Return one after the other; all parts have the same columns."""
     if len(parts) == 1:
         return parts[0]
     provided = None

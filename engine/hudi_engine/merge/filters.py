@@ -31,7 +31,6 @@ def as_expression(filters: Filters, schema: pa.Schema) -> pc.Expression:
     """Return filters as an expression that can be evaluated over ``schema``.
 
     Args:
-        filters: As a caller gives them.
         schema: Columns of the table, meta columns among them.
 
     Raises:

@@ -59,8 +59,6 @@ def read_log_records(
     """Merge the logs of a slice.
 
     Args:
-        context: The read.
-        file_slice: The slice.
         columns: Columns to read; must hold those of :func:`needed_columns`.
         combine: Makes one entry a key out of entries in order, in the order in which the keys first come. It is called
             once, or, when the records are more than memory should hold, for one share of the keys after the other.
@@ -87,12 +85,7 @@ def read_log_records(
 
 
 def needed_columns(context: ReadContext, columns: Sequence[str]) -> list[str]:
-    """Return ``columns`` and what merging needs beside them: keys, ordering fields, the commit time for a range.
-
-    Args:
-        context: The read.
-        columns: Columns of the result.
-    """
+    """Return ``columns`` and what merging needs beside them: keys, ordering fields, the commit time for a range."""
     known = set(context.schema.names)
     extra = [*key_column_names(context.config), *context.config.ordering_fields]
     if context.instant_range is not None:
@@ -138,14 +131,7 @@ def _entries(
 
 
 def block_rows(context: ReadContext, file_slice: FileSlice, block: LogBlock, wanted: pa.Schema) -> pa.Table:
-    """Return rows of a data block in the columns of ``wanted``, as they were written.
-
-    Args:
-        context: The read.
-        file_slice: The slice the block belongs to.
-        block: The block.
-        wanted: Columns of the result.
-    """
+    """Return rows of a data block in the columns of ``wanted``, as they were written."""
     return _fitted(context, file_slice, block, decode_data_block(block), wanted)[1]
 
 

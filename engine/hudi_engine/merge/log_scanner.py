@@ -62,7 +62,6 @@ def scan_slice(context: ReadContext, file_slice: FileSlice) -> LogScan:
     """Find the blocks of a slice that count.
 
     Args:
-        context: The read.
         file_slice: The slice; its change data files are not looked at.
 
     Raises:
@@ -89,12 +88,7 @@ def scan_slice(context: ReadContext, file_slice: FileSlice) -> LogScan:
 
 
 def load_blocks(context: ReadContext, blocks: Iterable[ScannedBlock]) -> Iterator[LogBlock]:
-    """Yield blocks with their contents; a file is opened once for the blocks of it that follow each other.
-
-    Args:
-        context: The read.
-        blocks: The blocks.
-    """
+    """Yield blocks with their contents; a file is opened once for the blocks of it that follow each other."""
     path: str | None = None
     with ExitStack() as opened:
         for scanned in blocks:
@@ -112,11 +106,7 @@ def load_blocks(context: ReadContext, blocks: Iterable[ScannedBlock]) -> Iterato
 
 
 def apply_log_compactions(blocks: Sequence[ScannedBlock]) -> list[ScannedBlock]:
-    """Replace blocks by the block that a log compaction made of them; it stands where the newest of them stood.
-
-    Args:
-        blocks: Visible blocks in file order.
-    """
+    """Replace blocks by the block that a log compaction made of them; it stands where the newest of them stood."""
     groups: dict[str, list[ScannedBlock]] = {}
     for block in blocks:
         groups.setdefault(block.place.instant_time, []).append(block)

@@ -35,9 +35,7 @@ def merge_rows(
     """Merge incoming rows into stored ones, pair by pair, by the table's merge mode.
 
     Args:
-        old: Stored rows.
         new: Incoming rows with the same keys in the same order; same columns as ``old``.
-        config: The table's settings.
         deletes: Which incoming rows are deletes; None for none.
 
     Raises:

@@ -20,11 +20,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def ordering_ranks(columns: Sequence[pa.ChunkedArray]) -> list[Ranks]:
-    """Return each column as numbers that compare like its values; nulls are 0, equal values have equal numbers.
-
-    Args:
-        columns: Ordering columns of the same rows.
-    """
+    """Return each column as numbers that compare like its values; nulls are 0, equal values have equal numbers."""
     return [_ranks(column) for column in columns]
 
 
@@ -32,7 +28,6 @@ def newer_wins(old: Sequence[pa.ChunkedArray], new: Sequence[pa.ChunkedArray]) -
     """For aligned rows: whether the newer one is not older by ordering value.
 
     Args:
-        old: Ordering columns of the older rows.
         new: Ordering columns of the newer rows, of the same types.
     """
     count = len(old[0]) if old else 0

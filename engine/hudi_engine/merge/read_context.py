@@ -26,8 +26,6 @@ class ReadContext:
     """The fixed facts of one read.
 
     Args:
-        storage: The table's storage.
-        config: The table's properties.
         schema: Columns of the table, the five meta columns first.
         is_committed: Whether a requested instant time is committed; picklable.
         as_of: Newest requested time that counts, None for now.
@@ -72,7 +70,6 @@ def in_instant_range(commit_times: pa.ChunkedArray, instants: InstantRange) -> p
 
     Args:
         commit_times: ``_hoodie_commit_time`` of the rows.
-        instants: The range.
     """
     if isinstance(instants, frozenset):
         return pc.is_in(commit_times, value_set=pa.array(sorted(instants), pa.string()))

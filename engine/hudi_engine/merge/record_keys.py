@@ -15,11 +15,7 @@ from hudi_engine.schema.meta_fields import RECORD_KEY
 
 
 def key_column_names(config: TableConfig) -> list[str]:
-    """Top-level columns that :func:`record_keys` looks at.
-
-    Args:
-        config: The table's settings.
-    """
+    """Top-level columns that :func:`record_keys` looks at."""
     if config.populate_meta_fields:
         return [RECORD_KEY]
     return [RECORD_KEY, *dict.fromkeys(name.split(".")[0] for name in config.record_key_fields)]
@@ -27,10 +23,6 @@ def key_column_names(config: TableConfig) -> list[str]:
 
 def record_keys(table: pa.Table, config: TableConfig) -> pa.ChunkedArray:
     """Return key of each row.
-
-    Args:
-        table: Rows with the columns of :func:`key_column_names`.
-        config: The table's settings.
 
     Raises:
         UnsupportedTableError: The table keeps no keys and names no key columns.

@@ -16,10 +16,7 @@ def check_row_count(path: str, file: pq.ParquetFile, columns: Sequence[str], fou
     A column may end before the others: pyarrow stops where a page of a repeated column holds no value.
 
     Args:
-        path: Path of the file.
-        file: It, open.
         columns: Columns that were read, by the file's names.
-        found: Rows that came.
         told: Rows that the footer tells of what was read.
 
     Raises:

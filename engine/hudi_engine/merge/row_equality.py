@@ -19,9 +19,7 @@ def equal_rows(left: pa.Table, right: pa.Table, columns: Sequence[str]) -> Mask:
     """For aligned rows: where all of some columns are the same; nulls are equal, and so are NaNs.
 
     Args:
-        left: Rows.
         right: As many rows; the columns have the same types.
-        columns: Names to look at.
     """
     names = list(columns)
     pieces = aligned(left.select(names), right.select(names))
@@ -39,7 +37,6 @@ def unchanged_columns(before: pa.Table, after: pa.Table) -> frozenset[str]:
     """Return the columns that are the same in all rows, bit for bit: a zero with a sign is another one than without.
 
     Args:
-        before: Rows.
         after: As many rows with the same columns, in any order.
     """
     same = before.column_names

@@ -23,7 +23,6 @@ def rows_at(rows: Rows, numbers: Numbers) -> Rows:
     """Return the rows with some numbers, in their order.
 
     Args:
-        rows: The rows.
         numbers: Row numbers, from 0.
     """
     count = len(numbers)
@@ -41,7 +40,6 @@ def taken(rows: pa.Table, numbers: Numbers | pa.Array | pa.ChunkedArray) -> pa.T
     Of many rows few are taken piece by piece, as Arrow alone would copy all of a text column's pieces first.
 
     Args:
-        rows: The rows.
         numbers: Row numbers, from 0, in any order; none is null.
     """
     assert not getattr(numbers, "null_count", 0), "a number that is null is no row"
@@ -65,12 +63,7 @@ def values_at(values: pa.ChunkedArray, numbers: Numbers | pa.Array | pa.ChunkedA
 
 
 def aligned(left: pa.Table, right: pa.Table) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """Yield as many rows of one table as of another at a time, so that each of their columns can be made one array.
-
-    Args:
-        left: Rows.
-        right: As many rows.
-    """
+    """Yield as many rows of one table as of another at a time, so that each of their columns can be made one array."""
     if left.num_rows < 2 or (holds_as_one(left) and holds_as_one(right)):
         yield left, right
         return
@@ -83,7 +76,6 @@ def holds_as_one(rows: pa.Table, times: int = 1) -> bool:
     """Tell whether one array holds a column of some rows, whichever it is.
 
     Args:
-        rows: The rows.
         times: How often each of them is there.
     """
     return rows.nbytes * times <= _ONE_ARRAY or _widest(rows) * times <= _ONE_ARRAY

@@ -75,8 +75,6 @@ def read_slice(
     """Return rows of a slice, in an order that neither the columns change nor the memory that merging them may take.
 
     Args:
-        context: The read.
-        file_slice: The slice.
         columns: Columns in the wanted order, None for all of the table.
         merge_type: ``payload_combine`` merges the logs into the base file; ``skip_merge`` gives base rows and
             log records side by side; ``base_only`` and ``log_only`` give one of the two.
@@ -108,8 +106,6 @@ def scan_logs(
     """Return records of the slice's logs, merged to one a key; deletes are among them with their ordering values.
 
     Args:
-        context: The read.
-        file_slice: The slice.
         columns: Columns to read beside keys and ordering fields, None for all of the table.
     """
     rule = merge_rule(context.config)
@@ -121,7 +117,6 @@ def resolve_delta(context: ReadContext, file_slice: FileSlice) -> SliceDelta:
     """Return what the logs do to the base file: row numbers that go, rows that come.
 
     Args:
-        context: The read.
         file_slice: The slice; of its base file only the columns that decide are read, unless gaps are filled
             from it.
     """

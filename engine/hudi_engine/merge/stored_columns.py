@@ -20,10 +20,7 @@ def stored_names(context: ReadContext, stored: pa.Schema, instant: str, wanted: 
     """Name in the file of each wanted column that the file holds.
 
     Args:
-        context: The read.
         stored: Schema of the file or log block.
-        instant: Instant that wrote it.
-        wanted: Columns of the read.
     """
     history = context.schema_history
     if history is None:
@@ -42,11 +39,7 @@ def fit_columns(
     """Give stored rows the names, types and order of ``wanted``.
 
     Args:
-        context: The read.
         table: Rows as stored; may hold more columns than are wanted.
-        names: Stored name of each wanted column.
-        instant: Instant that wrote the rows.
-        partition: Partition path of the rows.
         wanted: Columns of the result; what is neither stored nor told by the partition path is null.
 
     Raises:
@@ -66,12 +59,7 @@ def fit_columns(
 
 
 def partition_values(config: TableConfig, partition: str) -> dict[str, str | None]:
-    """Return text of each partition column in a partition path; empty when the path does not map to the columns.
-
-    Args:
-        config: The table's settings.
-        partition: Partition path.
-    """
+    """Return text of each partition column in a partition path; empty when the path does not map to the columns."""
     fields = [field.name for field in config.partition_fields]
     values = split_partition_path(
         partition, fields, hive_style=config.hive_style, url_encode=config.url_encode

@@ -34,7 +34,6 @@ def read_table(
     """Return rows of a table, the five meta columns first; a table without a commit gives no rows.
 
     Args:
-        storage: The table's storage.
         as_of: Newest requested time that counts, None for now.
         read_optimized: Base files only; logs are not looked at.
         columns: Columns in the wanted order, None for all.
@@ -77,9 +76,6 @@ def read_context(
     """Return what reading the slices of a table needs, from the table itself.
 
     Args:
-        storage: The table's storage.
-        config: The table's settings.
-        timeline: The table's timeline.
         as_of: Newest requested time that counts, None for now.
     """
     avro, history = timeline.table_schema_json(as_of), load_schema_history(storage, timeline)
@@ -100,10 +96,6 @@ def as_its_readers_do(context: ReadContext, timeline: Timeline) -> ReadContext:
 
     Readers of Hudi 0.x stop in a slice's logs at the first block that is younger than the newest completed
     write, even at a rollback's; incremental reads, writers and table services read on.
-
-    Args:
-        context: How the table's slices are read.
-        timeline: The table's timeline.
     """
     if not context.config.merges_as_release_0 or not timeline.completed_writes or context.instant_range:
         return context
@@ -116,8 +108,6 @@ def table_schema(config: TableConfig, timeline: Timeline, as_of: str | None = No
     The latter are text, as in Hudi, whose schema of them has no other source than the folders.
 
     Args:
-        config: The table's settings.
-        timeline: The table's timeline.
         as_of: Newest requested time that counts, None for now.
     """
     text = timeline.table_schema_json(as_of)

@@ -27,8 +27,6 @@ def schema_that_fills(config: TableConfig, avro: str | None, *, by_ids: bool) ->
     """Return the Avro schema by which columns are filled; None where they are null.
 
     Args:
-        config: The table's settings.
-        avro: The table's Avro record.
         by_ids: Whether schema on read keeps the ids of the table's columns.
     """
     if avro is None or by_ids or config.drop_partition_columns or not config.merges_as_release_0:
@@ -40,10 +38,7 @@ def fill_younger(rows: pa.Table, kind: BlockType, avro: str | None, wanted: pa.S
     """Return the rows of a block with the columns and nested fields that they lack and that have a default.
 
     Args:
-        rows: Rows as the block has them.
-        kind: Type of the block.
         avro: Avro record of the table; None where nothing is filled.
-        wanted: Columns of the read.
 
     Raises:
         UnsupportedTableError: A default has a type that this engine cannot fill.

@@ -27,7 +27,6 @@ class Call:
     """One call of a procedure.
 
     Args:
-        services: The table's services.
         given: Arguments by name in small letters, without ``table``.
     """
 
@@ -91,12 +90,10 @@ class Procedure:
     """One of Hudi's procedures.
 
     Args:
-        name: Hudi's name.
         columns: Its columns as Spark's DDL, ``commit_time string, ...``.
         run: What it does; it returns rows in the order of the columns.
         arguments: All arguments in Hudi's order, ``table`` among them.
         required: Those that must be given beside ``table``.
-        changes: Whether it changes the table.
     """
 
     name: str
@@ -110,7 +107,6 @@ class Procedure:
         """Run it.
 
         Args:
-            services: The table's services.
             given: Arguments by name, ``table`` among them or not.
 
         Raises:

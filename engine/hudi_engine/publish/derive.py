@@ -52,12 +52,7 @@ NONE_MADE: MadeSidecars = {}
 
 @dataclass(frozen=True)
 class AfterWrite:
-    """Runs tasks as ``run`` does, after a write whose tasks have made some of the files already.
-
-    Args:
-        run: Makes the others.
-        made: Those files.
-    """
+    """Runs tasks as ``run`` does, after a write whose tasks have made some of the files already."""
 
     run: RunTasks
     made: MadeSidecars
@@ -72,9 +67,6 @@ class ConversionTask:
     """Rewriting a base file under the table's schema, row by row in the same order.
 
     Args:
-        context: How the file is read.
-        base_file: The file.
-        target: Storage that gets the new file.
         path: Where, relative to ``target``.
         with_meta: Whether the copy has the meta columns, which nobody declares in tables of others.
     """
@@ -116,8 +108,6 @@ def spark_writer(
     """Return the writer of a file that Spark reads.
 
     Args:
-        sink: Where the file goes.
-        schema: Its columns.
         sample: Rows whose values say which columns have a dictionary; none of floating point numbers has.
         rows: Rows that say which columns have statistics.
     """

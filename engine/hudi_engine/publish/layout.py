@@ -38,7 +38,6 @@ def folders_hold_values(config: TableConfig, schema: pa.Schema | None) -> bool:
     """Return whether the table's settings make folder names that say each partition value truly.
 
     Args:
-        config: The table's settings.
         schema: Its data columns, None while it has none.
     """
     if not config.is_partitioned or not config.hive_style or not config.folders_say_values:
@@ -54,8 +53,6 @@ def columns_told(
     """Return the partition columns whose stored value a cast in Spark makes of the text in every partition path.
 
     Args:
-        config: The table's settings.
-        schema: Its data columns.
         values: Text of each partition column, one mapping a path; None for null.
     """
     if not config.folders_say_values:
@@ -92,9 +89,7 @@ def path_holds_values(config: TableConfig, schema: pa.Schema | None, partition: 
     The folder of nulls is looked at by :func:`null_folder_columns`.
 
     Args:
-        config: The table's settings.
         schema: Its data columns, None while it has none.
-        partition: The path.
     """
     names = [field.name for field in config.partition_fields]
     segments = partition.split("/")
@@ -133,9 +128,7 @@ def choose_layout(
     """Decide how a table is published.
 
     Args:
-        config: The table's settings.
         schema: Its data columns, None while it has none.
-        partitions: Partition paths that have files.
         all_null: Whether a column (second) is null in every file of a partition (first).
     """
     hive = folders_hold_values(config, schema) and all(

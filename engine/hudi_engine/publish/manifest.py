@@ -58,11 +58,8 @@ class Published:
     """The manifest that shows the table as of now.
 
     Args:
-        number: Its number.
         published: Whether this call published it; False when it was current already.
-        layout: How Spark gets partition values.
         instant: Newest completed write it shows, ``""`` for none.
-        manifest: The files.
         schema: The table's data columns, None while it has none.
     """
 
@@ -99,7 +96,6 @@ def publish(
     Safe to call at any time, by any number of processes, and after a kill anywhere in an earlier call.
 
     Args:
-        storage: The table's storage.
         config: The table's settings, read when None.
         run_sidecars: Where delta sidecars, and base files rewritten for Spark, are made.
         target: Storage that gets manifest and sidecars, None for the table's own.
@@ -161,26 +157,14 @@ def _check_format(settings: TableConfig) -> None:
 
 
 def is_current(storage: Storage, timeline: Timeline, config: TableConfig) -> bool:
-    """Return whether the newest manifest shows this timeline and Spark can read it.
-
-    Args:
-        storage: The table's storage.
-        timeline: Snapshot of its timeline.
-        config: Its settings.
-    """
+    """Return whether the newest manifest shows this timeline and Spark can read it."""
     return current_manifest(storage, timeline, config) is not None
 
 
 def current_manifest(
     storage: Storage, timeline: Timeline, config: TableConfig
 ) -> tuple[Layout, Manifest] | None:
-    """Return the newest manifest, with its layout, when it shows this timeline and Spark can read it, else None.
-
-    Args:
-        storage: The table's storage.
-        timeline: Snapshot of its timeline.
-        config: Its settings.
-    """
+    """Return the newest manifest, with its layout, when it shows this timeline and Spark can read it, else None."""
     found = _newest(storage)
     if found.manifest is None or not found.healthy:
         return None

@@ -112,14 +112,7 @@ class Derived(str, Enum):
 
 @dataclass(frozen=True)
 class Origin:
-    """What a derived file was made from.
-
-    Args:
-        kind: What it is.
-        partition: Partition path of the slice.
-        file_id: File group of the slice.
-        digest: Identity of everything that went in.
-    """
+    """What a derived file was made from."""
 
     kind: Derived
     partition: str
@@ -132,7 +125,6 @@ class ManifestEntry:
     """One file of a manifest.
 
     Args:
-        uri: Where the file is, not percent-encoded.
         size: Bytes; Spark finds the Parquet footer by it.
         modified_ms: Modification time that Spark shows; merge-on-read manifests use it as a label.
         origin: Set for derived files, None for files of the table.
@@ -154,7 +146,6 @@ class Manifest:
     """One published list of files.
 
     Args:
-        number: The number in its name.
         stamp: What it shows; None when the file has no stamp that this engine can read.
         lines: The files, each as it stands in the manifest, sorted.
     """
@@ -193,7 +184,6 @@ def format_manifest(stamp: Stamp, lines: Iterable[bytes]) -> bytes:
     """Format a batch file of Spark's file stream sink.
 
     Args:
-        stamp: What it shows.
         lines: The files, each as `format_line` makes it.
     """
     head = _status(stamp.base, 0, 0, is_dir=True)
@@ -335,7 +325,6 @@ class ManifestFolder:
 
     Args:
         storage: Where they are kept; normally the table's own storage.
-        layout: Which of the two folders.
     """
 
     def __init__(self, storage: Storage, layout: Layout) -> None:

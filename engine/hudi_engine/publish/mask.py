@@ -64,11 +64,6 @@ def masked_rows(mask: pa.Table) -> pa.Int64Array:
 def read_mask_words(storage: Storage, path: str, most: int) -> npt.NDArray[np.int64] | None:
     """Read the mask of a sidecar; word ``n`` covers rows ``64 n`` to ``64 n + 63``, the lowest bit the first of them.
 
-    Args:
-        storage: Where it is.
-        path: Its path there.
-        most: Words that it may have.
-
     Returns:
         The words up to the last row that is masked, and at most 63 more; None where they are too many.
 

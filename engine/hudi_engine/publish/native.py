@@ -59,13 +59,6 @@ def natively_readable(
     """Tell whether Spark may read base files itself.
 
     A writer gives all files of an instant the same columns, so the footer of one file of each instant is opened.
-
-    Args:
-        storage: The table's storage.
-        config: The table's properties.
-        paths: Base files, relative to the table.
-        schema: Columns to read.
-        spark: Release of the running Spark.
     """
     if config.drop_partition_columns or not config.populate_meta_fields:
         return False
@@ -91,9 +84,7 @@ def is_misread(storage: Storage, path: str, schema: pa.Schema) -> bool:
     an ``int`` that became ``bigint``, too, and before 4.1 with a struct that got a field.
 
     Args:
-        storage: The table's storage.
         path: The base file, relative to the table.
-        schema: Data columns of the table.
     """
     return path.endswith(_PARQUET) and not _fits(_file_schema(storage, path), schema, _installed_spark())
 

@@ -17,7 +17,6 @@ def publication_of(
     """Return the published file lists of a table.
 
     Args:
-        storage: The table's storage.
         run_sidecars: Where files that are made for readers are made.
         first: Whether to publish a first list where there is none.
     """

@@ -57,9 +57,6 @@ class SidecarTask:
     """Building one sidecar, shippable to an executor.
 
     Args:
-        context: How the slice is read.
-        file_slice: A slice with logs.
-        target: Storage that gets the file.
         path: Where, relative to ``target``.
     """
 
@@ -83,8 +80,6 @@ def write_sidecar(target: Storage, path: str, schema: pa.Schema, delta: SliceDel
     """Write a sidecar; returns its bytes, None when the logs change nothing and no file is needed.
 
     Args:
-        target: Storage that gets the file.
-        path: Where.
         schema: Columns of the table, the meta columns first.
         delta: What the logs do to the base file.
     """
@@ -112,9 +107,6 @@ def write_sidecar_groups(
     """Write a sidecar of row groups that are encoded already; returns its bytes.
 
     Args:
-        target: Storage that gets the file.
-        path: Where.
-        schema: Columns of the sidecar.
         masked: Row numbers of the base file that are masked.
         groups: Row groups of live rows; columns that they lack are null.
     """
@@ -155,7 +147,6 @@ def encoded_live_rows(tables: Sequence[pa.Table], schema: pa.Schema) -> list[Row
 
     Args:
         tables: The rows, with at least the columns of the table.
-        schema: Columns of the sidecar.
     """
     if not any(each.num_rows for each in tables):
         return []
@@ -170,8 +161,6 @@ def read_sidecar(
     """Read a sidecar back.
 
     Args:
-        storage: Where it is.
-        path: Its path there.
         schema: Columns of the table, the meta columns first.
         columns: Those of its live rows that are read, None for all.
 
@@ -191,7 +180,6 @@ def sidecar_path(file_slice: FileSlice, instant: str) -> str:
     """Return a fresh path for a sidecar of this slice; two builders never choose the same.
 
     Args:
-        file_slice: The slice.
         instant: Newest instant of the timeline it is made for.
     """
     token = f"{secrets.randbelow(10**9)}-0-1"
@@ -203,7 +191,6 @@ def parse_sidecar(path: str, partition: str, status: FileStatus | None = None) -
 
     Args:
         path: Name of the file, with or without folders.
-        partition: Partition path the file lies in.
         status: Where size and modification time come from; both are 0 without it.
     """
     name = path.rpartition("/")[2]
@@ -221,9 +208,7 @@ def slice_digest(file_slice: FileSlice, pending_writes: Iterable[str], schema_di
     without any change to it; those too that began after the timeline was loaded.
 
     Args:
-        file_slice: The slice.
         pending_writes: Requested times of deltacommits that may have written to its logs and do not count.
-        schema_digest: Identity of the table's schema.
     """
     base = file_slice.base_file.name if file_slice.base_file is not None else ""
     logs = [f"{log.name}:{log.size}" for log in file_slice.log_files]

@@ -32,8 +32,6 @@ def obsolete_sidecars(
     back, goes when it is older itself.
 
     Args:
-        storage: The table's storage.
-        partitions: Partition paths to look at.
         keep_from_instant: Oldest instant whose readers are still served.
         listed: What lies in the partitions, None to list them.
     """

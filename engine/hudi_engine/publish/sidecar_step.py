@@ -36,7 +36,6 @@ class LogBatch:
 
     Args:
         changes: A row for each change with its record key and the ordering columns.
-        deleted: Which changes delete.
         rows: The others as they are written, in the same order; None for none.
         blocks: The data blocks of the log that hold them.
         hits: Row numbers of the base file whose key is changed.
@@ -68,12 +67,7 @@ class SidecarStep:
     added: Mask
 
     def taken(self, before: SliceDelta, batch: LogBatch) -> SliceDelta:
-        """Return what the logs do to the base file afterwards.
-
-        Args:
-            before: What they did before.
-            batch: The changes.
-        """
+        """Return what the logs do to the base file afterwards."""
         keep = np.ones(before.live.num_rows, dtype=bool)
         keep[self.gone] = False
         live = before.live.filter(pa.array(keep))
@@ -97,7 +91,6 @@ def next_step(
     """Tell what a batch does to a sidecar, None when that is not known.
 
     Args:
-        config: The table's settings.
         before: What the logs did without it; of its live rows the record keys and ordering columns are enough.
         batch: The changes; those of keys that a log has deleted bring the row back.
         stored: Reads columns of the base file, one row each.

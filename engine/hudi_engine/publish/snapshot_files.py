@@ -72,12 +72,8 @@ class SnapshotRequest:
     """One state of a table to be listed.
 
     Args:
-        storage: The table's storage.
-        config: Its settings.
-        timeline: Its timeline.
         schema: Its data columns, None while it has none.
         stamp: What the manifest will say about itself.
-        target: Storage for derived files.
         layout: Layout of the manifest before; flat stays flat.
         is_readable: Test of base files, None for that of the table's own writers.
     """
@@ -136,9 +132,7 @@ def snapshot_entries(
     derived.
 
     Args:
-        request: The state.
         previous: Newest manifest so far, None for none.
-        run_tasks: Makes derived files.
     """
     touched = None if previous is None else _touched_partitions(request, previous)
     try:
@@ -167,7 +161,6 @@ def schema_digest(schema: pa.Schema | None, ids: str = "") -> str:
     """Return the identity of a table's schema, ``""`` for none.
 
     Args:
-        schema: The data columns.
         ids: What the newest commit says of their ids, by which a dropped column and a new one of its name differ.
     """
     return "" if schema is None else hashlib.sha256(f"{list(schema)!r}{ids}".encode()).hexdigest()[:24]

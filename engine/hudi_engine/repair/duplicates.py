@@ -41,8 +41,6 @@ def look_for_surplus(
     """Return what a repair would take out.
 
     Args:
-        storage: The table's storage.
-        options: Read options.
         partitions: Partition paths to look at; None for all.
 
     Raises:
@@ -72,9 +70,6 @@ def take_surplus_out(
     """Take rows out; return the instant and what went, or None where there was nothing to do.
 
     Args:
-        storage: The table's storage.
-        options: Options of the write.
-        publication: Published file lists.
         partitions: Partition paths to look at; None for all.
 
     Raises:

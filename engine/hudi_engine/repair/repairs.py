@@ -48,9 +48,7 @@ class Repair:
     """One thing that was repaired, or would be.
 
     Args:
-        kind: One of :data:`KINDS`.
         path: What it is about, relative to the table's base path.
-        done: What was done, in words.
     """
 
     kind: str
@@ -70,11 +68,8 @@ def repair(
     """Repair a table, or say what would be repaired.
 
     Args:
-        storage: The table's storage.
         options: ``hoodie.*`` options.
-        publication: Published file lists.
         kinds: Which repairs, None for all but ``duplicate_keys``.
-        dry_run: Only look.
         partitions: Partition paths in which keys are looked at; None for all.
 
     Raises:

@@ -28,9 +28,7 @@ class Surplus:
     """What one slice has too much.
 
     Args:
-        piece: The slice.
         rows: Numbers of the rows that go, in the order in which the slice is read.
-        keys: Their keys.
     """
 
     piece: FileSlice
@@ -45,8 +43,6 @@ def find_surplus(state: TableState, options: Options, partitions: Sequence[str] 
     these the one that was committed last.
 
     Args:
-        state: The table.
-        options: Read options.
         partitions: Partition paths to look at; None for all.
     """
     schema = state.data_schema()

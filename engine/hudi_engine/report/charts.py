@@ -21,9 +21,7 @@ class Series:
     """One part of stacked columns.
 
     Args:
-        name: What the legend says.
         ink: Class that colours it: ``ink1`` (accent), ``ink2`` (its tint) or ``ink3`` (neutral).
-        values: A value a column.
     """
 
     name: str
@@ -49,9 +47,7 @@ def columns(
 
     Args:
         title: What is shown and in which unit.
-        series: From the bottom up.
         under: Words below the plot, spread from left to right.
-        shown: Writes a value of the axis.
         tips: What a column says when pointed at.
     """
     totals = [sum(column) for column in zip(*(each.values for each in series))]

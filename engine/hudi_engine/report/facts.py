@@ -31,15 +31,8 @@ class Facts:
     """A table at a moment.
 
     Args:
-        base: Where it is.
-        config: Its settings.
-        stats: It in numbers.
-        snapshot: Its files.
-        instants: The active timeline, oldest first.
         commits: What writes did, newest first, archived ones last.
-        upcoming: What the services would take.
         small_limit: Bytes below which a base file is small.
-        seen_at: When all this was so.
     """
 
     base: str
@@ -57,8 +50,6 @@ def gather(state: TableState, options: Options, *, count_rows: bool = False) -> 
     """Look at a table.
 
     Args:
-        state: The table.
-        options: Limits and triggers of its services.
         count_rows: Whether logs are merged to know the rows of a merge-on-read table.
 
     Raises:

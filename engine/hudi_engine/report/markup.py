@@ -36,8 +36,6 @@ def tag(name: str, *children: object, **attributes: object) -> Markup:
     """Return an element.
 
     Args:
-        name: Its name.
-        children: Texts, which are escaped, and markup.
         attributes: Underscores stand for hyphens, one at the end is dropped; None leaves an attribute out.
     """
     given = "".join(

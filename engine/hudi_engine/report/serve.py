@@ -26,12 +26,7 @@ _PATIENCE_S = 30
 
 @dataclass(frozen=True)
 class ReportServer:
-    """A server that listens; made by :func:`serve_report`.
-
-    Args:
-        server: What listens, already bound.
-        url: Where a browser finds the page.
-    """
+    """A server that listens; made by :func:`serve_report`."""
 
     server: ThreadingHTTPServer
     url: str
@@ -59,8 +54,6 @@ def serve_report(
     an address of this machine unless the caller names another one.
 
     Args:
-        storage: The table's storage.
-        options: Limits and triggers of its services.
         host: The address to listen at, such as ``127.0.0.1`` or ``0.0.0.0``.
         port: The port; 0 for one that is free.
         count_rows: Whether logs are merged to know the rows of a merge-on-read table, at each look.
@@ -101,7 +94,6 @@ def _handler(made: Callable[[], bytes], *, anywhere: bool) -> type[BaseHTTPReque
     """Return what answers a request: the page, and nothing else that lies anywhere.
 
     Args:
-        made: Makes the page.
         anywhere: Whether other names than this machine's own may be asked for; else a page of the web whose name was made
             to lead here could read the answer.
     """

@@ -24,13 +24,7 @@ Cell: TypeAlias = str | int | float | Bytes | datetime | None
 
 
 def table(label: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Markup:
-    """Return a table; numbers stand to the right, and a click or the Enter key on a head sorts by it.
-
-    Args:
-        label: What a screen reader calls it.
-        heads: Titles of the columns.
-        rows: Their cells.
-    """
+    """Return a table; numbers stand to the right, and a click or the Enter key on a head sorts by it."""
     right = [
         all(isinstance(row[place], (int, float, Bytes, type(None))) for row in rows)
         for place in range(len(heads))
@@ -49,8 +43,6 @@ def cut(shown: int, total: int, what: str) -> Markup:
     """Return the sentence that a table was cut, nothing when it was not.
 
     Args:
-        shown: Rows in the table.
-        total: Rows there are.
         what: What was kept, such as ``newest commits``.
     """
     if shown >= total:

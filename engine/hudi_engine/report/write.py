@@ -16,12 +16,7 @@ from hudi_engine.table_state import TableState
 
 @dataclass(frozen=True)
 class Report:
-    """A page that was written.
-
-    Args:
-        path: Where it is.
-        bytes: How large it is.
-    """
+    """A page that was written."""
 
     path: Path
     bytes: int
@@ -38,8 +33,6 @@ def write_report(
     """Write the report of a table; a file of that name is replaced as a whole.
 
     Args:
-        state: The table.
-        options: Limits and triggers of its services.
         output: The file; None for ``<table>-report.html`` in the working directory.
         count_rows: Whether logs are merged to know the rows of a merge-on-read table.
 

@@ -11,11 +11,7 @@ V = TypeVar("V")
 
 
 class AnyCase(Mapping[str, V]):
-    """Values by name, found under every spelling of it; of names that differ in case only the last counts.
-
-    Args:
-        named: Names with their values.
-    """
+    """Values by name, found under every spelling of it; of names that differ in case only the last counts."""
 
     def __init__(self, named: Iterable[tuple[str, V]]) -> None:
         self._values = {name.lower(): value for name, value in named}

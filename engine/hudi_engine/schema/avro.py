@@ -159,7 +159,6 @@ def check_avro_names(schema: pa.Schema, next_step: str = "rename it in the query
     """Refuse names that Avro forbids, and names that differ only by case, at every level.
 
     Args:
-        schema: The columns.
         next_step: What to do about one, for the message.
 
     Raises:
@@ -208,7 +207,6 @@ def avro_field(field: pa.Field, space: str, path: tuple[str, ...]) -> dict[str, 
     """Return a column as Hudi's Spark writers store it: optional, null by default.
 
     Args:
-        field: Its name and type.
         space: Full name of the record that it is in.
         path: Names from the column down to it, for messages.
     """
@@ -223,7 +221,6 @@ def avro_type(kind: pa.DataType, name: str, space: str, path: tuple[str, ...]) -
     """Return Hudi's Avro for an Arrow type; what it cannot hold is refused with the way out.
 
     Args:
-        kind: The type.
         name: Name of the field that has it.
         space: Full name of the record that the field is in.
         path: Names from the column down to the field, for messages.

@@ -29,9 +29,7 @@ def avro_with_columns(avro: str | Mapping[str, Any], columns: pa.Schema, table_n
     """Return a table's Avro record with other columns.
 
     Args:
-        avro: The record now.
         columns: The data columns it is to have; those that it has in the same type are left as they are.
-        table_name: Name of the table.
 
     Raises:
         SchemaError: A new column has a name or a type that Avro, or Hudi, cannot hold.

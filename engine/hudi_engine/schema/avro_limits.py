@@ -24,9 +24,6 @@ _BYTES = {"null": 0, "boolean": 1, "int": 1, "long": 1, "float": 4, "double": 8,
 def decodable(schema: Any) -> Any:
     """Return a schema that came with data as fastavro decodes by it.
 
-    Args:
-        schema: Parsed JSON of an Avro schema.
-
     Raises:
         ValueError: as :func:`check_decodable` does.
     """
@@ -41,7 +38,6 @@ def check_decodable(schema: Any, most_types: int = MAX_TYPES) -> None:
     """Refuse a schema by which few bytes make unbounded work.
 
     Args:
-        schema: Parsed JSON of an Avro schema.
         most_types: How many types it may consist of.
 
     Raises:

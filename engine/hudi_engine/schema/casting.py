@@ -47,11 +47,6 @@ def cast_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
 def cast_column(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
     """Cast one column, chunk by chunk.
 
-    Args:
-        column: Stored values.
-        kind: Wanted Arrow type.
-        name: Column name for messages.
-
     Raises:
         SchemaError: There is no cast, or a value does not fit.
     """
@@ -179,7 +174,6 @@ def with_leaves(array: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.A
     """Return an array in which the values that hold no others are changed; it itself where none is.
 
     Args:
-        array: The array.
         change: Returns the values of one leaf as they are to be, of the same type, or the array it was given.
     """
     kind = array.type

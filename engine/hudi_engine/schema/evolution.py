@@ -56,12 +56,7 @@ def evolve(table: pa.Schema, incoming: pa.Schema, *, allow_missing: bool = True)
 
 
 def can_promote(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    """Tell whether Hudi reads a column stored as ``stored`` when the table says ``wanted`` (both not nested).
-
-    Args:
-        stored: Arrow type in the older file.
-        wanted: Arrow type of the table schema.
-    """
+    """Tell whether Hudi reads a column stored as ``stored`` when the table says ``wanted`` (both not nested)."""
     if stored == wanted:
         return True
     if pa.types.is_decimal(stored):
@@ -75,12 +70,7 @@ def can_promote(stored: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def can_change(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    """Tell whether a table's column may get another type: a wider one, also inside structs, which may get new fields.
-
-    Args:
-        stored: Type of the column now.
-        wanted: Type it is to have.
-    """
+    """Tell whether a table's column may get another type: a wider one, also inside structs, which may get new fields."""
     problems: list[str] = []
     merged = _merge_types(stored, wanted, "", True, problems)
     return not problems and bool(merged.equals(wanted))

@@ -57,7 +57,6 @@ class FitPolicy:
 
     Args:
         missing: Columns of the table that the batch lacks.
-        change: Types that may change.
         fixed: Columns whose type changes only when any change is allowed: keys, ordering and partition columns.
     """
 
@@ -72,9 +71,7 @@ def fit_schema(
     """Return the table's data columns after a batch of these columns.
 
     Args:
-        incoming: Data columns of the batch.
         table: Data columns of the table, None for a table without a schema.
-        policy: What the batch may do.
         spelling: Names as a table without a schema spells them.
 
     Raises:
@@ -93,7 +90,6 @@ def spelled_columns(incoming: pa.Schema, table: pa.Schema | None, spelling: Sequ
     """Return columns spelled as a table spells them, fields of structs too; new ones as they are.
 
     Args:
-        incoming: Columns, spelled in any way.
         table: Data columns of the table, None for a table without a schema.
         spelling: Names as a table without a schema spells them.
     """
@@ -114,14 +110,7 @@ def fit_frame(
     schema: pa.Schema,
     kept: Sequence[str] = (),
 ) -> DataFrame:
-    """Return a frame with the columns of ``schema``, null where it has none, and those of ``kept`` after them.
-
-    Args:
-        frame: The rows.
-        names: Its columns that are data.
-        schema: Columns wanted.
-        kept: Columns that follow as they are.
-    """
+    """Return a frame with the columns of ``schema``, null where it has none, and those of ``kept`` after them."""
     from pyspark.sql import functions as F
 
     given, wanted = spellings(names), arrow_to_spark(schema).fields
@@ -147,10 +136,6 @@ def fit_value(
     """Return a value in the type of the table's column; fields that it lacks are null.
 
     Args:
-        value: The value.
-        given: Its type.
-        wanted: The table's type.
-        path: Name of the column, for messages.
         overflow: What becomes of values that do not fit.
     """
     from pyspark.sql import functions as F
@@ -189,12 +174,7 @@ def fit_value(
 
 
 def spelled_type(given: pa.DataType, known: pa.DataType) -> pa.DataType:
-    """Return a type with the fields of its structs spelled as in another one, matched without regard to case, and its units.
-
-    Args:
-        given: Type of a batch's column.
-        known: Type of the table's column.
-    """
+    """Return a type with the fields of its structs spelled as in another one, matched without regard to case, and its units."""
     if pa.types.is_struct(given) and pa.types.is_struct(known):
         fields = AnyCase((field.name, field) for field in known)
         spelled = []
@@ -290,8 +270,6 @@ def never_older(new: Sequence[Column], old: Sequence[Column], names: Sequence[st
 
     Args:
         new: The row's new ordering values, compared field by field as Spark does: null first, NaN last.
-        old: The stored ones.
-        names: The fields, for the message.
     """
     from pyspark.sql import functions as F
 

@@ -92,7 +92,6 @@ class SchemaHistory:
         """Tell whether columns are found by their names in the files of an instant.
 
         Args:
-            instant: The instant.
             names: Columns of the read; one without an id came after the last change.
         """
         written, now = self.version_at(instant), self.newest()
@@ -110,7 +109,6 @@ def parse_history(
 
     Args:
         text: JSON with a list ``schemas``.
-        name: File name for messages.
         is_committed: Whether the commit of an instant completed; versions of others are left out.
 
     Raises:
@@ -135,14 +133,7 @@ def parse_history(
 def restore_names(
     stored: pa.Schema, written: ColumnNode, wanted: ColumnNode, schema: pa.Schema
 ) -> dict[str, str]:
-    """Return stored name of every top-level column of ``schema`` that the file holds.
-
-    Args:
-        stored: Schema of the file.
-        written: Schema version of the file.
-        wanted: Schema version of the read.
-        schema: Columns of the read.
-    """
+    """Return stored name of every top-level column of ``schema`` that the file holds."""
     by_id = {node.column_id: node.name for node in written.children}
     found: dict[str, str] = {}
     for field in schema:
@@ -161,8 +152,6 @@ def rename_nested(array: pa.Array, written: ColumnNode, wanted: ColumnNode) -> p
     """Rename the struct fields inside ``array`` from the written to the wanted version; fields gone since are left out.
 
     Args:
-        array: Values as stored.
-        written: The column in the file's version.
         wanted: The same column in the version of the read.
     """
     if not wanted.children or not written.children:

@@ -36,7 +36,6 @@ def leaves_with_statistics(schema: pa.Schema, rows: pa.Table | None) -> list[str
     no bounds there either.
 
     Args:
-        schema: Columns of the file.
         rows: All of its rows; None where more come than are at hand, and floating point columns get no statistics at all.
     """
     return [
@@ -65,10 +64,6 @@ def dictionary_leaves(schema: pa.Schema, sample: pa.Table) -> list[str]:
     A dictionary of values that hardly repeat is built, found too large and thrown away by the Parquet writer,
     which costs more than it saves; keys and sequence numbers never repeat. Floating point numbers have none: Spark looks a
     condition's number up in it by its bits, so that ``= 0.0`` would not find a stored ``-0.0``, nor the other way round.
-
-    Args:
-        schema: Columns of the file.
-        sample: Its first rows.
     """
     leaves: list[str] = []
     head = sample.slice(0, _SAMPLE_ROWS)

@@ -64,7 +64,6 @@ class OldCalendar:
         """Return what a footer says; None for a file whose values are as all readers take them.
 
         Args:
-            footer: It.
             texts: What it says by keys, where the caller has that.
         """
         told = (footer.metadata or {}) if texts is None else texts
@@ -82,7 +81,6 @@ class OldCalendar:
 
         Args:
             rows: Rows under the names that the file has for its columns.
-            source: Which file it is, for messages.
 
         Raises:
             UnsupportedTableError: An old timestamp is of a time zone that is not known here.

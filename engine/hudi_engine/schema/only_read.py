@@ -13,10 +13,6 @@ from hudi_engine.schema.vectors import VECTOR
 def refuse_only_read(avro: str | bytes | Mapping[str, Any], table: str) -> None:
     """Refuse to write rows of a table whose columns would be stored otherwise than their writer stores them.
 
-    Args:
-        avro: The table's Avro record.
-        table: Its name.
-
     Raises:
         UnsupportedTableError: It names the columns and the way out.
     """

@@ -22,7 +22,6 @@ def with_nulls_allowed(record: Mapping[str, Any], rows: pa.Schema) -> dict[str, 
     """Return an Avro record whose fields are optional where rows may have a null; others are left as they are.
 
     Args:
-        record: The record of the table.
         rows: Columns of the rows; what is nullable there may be null.
     """
     changed: dict[str, Any] = _allowed(record, pa.struct(list(rows)))

@@ -47,9 +47,6 @@ _NEXT_STEP: dict[str, str] = {
 def spark_to_arrow(schema: StructType) -> pa.Schema:
     """Return Arrow schema that a Hudi table has for a Spark schema.
 
-    Args:
-        schema: Schema of a DataFrame.
-
     Raises:
         SchemaError: Every column whose name or type a Hudi table cannot hold, in one message.
     """
@@ -89,11 +86,7 @@ def arrow_to_spark(
 
 
 def nulls_of_frame(struct: StructType) -> pa.Schema:
-    """Return the columns of a DataFrame; nullable is what may have a null by its plan. Single values are all boolean.
-
-    Args:
-        struct: The schema of the DataFrame.
-    """
+    """Return the columns of a DataFrame; nullable is what may have a null by its plan. Single values are all boolean."""
     return pa.schema(
         [pa.field(each.name, _flags(each.dataType), nullable=each.nullable) for each in struct.fields]
     )

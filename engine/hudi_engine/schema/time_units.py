@@ -30,7 +30,6 @@ def schema_in_units_of(given: pa.Schema, table: pa.Schema | None) -> pa.Schema:
     """Return columns with their times in the units that the table has them in; those that it does not have are as given.
 
     Args:
-        given: Columns as Spark has them.
         table: Data columns of the table, None for one without a schema.
     """
     if table is None:
@@ -42,12 +41,7 @@ def schema_in_units_of(given: pa.Schema, table: pa.Schema | None) -> pa.Schema:
 
 
 def in_units_of(given: pa.DataType, known: pa.DataType) -> pa.DataType:
-    """Return a type with its times, inside structs, lists and maps too, in the units of another one.
-
-    Args:
-        given: Type of a batch's column.
-        known: Type of the table's column.
-    """
+    """Return a type with its times, inside structs, lists and maps too, in the units of another one."""
     return _paired(given, known, lambda _, of_table: of_table)
 
 
@@ -58,7 +52,6 @@ def as_meant(rows: pa.Table, created_by: str | None, wanted: Mapping[str, pa.Dat
     milliseconds; Hudi reads them so since. What was written by Arrow, as all files of this engine, is what it says.
 
     Args:
-        rows: The rows.
         created_by: What the file says of its writer.
         wanted: Types that the table, or log block, has for columns of the file.
     """

@@ -35,10 +35,6 @@ def is_vector(schema: object) -> bool:
 def vector_type(schema: Mapping[str, Any], column: str) -> pa.DataType:
     """Return the Arrow type of a vector: a list of its numbers.
 
-    Args:
-        schema: Its Avro type.
-        column: Name of the column, for messages.
-
     Raises:
         SchemaError: The numbers are of a kind, or stored in a way, that is not known; or they do not fill the bytes.
     """
@@ -69,7 +65,6 @@ def vectors_of(array: pa.FixedSizeBinaryArray, kind: pa.ListType) -> pa.ListArra
 
     Args:
         array: The bytes.
-        kind: A list of their numbers.
 
     Raises:
         SchemaError: The bytes are no whole number of numbers.
@@ -93,7 +88,6 @@ def vectors_in_rows(matrix: npt.NDArray[np.uint8], kind: pa.ListType) -> pa.List
 
     Args:
         matrix: The bytes.
-        kind: A list of their numbers.
     """
     count = matrix.shape[1] // _IN_BYTES[kind.value_type].itemsize
     return _lists(matrix.reshape(-1), np.full(len(matrix), count, np.int64), kind, None)

@@ -18,13 +18,7 @@ from hudi_engine.table_state import TableState
 
 
 def as_planned(state: TableState, read: ReadContext, instant: str) -> ReadContext:
-    """Return how the slices of a plan are read: no value is left out, or widened, that a state since the plan may be asked for.
-
-    Args:
-        state: The table.
-        read: How its slices are read now.
-        instant: Instant of the plan.
-    """
+    """Return how the slices of a plan are read: no value is left out, or widened, that a state since the plan may be asked for."""
     history = read.schema_history
     if history is not None:
         known = history.up_to(instant)

@@ -23,10 +23,7 @@ def give_up_run(
     """Take back what a run of a plan did that will not go on; nothing of it was ever visible.
 
     Args:
-        storage: The table's storage.
-        options: Lock and heartbeat settings.
         publication: Published file lists, for what is recovered before.
-        instant: The plan's instant.
         drop_plan: Whether the plan goes too; else it can run again.
 
     Raises:

@@ -81,7 +81,6 @@ def run_after_commit(
     """Run the services that the options ask for.
 
     Args:
-        storage: The table's storage.
         options: ``hoodie.table.services.enabled``,
             ``hoodie.compact.inline*``, ``hoodie.compact.schedule.inline``, ``hoodie.clustering.inline*``,
             ``hoodie.clustering.schedule.inline``, ``hoodie.clean.automatic``, ``hoodie.archive.automatic`` and the
@@ -141,7 +140,6 @@ def clean_due(timeline: Timeline, options: Options) -> bool:
     """Tell whether enough was committed since the last clean; a clean that was cut short is always due.
 
     Args:
-        timeline: The table's timeline.
         options: ``hoodie.clean.trigger.max.commits``.
     """
     needed = options[CleanOptions.TRIGGER_COMMITS]

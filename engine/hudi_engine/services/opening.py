@@ -17,8 +17,6 @@ def open_locked(storage: Storage, options: Options, publication: Publication) ->
     """Return the table as it is after writes of dead writers were rolled back. The caller holds the lock.
 
     Args:
-        storage: The table's storage.
-        options: Options of the service.
         publication: Published file lists, brought past an instant that was visible before its files go.
 
     Raises:

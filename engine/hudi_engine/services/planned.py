@@ -69,10 +69,7 @@ class PlanRun:
     """A plan that this process carries out.
 
     Args:
-        service: What it is, for messages.
-        state: The table, read under its lock.
         opened: The instant, in flight and this process's.
-        partitions: Partitions of the plan.
     """
 
     service: str
@@ -105,11 +102,6 @@ class PlanRun:
         metadata: Callable[[list[WriteStat]], CommitMetadata],
     ) -> list[WriteStat]:
         """Do the work and commit it, or take it back; return what it wrote.
-
-        Args:
-            options: Options of the run.
-            work: Writes the files.
-            metadata: What the commit says of them.
 
         Raises:
             WriteConflictError: when another write stands against it; the plan stands.
@@ -195,10 +187,6 @@ def choose_planned(
     """Return the plan to run now, None when all are taken or there is none.
 
     Args:
-        service: What is planned, for messages.
-        state: The table, read under its lock.
-        options: Heartbeat settings.
-        pending: The plans, next first.
         wanted: A certain instant, None for the next.
 
     Raises:
@@ -272,9 +260,7 @@ def take_back(state: TableState, opened: OpenInstant, partitions: Collection[str
     What a kill leaves behind in between is swept when the plan runs again.
 
     Args:
-        state: The table.
         opened: The instant; nothing is done when it has completed.
-        partitions: Partitions of its plan.
     """
     storage = state.storage
     if storage.exists(opened.path(State.COMPLETED)):
@@ -289,14 +275,7 @@ def take_back(state: TableState, opened: OpenInstant, partitions: Collection[str
 
 
 def sweep(storage: Storage, instant: str, partitions: Collection[str], wanted: frozenset[str]) -> int:
-    """Delete base files that runs of a plan wrote and its commit does not name; return how many.
-
-    Args:
-        storage: The table's storage.
-        instant: The plan's instant.
-        partitions: Partitions of the plan.
-        wanted: Paths that the commit names.
-    """
+    """Delete base files that runs of a plan wrote and its commit does not name; return how many."""
     found = {path for path, _ in list_markers(storage, instant)}
     for partition in {*partitions, *(path.rpartition("/")[0] for path in found)}:
         found.update(status.path for status in list_partition_files(storage, partition))

@@ -12,9 +12,7 @@ class PlannedResult:
     Args:
         instant: Its instant, None when there was nothing to do, or it was only looked at.
         state: ``none``, ``scheduled`` or ``completed``.
-        file_groups: File groups in its plan.
         rows: Rows in the new base files; 0 while it is only scheduled.
-        bytes_written: Bytes of the new base files.
         reason: Why there was nothing to do, ``""`` otherwise.
     """
 
@@ -47,10 +45,7 @@ class ClusteringResult(PlannedResult):
     """A clustering that was planned or run, or would be.
 
     Args:
-        groups: Groups that are rewritten together.
         files_read: Base and log files that were read (completed) or will be (scheduled).
-        partitions: Their partitions.
-        files_written: New base files.
     """
 
     groups: int = 0
@@ -64,9 +59,7 @@ class PendingPlan:
     """A plan on the timeline.
 
     Args:
-        instant: Its instant.
         state: ``REQUESTED``, ``INFLIGHT`` or ``COMPLETED``.
-        file_groups: File groups in it.
     """
 
     instant: str
@@ -79,7 +72,6 @@ class PendingCompaction(PendingPlan):
     """A compaction on the timeline.
 
     Args:
-        log_files: Log files in its plan.
         log_bytes: Their size in bytes.
     """
 
@@ -89,12 +81,7 @@ class PendingCompaction(PendingPlan):
 
 @dataclass(frozen=True)
 class PendingClustering(PendingPlan):
-    """A clustering on the timeline.
-
-    Args:
-        groups: Groups in its plan.
-        partitions: Their partitions.
-    """
+    """A clustering on the timeline."""
 
     groups: int
     partitions: tuple[str, ...] = ()
@@ -106,9 +93,7 @@ class CleanResult:
 
     Args:
         instant: Its instant, None when there was nothing to do.
-        files_deleted: Files that went.
         files_kept: Files of the plan that were spared, because a reader or a plan needs them by now.
-        partitions: Partitions that lost files.
         earliest_retained: Oldest instant that can still be read, None when the policy goes by file versions.
         reason: Why there was nothing to do, ``""`` otherwise.
     """
@@ -143,11 +128,9 @@ class ServicesReport:
     """What ran after a commit.
 
     Args:
-        compactions: Compactions that were scheduled or run.
         clean: The clean, None when none was asked for.
         failures: One message for every service that failed; the commit stands all the same.
         archive: The archiving, None when none was asked for.
-        clusterings: Clusterings that were scheduled or run.
     """
 
     compactions: tuple[CompactionResult, ...] = ()

@@ -33,7 +33,6 @@ def profile_settings(settings: Mapping[str, str], bucket: str, *, at_vendor: boo
     """Return what the shared files add to the settings of an S3 client.
 
     Args:
-        settings: What is set already.
         bucket: The bucket, whose region is asked for when nothing tells it.
         at_vendor: Whether the bucket is in AWS itself.
 
@@ -54,11 +53,7 @@ def profile_settings(settings: Mapping[str, str], bucket: str, *, at_vendor: boo
 
 
 def profile_marks(settings: Mapping[str, str]) -> tuple[int, ...]:
-    """Return what changes whenever the shared files do, where the keys of a client come from there: tools renew them.
-
-    Args:
-        settings: What is set already.
-    """
+    """Return what changes whenever the shared files do, where the keys of a client come from there: tools renew them."""
     return tuple(_changed_at(path) for path in _places()) if _asks_files(settings) else ()
 
 

@@ -120,7 +120,6 @@ class Storage(ABC):
         """Give a file a new modification time.
 
         Args:
-            path: The file.
             data: Its content, for storages that can do so only by writing it again.
 
         Raises:
@@ -130,11 +129,6 @@ class Storage(ABC):
 
     def take_over(self, path: str, before: bytes, data: bytes) -> None:
         """Give a file other content.
-
-        Args:
-            path: The file.
-            before: What it must hold.
-            data: What it holds then.
 
         Raises:
             FileNotFoundError: when it is missing or has another content; where the storage can tell, in that moment.
@@ -198,7 +192,6 @@ class Storage(ABC):
         """Open a new file for writing that gets its name only when the block ends without an error.
 
         Args:
-            path: Final path.
             before_publish: Called when the content is durable and before the file gets its name; an error it
                 raises cancels the file.
 

@@ -12,11 +12,7 @@ from hudi_engine.storage.base import FileStatus, Listing, Storage
 
 
 class ForwardingStorage(Storage):
-    """Another storage, call by call.
-
-    Args:
-        storage: The storage.
-    """
+    """Another storage, call by call."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage

@@ -56,14 +56,7 @@ _ON_ITS_OWN = ("scheme", "endpoint_override", "allow_http", "timeout", "connect_
 
 @dataclass(frozen=True)
 class ObjectClient:
-    """How one bucket is reached. It can be sent to other processes; each opens connections of its own.
-
-    Args:
-        kind: The store's kind.
-        bucket: Bucket or container.
-        public: The place without secrets, for messages.
-        settings: Settings of the client, with secrets.
-    """
+    """How one bucket is reached. It can be sent to other processes; each opens connections of its own."""
 
     kind: StoreKind
     bucket: str
@@ -72,12 +65,7 @@ class ObjectClient:
 
     @classmethod
     def of(cls, uri: RemoteUri, settings: Mapping[str, str]) -> ObjectClient:
-        """Put together what is known of a place; later ones of the settings, then the URI's own login, win.
-
-        Args:
-            uri: The place.
-            settings: Settings that were given for it.
-        """
+        """Put together what is known of a place; later ones of the settings, then the URI's own login, win."""
         kind = uri.kind
         assert kind is not None, "the caller has looked"
         names = _OTHER_NAMES[kind]

@@ -30,7 +30,6 @@ def marks_among(client: ObjectClient, listed: Mapping[str, int]) -> set[str]:
     """Return those of the listed objects that are marks and no files, with one request for each folder that may have some.
 
     Args:
-        client: Client of the bucket.
         listed: Sizes of objects by path in the bucket, as the client lists them.
     """
     doubtful: dict[str, set[str]] = {}
@@ -50,7 +49,6 @@ def holds_objects(client: ObjectClient, folder: str) -> bool:
     """Tell whether there is an object below a folder that is no other program's mark.
 
     Args:
-        client: Client of the bucket.
         folder: Path in the bucket; ``""`` is all of it.
     """
     with client.errors(folder):
@@ -64,13 +62,7 @@ def holds_objects(client: ObjectClient, folder: str) -> bool:
 
 
 def delete_objects(client: ObjectClient, folder: str, pages: Iterable[Iterable[ObjectMeta]]) -> None:
-    """Delete what was listed below a folder; of what is not there by its path, such as marks, nothing is said.
-
-    Args:
-        client: Client of the bucket.
-        folder: Path in the bucket, for messages.
-        pages: What was listed.
-    """
+    """Delete what was listed below a folder; of what is not there by its path, such as marks, nothing is said."""
     for page in pages:
         listed = [each["path"] for each in page]
         try:

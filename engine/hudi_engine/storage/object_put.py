@@ -33,11 +33,6 @@ def create_object(client: ObjectClient, path: str, data: bytes) -> None:
     would be said of our own object. So each create carries a token, and after anything but a plain success it is asked
     for, or the create tried again; a request that is late does no harm, since it is conditional too.
 
-    Args:
-        client: Client of the bucket.
-        path: Path in the bucket.
-        data: Content.
-
     Raises:
         FileExistsError: when the object is another's; it is left as it was.
         OSError: when the service fails again and again.
@@ -78,12 +73,6 @@ def replace_object(client: ObjectClient, path: str, data: bytes) -> None:
 def change_object(client: ObjectClient, path: str, before: bytes, data: bytes) -> None:
     """Write an object again, if it is still what it was.
 
-    Args:
-        client: Client of the bucket.
-        path: Path in the bucket.
-        before: The content it must have.
-        data: The content it gets.
-
     Raises:
         FileNotFoundError: when it is missing or has another content, before or in that moment.
     """
@@ -112,9 +101,6 @@ def upload_object(
     """Upload a large file in parts; the object appears with the last step.
 
     Args:
-        client: Client of the bucket.
-        path: Path in the bucket.
-        source: The content, from its start.
         size: Its size in bytes.
         before_publish: Called when all parts but the last are there; an error it raises aborts the upload.
     """

@@ -16,10 +16,6 @@ _WHOLE_BYTES = 4 * 1024 * 1024
 def open_object(client: ObjectClient, path: str) -> pa.NativeFile:
     """Open an object for random access.
 
-    Args:
-        client: Client of its bucket.
-        path: Path in the bucket.
-
     Raises:
         FileNotFoundError: when it is missing.
     """

@@ -42,8 +42,6 @@ class ObjectStorage(SpooledStorage):
 
     Args:
         base: URI of the table without credentials, settings and trailing slash.
-        client: Client of the bucket.
-        root: The table's path in the bucket.
         spark_base: The same place as Spark's file systems spell it, such as ``s3a://bucket/table``.
     """
 

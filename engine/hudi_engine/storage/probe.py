@@ -24,7 +24,6 @@ def creates_exclusively(client: ObjectClient, root: str) -> bool:
     """Return whether a conditional create has one winner in a bucket.
 
     Args:
-        client: Client of the bucket.
         root: Path in the bucket below which an object may be made for a moment.
 
     Raises:

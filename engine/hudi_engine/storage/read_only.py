@@ -23,7 +23,6 @@ class ReadOnlyStorage(ForwardingStorage):
     """Another storage without its changes.
 
     Args:
-        storage: The storage.
         reason: Why nothing may be changed now, for the message.
     """
 

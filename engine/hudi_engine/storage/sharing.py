@@ -19,8 +19,6 @@ class Sharing:
     """The way of files from a table's folder to another folder.
 
     Args:
-        source: The table's storage.
-        target: The other folder.
         copy: Whether bytes may be copied where a file cannot be shared.
     """
 

@@ -51,12 +51,9 @@ class RemoteUri:
     """A place in a remote store.
 
     Args:
-        scheme: Scheme as it was written.
         authority: Bucket, or ``container@account.host``, without credentials.
         path: Path in the bucket, literal, without slashes at its ends.
         login: Credentials that stood before the host, as settings of the store.
-        settings: Query part of the URI.
-        raw_authority: The authority with its credentials.
         query: ``?`` and the query part, as they were written.
     """
 

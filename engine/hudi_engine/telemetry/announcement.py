@@ -23,9 +23,6 @@ class Commit:
 
     Args:
         action: ``commit``, ``deltacommit`` or ``replacecommit``.
-        instant: Its instant time.
-        metadata: What it wrote.
-        seconds: Seconds by phase.
     """
 
     action: str
@@ -41,9 +38,6 @@ def announce_commit(
 
     Args:
         options: ``hoodie.metrics.*`` and ``hoodie.write.commit.callback.*``.
-        read_config: Reads the table's settings.
-        base: Base path of the table.
-        commit: The commit.
     """
     if not (options[TelemetryOptions.METRICS] or options[TelemetryOptions.CALLBACK]):
         return

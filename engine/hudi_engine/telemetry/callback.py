@@ -78,9 +78,7 @@ def call_back(
     Args:
         options: ``hoodie.write.commit.callback.*``.
         place: Name and base path of the table.
-        instant: Instant time of the commit.
         action: ``commit``, ``deltacommit`` or ``replacecommit``.
-        metadata: What it wrote.
     """
     if not options[TelemetryOptions.CALLBACK]:
         return

@@ -35,9 +35,7 @@ class WriteFigures:
         """Add up the write stats of a commit.
 
         Args:
-            metadata: The commit.
             rows_in: Rows that came, None when they were not counted.
-            shuffled: Whether those rows were shuffled.
         """
         stats = [stat for _, stat in metadata.write_stats()]
         written = sum(stat.num_writes or 0 for stat in stats)
@@ -56,11 +54,7 @@ class WriteFigures:
         return round(self.bytes_rewritten / self.bytes_changed, 2) if self.bytes_changed else None
 
     def to_json(self, seconds: Mapping[str, float]) -> str:
-        """Format as the text that a commit carries.
-
-        Args:
-            seconds: Seconds by phase so far.
-        """
+        """Format as the text that a commit carries."""
         told = {
             "rowsIn": self.rows_in,
             "rowsShuffled": self.rows_shuffled,

@@ -35,9 +35,6 @@ def commit_metrics(
 
     Args:
         action: ``commit``, ``deltacommit`` or ``replacecommit``.
-        instant: Its instant time.
-        metadata: What it wrote.
-        seconds: Seconds by phase.
         zone: Zone of the digits of instants, None for that of this machine.
     """
     stats = [stat for _, stat in metadata.write_stats()]
@@ -66,7 +63,6 @@ def report(options: Options, config: TableConfig, values: Mapping[str, int]) -> 
 
     Args:
         options: ``hoodie.metrics.*`` and ``hoodie.engine.metrics.textfile.dir``.
-        config: The table.
         values: Values by ``<action>.<metric>``.
     """
     folder = options[TelemetryOptions.TEXTFILE_FOLDER]

@@ -18,7 +18,6 @@ def timed(call: str, attributes: Mapping[str, str]) -> Iterator[dict[str, float]
 
     Args:
         call: Name of the span, such as ``hudi.write``.
-        attributes: What the span says.
 
     Yields:
         Seconds by phase, filled as phases end.

@@ -34,7 +34,6 @@ class Done:
 
     Args:
         action: Hudi's name of it among the metrics.
-        values: Its figures by their names.
         commit: Action and instant of its commit on the timeline, where it makes one that writes files.
     """
 
@@ -74,10 +73,7 @@ def report_service(storage: Storage, options: Options, done: Done, seconds: floa
     """Report what a service has done; a failure is a warning.
 
     Args:
-        storage: The table's storage.
         options: ``hoodie.metrics.*`` and ``hoodie.engine.metrics.textfile.dir``.
-        done: What it did.
-        seconds: How long it took.
     """
     if not options[TelemetryOptions.METRICS]:
         return

@@ -65,13 +65,7 @@ class Timeline:
         return timeline
 
     def as_if_completed(self, requested_time: str, action: str, metadata: CommitMetadata) -> Timeline:
-        """Return the timeline as it will be when a write of layout 1 completes, to look at what it leaves.
-
-        Args:
-            requested_time: The write's time.
-            action: Its action.
-            metadata: What it commits.
-        """
+        """Return the timeline as it will be when a write of layout 1 completes, to look at what it leaves."""
         name = timeline_file_name(requested_time, action, State.COMPLETED)
         mine = Instant(requested_time, action, State.COMPLETED, None, name)
         others = [each for each in self.instants if each.requested_time != requested_time]

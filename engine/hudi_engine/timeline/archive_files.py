@@ -27,7 +27,6 @@ class ArchiveFile:
 
     Args:
         number: Its place in the order, the newest has the greatest.
-        path: Path relative to the base path.
         size: Size in bytes.
     """
 
@@ -40,7 +39,6 @@ def list_archive_files(storage: Storage, folder: str) -> list[ArchiveFile]:
     """Return the files of an archive, oldest first; none when nothing was archived.
 
     Args:
-        storage: The table's storage.
         folder: Archive folder, relative to the base path.
     """
     found = []
@@ -83,8 +81,6 @@ def archived_since(storage: Storage, files: Iterable[ArchiveFile], oldest: str =
     entries are missed: those of a killed archiving are then written twice, and readers take each once.
 
     Args:
-        storage: The table's storage.
-        files: The archive, oldest first.
         oldest: Requested time; without it every file is read.
     """
     found: set[EntryKey] = set()

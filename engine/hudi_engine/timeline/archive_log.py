@@ -33,10 +33,6 @@ _LEGAL_VERSIONS = (1, 2, 3)
 def read_archive_log(data: bytes, source: str) -> Iterator[dict[str, Any]]:
     """Yield the records of one archive file, oldest first.
 
-    Args:
-        data: Whole file.
-        source: Name of the file, for messages.
-
     Raises:
         CorruptTableError: when a whole block cannot be decoded.
         UnsupportedTableError: for data blocks of a content version that is not known.
@@ -67,12 +63,7 @@ def read_archive_log(data: bytes, source: str) -> Iterator[dict[str, Any]]:
 
 
 def encode_archive(entries: Sequence[Mapping[str, Any]], batch: int = 10) -> bytes:
-    """Return the content of an archive file.
-
-    Args:
-        entries: As for :func:`encode_archive_block`.
-        batch: Entries a block; Hudi writes ten.
-    """
+    """Return the content of an archive file."""
     return b"".join(encode_archive_block(entries[at : at + batch]) for at in range(0, len(entries), batch))
 
 

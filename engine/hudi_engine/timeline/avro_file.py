@@ -35,7 +35,6 @@ def encode_avro_file(schema: Mapping[str, Any], record: Mapping[str, Any]) -> by
     """Encode one record as an Avro container file with null codec.
 
     Args:
-        schema: Avro schema as parsed by fastavro.
         record: The record; absent fields take their default.
     """
     sink = io.BytesIO()
@@ -47,7 +46,6 @@ def decode_avro_file(data: bytes, source: str = "an Avro file") -> dict[str, Any
     """Decode the single record of an Avro container file with the schema it carries.
 
     Args:
-        data: Whole file.
         source: Where the bytes come from, for the message.
 
     Raises:
@@ -162,10 +160,6 @@ class StoredPlan(ABC):
     @classmethod
     def from_bytes(cls, data: bytes, source: str) -> Self:
         """Decode and check a stored plan.
-
-        Args:
-            data: Whole file.
-            source: Name of the file, for messages.
 
         Raises:
             CorruptTableError: when it is truncated, or names files that the plan may not touch.

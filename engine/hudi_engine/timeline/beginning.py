@@ -24,10 +24,6 @@ def is_before_beginning(timeline: Timeline, as_of: str) -> bool:
 
     Where the archive is lost the oldest commit that is known may not be that: one that changed or replaced files of an earlier
     commit is none to go by, nor one that does not say it.
-
-    Args:
-        timeline: The table's timeline.
-        as_of: Newest requested time that would count.
     """
     first = first_write(timeline)
     if first is None or as_of >= first.requested_time:

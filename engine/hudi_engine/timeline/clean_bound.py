@@ -10,7 +10,6 @@ class CleanBound(NamedTuple):
 
     Args:
         oldest: Oldest point in time whose files are all there; ``""`` when the clean took nothing.
-        clean: Requested time of the clean.
     """
 
     oldest: str

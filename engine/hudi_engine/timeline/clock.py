@@ -35,7 +35,6 @@ def format_instant(moment: datetime, zone: tzinfo | None = timezone.utc) -> str:
     """Return ``yyyyMMddHHmmssSSS`` of a moment.
 
     Args:
-        moment: An aware datetime.
         zone: Zone of the digits, ``LOCAL`` for this machine's.
     """
     return instant_digits(moment.astimezone(zone))
@@ -54,7 +53,6 @@ def parse_instant_time(instant: str, zone: tzinfo | None = timezone.utc) -> date
     of 1970.
 
     Args:
-        instant: The digits.
         zone: Zone of the digits, ``LOCAL`` for this machine's. Of an hour that comes twice it is the first.
 
     Raises:

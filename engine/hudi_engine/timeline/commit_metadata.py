@@ -114,8 +114,6 @@ class CommitMetadata:
     Args:
         partition_to_write_stats: Partition path to the files written there.
         extra_metadata: Texts that travel with the commit; ``schema`` is the Avro schema without meta columns.
-        operation_type: A value of :class:`~hudi_engine.config.enums.WriteOperation`.
-        compacted: True for compaction commits only.
         partition_to_replace_file_ids: File groups that a ``replacecommit`` takes out; None for other actions.
     """
 
@@ -158,7 +156,6 @@ class CommitMetadata:
         """Parse JSON or Avro.
 
         Args:
-            data: Whole file.
             source: Name of the file, for the message.
 
         Raises:

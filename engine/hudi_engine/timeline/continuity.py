@@ -66,10 +66,6 @@ def writes_since(timeline: Timeline, earlier: Look) -> tuple[Instant, ...] | Non
     2. the oldest write without a savepoint was completed then already, so no later one has been archived;
     3. every write that was pending then is still on the timeline, or is younger than that oldest write, so that
        it was rolled back and not completed and archived.
-
-    Args:
-        timeline: The table's timeline now.
-        earlier: What was seen then.
     """
     now = {write.requested_time for write in timeline.completed_writes}
     if earlier.pending is None or not all(timeline.is_committed(time) for time in earlier.writes - now):
@@ -93,7 +89,6 @@ def look_until_still(
     """Return what a reader found that lists a table's files after its timeline; it looks again when files may have gone.
 
     Args:
-        storage: The table's storage.
         look: Reads properties and timeline anew and then lists; returns both and what it found.
         as_of: Newest requested time that counts, None for now.
 
@@ -117,8 +112,6 @@ def still_shows(storage: Storage, config: TableConfig, then: Timeline, as_of: st
     A reader asks after its listing. It costs one listing of the timeline, and the body of each clean since.
 
     Args:
-        storage: The table's storage.
-        config: The table's settings.
         then: The timeline that the reader goes by.
         as_of: Newest requested time that counts for the reader, None for now.
     """
@@ -130,7 +123,6 @@ def lasts(then: Timeline, now: Timeline, as_of: str | None = None) -> bool:
 
     Args:
         then: The timeline that the reader goes by.
-        now: The later one.
         as_of: Newest requested time that counts for the reader, None for now.
     """
     known = _times(then)

@@ -14,10 +14,6 @@ def hidden_writes(whole: Timeline, left: Timeline) -> list[str]:
     """Return the archived writes that count on one timeline and not on another, oldest first.
 
     The archive is looked at only where the first write that counts is another.
-
-    Args:
-        whole: The timeline of a table.
-        left: The same with fewer instants.
     """
     if whole.first_write_time == left.first_write_time:
         return []
@@ -34,8 +30,6 @@ def check_none_hidden(whole: Timeline, left: Timeline, refused: str) -> None:
     """Refuse to take instants away by which archived writes count.
 
     Args:
-        whole: The table's timeline.
-        left: What would be left of it.
         refused: Says what cannot be done, for the message.
 
     Raises:
@@ -60,7 +54,6 @@ def check_saving(whole: Timeline, saved: str) -> None:
     """Refuse to save the last write by which archived ones count: a reader goes by the first that is not saved.
 
     Args:
-        whole: The table's timeline.
         saved: Requested time of the write that is to be saved.
 
     Raises:

@@ -27,8 +27,6 @@ def taken_back(
     A compaction or clustering that ran again stands. What an archived restore of layout 1 took back nobody knows any more.
 
     Args:
-        timeline: The table's timeline.
-        name: The instant.
         is_moment: Somebody wrote a moment, which is an instant at most by chance.
         by_archive: Ask archived rollbacks too, for which the whole archive is read.
 
@@ -65,11 +63,6 @@ def of_a_replaced_table(timeline: Timeline, config: TableConfig, name: str) -> s
     """Return why an instant is none of this table's although its history reaches that far back, None where it may be a moment.
 
     A clone has the history of its original. Nobody who read the table whose place it took can have noted an instant of it.
-
-    Args:
-        timeline: The table's timeline.
-        config: The table.
-        name: The instant.
     """
     until = config.properties.get(CLONE_REPLACED, "")
     if name > until or any(

@@ -61,7 +61,6 @@ class Instant:
     Args:
         requested_time: When the action began; it names the data files the action writes.
         action: As in the file name, so a completed compaction is a ``commit``.
-        state: Requested, inflight or completed.
         completion_time: When the action completed; None in layout 1 and for pending actions.
         file_name: Name of the timeline file of this state.
     """
@@ -88,7 +87,6 @@ def parse_instant(file_name: str, layout_version: int) -> Instant | None:
     """Parse the name of a timeline file; None for every other file.
 
     Args:
-        file_name: Name without folder.
         layout_version: Timeline layout, 1 or 2.
     """
     match = _FILE_NAME.match(file_name)
@@ -114,9 +112,7 @@ def timeline_file_name(requested_time: str, action: str, state: State) -> str:
     """Return the layout 1 name of the file that brings an instant into a state.
 
     Args:
-        requested_time: The instant's time, digits only.
         action: Planned action; ``compaction`` completes as ``commit`` and so on.
-        state: State the file stands for.
 
     Raises:
         TimelineError: for an unknown action or a time that is not an instant.

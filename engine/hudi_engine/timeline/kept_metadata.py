@@ -35,7 +35,6 @@ class KeptMetadata:
         """Return what a completed write wrote, None where it is not kept.
 
         Args:
-            base: Place of the table.
             status: The write's file as it was listed.
         """
         name = _name(base, status)

@@ -22,8 +22,6 @@ def newest_first(
     Each is read when its turn comes, and the archive when the active ones are through.
 
     Args:
-        timeline: The table's timeline.
-        place: What orders the writes.
         as_of: Newest requested time that counts, None for now.
 
     Raises:

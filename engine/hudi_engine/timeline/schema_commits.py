@@ -27,10 +27,6 @@ _SUFFIX = ".schemacommit"
 def load_schema_history(storage: Storage, timeline: Timeline) -> SchemaHistory | None:
     """Return column ids of a table that was altered by schema on read; None for other tables.
 
-    Args:
-        storage: The table's storage.
-        timeline: The table's timeline.
-
     Raises:
         CorruptTableError: The newest history file is damaged, or a rollback that may have been about its commit.
     """
@@ -44,8 +40,6 @@ def pass_history_on(storage: Storage, timeline: Timeline, instant: str) -> None:
     """Store the newest history under another instant too; files of instants that left the active timeline go.
 
     Args:
-        storage: The table's storage.
-        timeline: The table's timeline.
         instant: The instant, which is about to complete.
 
     Raises:
@@ -70,8 +64,6 @@ def histories_of(storage: Storage, timeline: Timeline, as_of: str | None = None)
     """Yield the paths of the files of those commits that belong to a table.
 
     Args:
-        storage: The table's storage.
-        timeline: The table's timeline.
         as_of: Newest requested time that counts, None for now.
     """
     for file in storage.list(SCHEMA_FOLDER):

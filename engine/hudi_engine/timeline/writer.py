@@ -76,7 +76,6 @@ class TimelineWriter:
         """Remove the files of an instant, latest state first, so that readers lose sight of it at once.
 
         Args:
-            time: Requested time.
             action: Planned action, such as ``compaction``.
             states: States whose files go; none means all.
         """
@@ -123,9 +122,6 @@ def check_inflight(storage: Storage, config: TableConfig, time: str, action: str
     """Raise unless a layout 1 instant is in flight: cheap enough for a task to ask before it publishes a file.
 
     Args:
-        storage: The table's storage.
-        config: The table's settings.
-        time: Requested time.
         action: Planned action, such as ``compaction``.
 
     Raises:

@@ -30,7 +30,6 @@ class PlannedBy:
     """A clustering that holds file groups.
 
     Args:
-        instant: Its instant.
         running: Whether a process that lives, or may live, is carrying it out.
         awaited: Whether it is being carried out, or so newly planned that its planner may be about to.
     """
@@ -89,7 +88,6 @@ def closed_groups(timeline: Timeline, options: Options, liveness: Liveness) -> M
     """Return the file groups that a write must leave alone, with the clustering that has planned them.
 
     Args:
-        timeline: The table's timeline.
         options: ``hoodie.clustering.updates.strategy``.
         liveness: Tells the clusterings that are being run.
     """
@@ -108,7 +106,6 @@ def refuse_closed(touched: Collection[FileGroup], closed: Mapping[FileGroup, Pla
 
     Args:
         touched: File groups that it would write to or replace.
-        closed: What :func:`closed_groups` returns.
 
     Raises:
         WriteConflictError: naming the clustering that is being run, or about to be, and the file group.

@@ -27,9 +27,7 @@ def with_column_ids(
     """Return what a write commits, with the column ids of the table, whose history it passes on.
 
     Args:
-        storage: The table's storage.
         timeline: The timeline now; the caller holds the table's lock.
-        instant: Instant of the write.
         metadata: What it commits, with the ids that it found.
 
     Raises:

@@ -65,8 +65,6 @@ def check_conflicts(
 
     Args:
         mine: Metadata this write is about to commit.
-        instant: Its instant time.
-        base: Timeline as of its begin.
         current: Timeline now, read under the table's lock.
         key_scope: Where a record key must be unique.
         left: File groups with rows that this write has compared with what came, and left as they are.
@@ -97,8 +95,6 @@ def check_reads(mine: CommitMetadata, *, instant: str, reads: ReadsOfWrite, curr
 
     Args:
         mine: Metadata this write is about to commit.
-        instant: Its instant time.
-        reads: What it has read.
         current: Timeline now, read under the table's lock.
 
     Raises:
@@ -138,8 +134,6 @@ def check_unnamed_writers(
 
     Args:
         mine: Metadata this write is about to commit.
-        others: The pending writes in question.
-        instant: Instant of this write.
         current: Timeline now, read under the table's lock.
         key_scope: Where a record key must be unique.
 
@@ -367,10 +361,7 @@ def merged_schema(instant: str, mine: str | None, base: str | None, current: str
     did not change the schema takes theirs over, since its files read as null there.
 
     Args:
-        instant: Instant of this write.
         mine: Avro schema JSON that this write wants to commit.
-        base: The table's at its begin.
-        current: The table's now.
 
     Raises:
         WriteConflictError: when both changed it and this write's lacks, or differs in, a column of the other.

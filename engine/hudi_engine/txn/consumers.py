@@ -24,9 +24,7 @@ class Consumer:
     """A reader of a table's changes.
 
     Args:
-        name: What it calls itself.
         instant: Requested time of the last commit it has taken; later changes are kept for it.
-        until_ms: When it is forgotten, epoch ms.
     """
 
     name: str
@@ -36,12 +34,6 @@ class Consumer:
 
 def register_consumer(storage: Storage, name: str, instant: str, hours: float) -> Consumer:
     """Keep the changes after an instant for a reader, in place of what was kept for it before.
-
-    Args:
-        storage: The table's storage.
-        name: The reader.
-        instant: Requested time of a commit.
-        hours: How long.
 
     Raises:
         ConfigError: The name is empty, the instant no digits, or the time not positive.

@@ -13,12 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 class Instead:
-    """Puts a table in the place of a folder that something else has.
-
-    Args:
-        storage: The folder.
-        make_room: Removes it with all it holds.
-    """
+    """Puts a table in the place of a folder that something else has."""
 
     def __init__(self, storage: Storage, make_room: Callable[[], None]) -> None:
         self._storage = storage

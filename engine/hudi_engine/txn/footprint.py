@@ -86,7 +86,6 @@ class Footprint:
     """What a commit touched.
 
     Args:
-        kind: What it means to others.
         written: File groups that got a new base file or log blocks.
         base_written: Those of ``written`` that got a base file, with the instant of the slice it replaces.
         appended: Those of ``written`` that got log blocks, with the base instant of the log file.

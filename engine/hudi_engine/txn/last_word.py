@@ -40,7 +40,6 @@ def check_last_word(mine: CommitMetadata, *, instant: str, current: Timeline) ->
 
     Args:
         mine: Metadata this write is about to commit, with the schema that it would carry.
-        instant: Its instant time.
         current: Timeline now, read under the table's lock.
 
     Raises:
@@ -63,7 +62,6 @@ def check_follows(mine: CommitMetadata, follows: str, *, instant: str, current: 
     Args:
         mine: Metadata this write is about to commit.
         follows: The checkpoint that they were taken after.
-        instant: Its instant time.
         current: Timeline now, read under the table's lock.
 
     Raises:
@@ -86,8 +84,6 @@ def check_noted(mine: CommitMetadata, *, instant: str, base: Timeline, current: 
 
     Args:
         mine: Metadata this write is about to commit.
-        instant: Its instant time.
-        base: Timeline as of its begin.
         current: Timeline now, read under the table's lock.
 
     Raises:
@@ -112,7 +108,6 @@ def with_checkpoint(metadata: CommitMetadata, *, instant: str, current: Timeline
     would hide. Readers find the checkpoint further back then.
 
     Args:
-        metadata: What is committed.
         instant: Its instant time; a later write's checkpoint would stay when that write is taken back.
         current: Timeline now, read under the table's lock.
     """

@@ -23,8 +23,6 @@ class Liveness:
     """Judges the owners of pending instants by one clock, the storage's.
 
     Args:
-        storage: The table's storage.
-        config: Its settings.
         options: ``hoodie.client.heartbeat.interval_in_ms`` and ``.tolerable.misses``.
     """
 

@@ -58,8 +58,6 @@ class TableLock:
     """Context manager that holds the table's lock; the same thread may enter again.
 
     Args:
-        storage: The table's storage.
-        wait_ms: Milliseconds to wait for it.
         expire_ms: Age in ms after which the lock file of another program, which names no process, is broken;
             0 never, as ``hoodie.write.lock.filesystem.expire``.
         single_writer: The caller vouches that no other process writes; then a storage that cannot create a file

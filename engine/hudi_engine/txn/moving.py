@@ -48,8 +48,6 @@ def check_nobody_writes(storage: Storage, options: Options, done: str) -> None:
     Plans of services that nobody has begun do no harm. The caller holds the table's lock, so that nobody begins to write meanwhile.
 
     Args:
-        storage: The table's storage.
-        options: Heartbeat.
         done: What would be done to the table, for the message, such as ``"moved"``.
 
     Raises:
@@ -69,11 +67,6 @@ def check_nobody_writes(storage: Storage, options: Options, done: str) -> None:
 @contextmanager
 def nobody_at_work(storage: Storage, options: Options, done: str) -> Iterator[TableLock | None]:
     """Hold a table's lock for a block that nobody may write in; of a table that cannot be opened there is nobody, and no lock.
-
-    Args:
-        storage: The table's storage.
-        options: Lock, heartbeat.
-        done: As in `check_nobody_writes`.
 
     Raises:
         WriteConflictError: The table's lock is not free in time, a writer is at work, or another process is putting a rebuilt
@@ -97,12 +90,6 @@ def move_table(parent: Storage, source: str, target: str, options: Options) -> N
 
     On a store without folders the copy has its properties last and the table loses them first, so that one of both is whole at
     any time, and no part of one is a table. Where another process makes a table at the target meanwhile, that stays.
-
-    Args:
-        parent: A folder above both.
-        source: The table's folder in it.
-        target: Its folder to be.
-        options: Lock, heartbeat.
 
     Raises:
         FileNotFoundError: There is no table.
@@ -150,13 +137,7 @@ def _rename(parent: Storage, source: str, target: str, table: Storage, options: 
 
 
 class _Copy:
-    """A table's copy in another folder, of which others know nothing before its properties are there.
-
-    Args:
-        parent: A folder above both.
-        source: The table's folder in it.
-        target: The folder of the copy.
-    """
+    """A table's copy in another folder, of which others know nothing before its properties are there."""
 
     def __init__(self, parent: Storage, source: str, target: str) -> None:
         self._parent, self._source, self._target = parent, source, target

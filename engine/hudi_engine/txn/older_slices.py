@@ -39,14 +39,7 @@ def _slices_of(files: Iterable[FileStatus], partition: str) -> dict[Slice, bool]
 
 
 def is_lost(timeline: Timeline, partition: str, slices: Mapping[Slice, bool], wanted: Slice) -> bool:
-    """Return whether a slice is not there, or nothing of it but logs though its commit wrote a base file.
-
-    Args:
-        timeline: The table's timeline.
-        partition: Partition path.
-        slices: What is there, as `slices_in` tells.
-        wanted: The slice.
-    """
+    """Return whether a slice is not there, or nothing of it but logs though its commit wrote a base file."""
     if wanted not in slices:
         return True
     if slices[wanted]:
@@ -65,10 +58,7 @@ def lost_group(
     A clean takes replaced groups whole, but for what a savepoint keeps, which may be an older slice than the newest.
 
     Args:
-        storage: The table's storage.
-        timeline: The table's timeline.
         before: Requested time of the write that took them out.
-        replaced: File ids by partition path.
 
     Raises:
         CorruptTableError: A write that may have made such a group cannot be read, and a clean came since they were taken out.

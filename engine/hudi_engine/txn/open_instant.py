@@ -43,9 +43,6 @@ class OpenInstant:
     """An instant in the hands of this process.
 
     Args:
-        storage: The table's storage.
-        config: Its settings.
-        time: Requested time.
         action: Planned action, such as ``compaction``.
         ownership: Its owner file; None for an action that is carried out under the table's lock.
     """
@@ -80,11 +77,6 @@ class OpenInstant:
         """Take an instant later than all of the timeline.
 
         Args:
-            storage: The table's storage.
-            config: Its settings.
-            timeline: Its timeline, read under the lock.
-            action: Planned action.
-            body: Its plan.
             owned_by: Options of the owner file; None for an action that needs no owner, or has none yet.
 
         Raises:
@@ -150,7 +142,6 @@ class OpenInstant:
         anew, so that they are through, the check is made again, and a commit that does not pass is taken back.
 
         Args:
-            body: Content of the completed file.
             lock: The table's lock, which this process believes to hold.
             seen: The timeline that ``check`` has passed.
             check: Raises when the instant must not be committed on a timeline.
@@ -301,9 +292,6 @@ def stored_plan(
     """Return the plan of a pending action; None when its writer died before it was whole, so nothing was begun.
 
     Args:
-        storage: The table's storage.
-        config: Its settings.
-        pending: The action.
         parse: Decodes and checks the plan, given its file and the file's name.
 
     Raises:

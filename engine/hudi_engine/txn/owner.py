@@ -49,9 +49,6 @@ class Owner:
     """The writer of an instant or the holder of a lock.
 
     Args:
-        process: The process.
-        token: Text that no other owner has.
-        interval_ms: Milliseconds between two beats.
         tolerable_misses: Beats that may be missed before the owner counts as dead.
         given_up: Whether the owner has left its work to others, though its process lives on.
     """
@@ -110,9 +107,7 @@ class Owner:
         """Judge whether the owner lives; the storage's clock is asked only where nothing nearer tells.
 
         Args:
-            storage: Where its file is.
             modified_ms: Modification time of the file, epoch ms.
-            beats: As of `state`.
         """
         known = self._known_state()
         if known is None and self.process.is_here():
@@ -163,7 +158,6 @@ def owner_state(
 
     Args:
         interval_ms: Milliseconds between two beats of a writer whose file does not say it.
-        tolerable_misses: Beats it may miss.
         now_ms: Time by the storage's clock, epoch ms.
     """
     found = read_with_time(storage, heartbeat_path(instant))
@@ -180,10 +174,6 @@ def read_with_time(storage: Storage, path: str) -> tuple[bytes, int] | None:
     """Return the content of a file that others replace, and its modification time in epoch ms; None when there is none.
 
     Both are of one file: by the time of the one before it an owner that has just begun would count as dead.
-
-    Args:
-        storage: Where the file is.
-        path: The file.
     """
     status = storage.stat(path)
     while status is not None and not status.is_dir:
@@ -215,10 +205,7 @@ class Beating:
     """Keeps one file's modification time fresh from a thread until stopped.
 
     Args:
-        storage: Where the file is.
         path: The file; it must hold ``owner``.
-        owner: What it holds.
-        content: Bytes to write at each beat.
     """
 
     def __init__(self, storage: Storage, path: str, owner: Owner, content: bytes) -> None:

@@ -16,11 +16,6 @@ class Ownership:
 
     The ends are :meth:`release` (the work is done, or undone), :meth:`give_up` (it is left to the next writer)
     and, for a process that is killed, its death.
-
-    Args:
-        storage: The table's storage.
-        instant: The instant.
-        options: Heartbeat interval and tolerable misses.
     """
 
     def __init__(self, storage: Storage, instant: str, options: Options) -> None:

@@ -22,7 +22,6 @@ class ProcessIdentity:
 
     Args:
         machine: Host name, boot and process number space; processes with equal text can see each other.
-        pid: Process number.
         started: Start time as the kernel tells it; ``""`` where it does not tell.
     """
 

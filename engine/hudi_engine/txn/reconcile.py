@@ -32,23 +32,12 @@ def delete_unwanted_files(storage: Storage, instant: str, metadata: CommitMetada
     """Delete the data files that a write has announced and does not commit; return their paths.
 
     Without this, the files of a task that was tried twice would both become visible (Hudi marker mechanism).
-
-    Args:
-        storage: The table's storage.
-        instant: Instant of the write.
-        metadata: What it commits.
     """
     return delete_announced_files(storage, instant, metadata.file_paths())
 
 
 def delete_announced_files(storage: Storage, instant: str, wanted: Collection[str]) -> list[str]:
-    """Delete the files that an instant has announced, and that hold nothing but its rows; return their paths.
-
-    Args:
-        storage: The table's storage.
-        instant: The instant.
-        wanted: Paths that stay.
-    """
+    """Delete the files that an instant has announced, and that hold nothing but its rows; return their paths."""
     return _delete_late(storage, instant, (path for path, _ in list_markers(storage, instant)), wanted)
 
 
@@ -58,8 +47,6 @@ def settle_markers(
     """Remove the markers of an instant that has ended, unless a file that they announce may come yet.
 
     Args:
-        storage: The table's storage.
-        instant: The instant.
         gone: Paths of files that came, and were deleted.
         wanted: Paths that the instant has committed, which are there; others are deleted first. None deletes nothing.
     """
@@ -85,10 +72,7 @@ def sweep_markers(storage: Storage, config: TableConfig, timeline: Timeline, liv
     """Delete what came late of instants that have ended, and markers that nothing is waited for by.
 
     Args:
-        storage: The table's storage.
-        config: Its settings.
         timeline: Its timeline, read under the lock after the rollbacks of dead writers.
-        living: Knows the storage's time.
     """
     found = [status.name for status in storage.list(MARKER_ROOT) if status.is_dir and status.name.isdigit()]
     ended = set(found) - {instant.requested_time for instant in timeline.pending}

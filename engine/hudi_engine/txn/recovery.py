@@ -48,7 +48,6 @@ class Recovery:
     """What was cleaned up.
 
     Args:
-        timeline: The timeline afterwards.
         rolled_back: Instants that were rolled back, or whose rollback was finished.
     """
 
@@ -84,9 +83,6 @@ def recover(storage: Storage, config: TableConfig, options: Options, publication
     The caller holds the table's lock.
 
     Args:
-        storage: The table's storage.
-        config: Its settings.
-        options: What happens to failed writes, heartbeat.
         publication: Published file lists, brought past an instant that was visible before its files go.
 
     Raises:
@@ -125,7 +121,6 @@ def rollback_write(
     What it wrote is gone for good.
 
     Args:
-        storage: The table's storage.
         options: Lock, heartbeat and what happens to failed writes.
         publication: Published file lists, brought past the write before its files go.
         instant_time: The write, so that no other one is undone by mistake; None for the newest committed one.
@@ -147,7 +142,6 @@ def recovered(
     """Hold the lock of a table that dead writers have left nothing in; give its settings and timeline.
 
     Args:
-        storage: The table's storage.
         options: Lock, heartbeat and what happens to failed writes.
         publication: Published file lists, brought past what is undone.
         doing: What is done under the lock, for messages.
@@ -183,8 +177,6 @@ def failed_writes(timeline: Timeline, living: Liveness, options: Options) -> lis
     """Return the pending writes that a new writer may roll back, oldest first.
 
     Args:
-        timeline: The table's timeline.
-        living: Judges the owners.
         options: ``hoodie.cleaner.policy.failed.writes``.
     """
     policy = options[WriterOptions.FAILED_WRITES_POLICY]

@@ -51,7 +51,6 @@ def unpublish(removals: Sequence[Removal], publication: Publication) -> None:
 
     Args:
         removals: The instants, in the order in which they go.
-        publication: Published file lists.
     """
     hidden = [removal.unpublish() for removal in removals]
     if any(hidden) or publication.shows({removal.plan.instant for removal in removals}):
@@ -63,7 +62,6 @@ def take_out(removals: Sequence[Removal], publication: Publication) -> None:
 
     Args:
         removals: The instants, in the order in which they go.
-        publication: Published file lists.
     """
     unpublish(removals, publication)
     late = []
@@ -86,10 +84,7 @@ def undo(
     A metadata table of another writer would go on naming the files that go, so it goes before them.
 
     Args:
-        storage: The table's storage.
-        opened: Its instant, with the plan stored.
         removals: Says what is still to be taken out, once the instant is in flight.
-        publication: Published file lists.
         told: Gives the body of the completed instant, from what went and how many milliseconds it took.
     """
     started = time.monotonic()
@@ -115,10 +110,7 @@ class Removal:
     """Carries out the plan for one instant.
 
     Args:
-        storage: The table's storage.
-        config: Its settings.
         time: Instant of the rollback or restore; command blocks carry it.
-        plan: What to remove.
         of_run: Whether the instant is a plan that is to run again: its request stays, and so do logs named after it, which
             are of others.
     """

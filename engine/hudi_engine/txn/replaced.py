@@ -22,7 +22,6 @@ class Replaced:
     Args:
         column: Column of the window; None when the rows are told in another way.
         start: First moment of the window in UTC.
-        end: First moment after it.
     """
 
     column: str | None = None

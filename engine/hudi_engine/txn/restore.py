@@ -38,7 +38,6 @@ def restore(storage: Storage, options: Options, publication: Publication, instan
     planned compactions and clusterings. Writers that are under way are refused when they commit.
 
     Args:
-        storage: The table's storage.
         options: Lock, heartbeat and what happens to failed writes.
         publication: Published file lists, brought back to the commit before any later file goes.
         instant_time: Requested time of a completed write on the active timeline. With a savepoint its files
@@ -62,12 +61,6 @@ def restore(storage: Storage, options: Options, publication: Publication, instan
 
 def plan_restore(storage: Storage, config: TableConfig, timeline: Timeline, instant_time: str) -> RestorePlan:
     """Return what a restore takes back, nothing when the table is at that commit; nothing is written.
-
-    Args:
-        storage: The table's storage.
-        config: The table's settings.
-        timeline: The table's timeline.
-        instant_time: As in restore.
 
     Raises:
         TimelineError: As restore does.

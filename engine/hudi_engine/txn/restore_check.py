@@ -54,10 +54,6 @@ def check_saved_state(storage: Storage, config: TableConfig, savepoint: Savepoin
 def check_slices_remain(storage: Storage, timeline: Timeline, target: str, later: Iterable[Instant]) -> None:
     """Refuse a restore that would leave a file group without the slice it had at the target.
 
-    Args:
-        target: Commit to go back to.
-        later: What the restore takes back.
-
     Raises:
         TimelineError: naming the first file group whose slice is gone.
     """

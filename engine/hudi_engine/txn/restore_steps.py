@@ -42,7 +42,6 @@ class RestorePlan(StoredPlan):
     """A restore's plan.
 
     Args:
-        target: Commit the table goes back to.
         instants: Requested time and action of what goes, newest first.
     """
 
@@ -74,10 +73,8 @@ class RestoreResult:
 
     Args:
         restore_time: Instant of the restore; None when there was nothing to take back.
-        target: Commit the table is at now.
         taken_back: Requested times of what went, newest first.
         deleted: Data files that went, relative to the base path.
-        command_blocks: Log files written to neutralise blocks.
     """
 
     restore_time: str | None

@@ -25,7 +25,6 @@ def retried(write: Callable[[], Result], retries: int) -> Result:
 
     Args:
         write: The whole write, from the begin of its instant on; a conflict leaves nothing of it visible.
-        retries: How often it may begin again.
 
     Raises:
         WriteConflictError: when the last attempt was overtaken too.

@@ -38,9 +38,6 @@ class RollbackResult:
     """What a rollback did.
 
     Args:
-        rollback_time: Instant of the rollback.
-        instant: Instant that was rolled back.
-        action: Its action.
         deleted: Data files that went, relative to the base path.
         command_blocks: Log files written to neutralise blocks of the instant.
     """
@@ -58,8 +55,6 @@ def rollback_instant(
     """Undo an instant: data files, log blocks, timeline files.
 
     Args:
-        storage: The table's storage.
-        config: Its settings.
         instant: A pending write, or the newest completed one.
         publication: Published file lists, brought past a completed instant before its files go.
 
@@ -121,10 +116,7 @@ def resume_rollbacks(
     those of the first run. So it is left alone while its owner may live, and so is that of a clustering's plan.
 
     Args:
-        storage: The table's storage.
-        config: Its settings.
         publication: Published file lists, brought past a completed instant before its files go.
-        living: Judges who began a rollback.
 
     Raises:
         CorruptTableError, PathEscapeError: when a stored plan names files that are not the instant's.

@@ -34,9 +34,6 @@ class RollbackRequest:
     """One unit of a rollback: files to delete, or log files of one slice to neutralise.
 
     Args:
-        partition: Partition path.
-        file_id: File group.
-        base_instant: Base instant of the slice.
         delete: Files to delete, relative to the base path.
         log_files: Log files with blocks of the failed instant, relative to the base path, with their sizes.
     """
@@ -50,13 +47,7 @@ class RollbackRequest:
 
 @dataclass(frozen=True)
 class RollbackPlan(StoredPlan):
-    """A rollback's plan.
-
-    Args:
-        instant: Instant to roll back.
-        action: Its action on the timeline.
-        requests: What to remove.
-    """
+    """A rollback's plan."""
 
     instant: str
     action: str
@@ -166,9 +157,6 @@ class RollbackFinder:
     """Finds what an instant has written.
 
     Args:
-        storage: The table's storage.
-        config: Its settings.
-        instant: The instant's time.
         metadata: Its commit metadata, or its inflight body, None when there is neither.
         keep_logs: Keep log files that are based on the instant: for a compaction whose slice has rows of
             later commits.
@@ -264,7 +252,6 @@ def holds_blocks_of(data: bytes, instant: str, *, only: bool = False) -> bool:
     """Return whether a log file has blocks of an instant.
 
     Args:
-        data: The whole log file.
         only: Ask instead whether no block is of another instant.
     """
     found = {block.header.get(HeaderKey.INSTANT_TIME) for block in read_blocks(data)} - {None}

@@ -40,10 +40,8 @@ class Savepoint:
     """A saved commit.
 
     Args:
-        instant: Requested time of the commit.
         user: Who saved it, may be ``""``.
         comments: Why, may be ``""``.
-        saved_at_ms: When, epoch ms.
         files: Partition path to the names of the base and log files that are kept.
     """
 
@@ -66,12 +64,9 @@ def create_savepoint(
     """Save a commit, under the table's lock. Saving one that is saved already changes nothing.
 
     Args:
-        storage: The table's storage.
         options: Lock, heartbeat and what happens to failed writes.
         publication: Published file lists, for what a dead writer has left.
         instant_time: Requested time of a completed write; None for the newest.
-        user: Who saves it.
-        comments: Why.
 
     Raises:
         TimelineError: when there is no such completed write, or a clean has removed files it needs.
@@ -115,9 +110,6 @@ def delete_savepoint(
     release: Callable[[TableConfig, Timeline], None] | None = None,
 ) -> None:
     """Give a saved commit free to the cleaner, under the table's lock.
-
-    Args:
-        release: Called before the savepoint goes.
 
     Raises:
         TimelineError: when there is no such savepoint.
@@ -186,9 +178,6 @@ def check_not_cleaned(timeline: Timeline, instant_time: str) -> None:
 
 def read_savepoint(storage: Storage, timeline: Timeline, saved: str) -> Savepoint:
     """Return the savepoint of a commit.
-
-    Args:
-        saved: Requested time of the saved commit.
 
     Raises:
         TimelineError: when there is none.

@@ -18,9 +18,7 @@ def stays_silent(token: str, beat_ms: int, interval_ms: int) -> bool:
     """Return whether an old beat has been watched for so long that another one would have come; the first look begins that.
 
     Args:
-        token: Its owner's.
         beat_ms: When it came, as its file says.
-        interval_ms: Milliseconds between two beats.
     """
     begun = _since.setdefault((token, beat_ms), monotonic())
     return monotonic() - begun > interval_ms / 1000 + _MARGIN_S

@@ -14,10 +14,6 @@ def committed_since(base: Timeline, current: Timeline) -> Iterator[tuple[Instant
 
     Archiving takes the oldest writes, so one that completed and was archived since then has taken with it something
     that ``base`` shows; only then the archive is read.
-
-    Args:
-        base: The timeline as of some moment.
-        current: The timeline now.
     """
     known = {(done.requested_time, done.action) for done in base.completed_writes}
     if _archived_meanwhile(base, current):

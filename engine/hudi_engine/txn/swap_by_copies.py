@@ -132,8 +132,6 @@ def move_by_copies(place: TablePlace, new: str, before: SwapRecord | None = None
     """Move the new table to its place, file by file, under the record; skip what an earlier try has done.
 
     Args:
-        place: Where the table belongs.
-        new: Folder of the new table.
         before: The record of the process that was cut off.
 
     Raises:

@@ -18,8 +18,6 @@ class SwapRecord:
     Args:
         new: Name of the folder with the new table.
         owner: Who finishes it, None where the file does not say it.
-        modified_ms: Its last beat, epoch ms.
-        body: The file as it was read.
     """
 
     new: str
@@ -47,8 +45,6 @@ def read_swap_record(parent: Storage, path: str, start: str) -> SwapRecord | Non
     """Return the record of a table, None when there is none.
 
     Args:
-        parent: The folder above the table.
-        path: The record within it.
         start: How names of folders begin in which the table is built anew.
 
     Raises:

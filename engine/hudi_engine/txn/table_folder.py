@@ -86,7 +86,6 @@ def delete_table(parent: Storage, folder: str) -> None:
     can be told from a table being built. Of a symbolic link only the link goes.
 
     Args:
-        parent: What is above the folder.
         folder: The folder, which need not be there.
 
     Raises:
@@ -107,9 +106,6 @@ def delete_table(parent: Storage, folder: str) -> None:
 
 def clear_removed(storage: Storage) -> None:
     """Finish removals of the table at a place that were cut off; what is no part of such a table stays.
-
-    Args:
-        storage: The table's folder.
 
     Raises:
         OSError: The storage failed.

@@ -102,7 +102,6 @@ class WriteTransaction:
         """Clean up after dead writers and announce a new instant.
 
         Args:
-            storage: The table's storage.
             config: The table's settings; they are read again, since another writer may have upgraded the
                 table.
             options: Lock, heartbeat and what happens to failed writes.

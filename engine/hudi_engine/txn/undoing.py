@@ -15,12 +15,6 @@ from hudi_engine.txn.rollback_plan import RollbackPlan
 def check_not_undone(storage: Storage, config: TableConfig, current: Timeline, opened: OpenInstant) -> None:
     """Refuse to complete an instant that a pending rollback or restore is about to take back.
 
-    Args:
-        storage: The table's storage.
-        config: Its settings.
-        current: Its timeline, read under the lock.
-        opened: The instant.
-
     Raises:
         WriteConflictError: naming what takes it back.
     """
@@ -33,14 +27,7 @@ def check_not_undone(storage: Storage, config: TableConfig, current: Timeline, o
 
 
 def undone_by(storage: Storage, config: TableConfig, timeline: Timeline, time: str) -> Instant | None:
-    """Return the pending rollback or restore that takes an instant back, None when nobody has begun that.
-
-    Args:
-        storage: The table's storage.
-        config: Its settings.
-        timeline: Its timeline.
-        time: Requested time of the instant.
-    """
+    """Return the pending rollback or restore that takes an instant back, None when nobody has begun that."""
     return next((each for each in timeline.pending if _takes_back(storage, config, each, time)), None)
 
 

@@ -28,9 +28,6 @@ def told_by_commit(
     """Return what the commit of a write says.
 
     Args:
-        context: The write.
-        request: What was asked for.
-        stats: What was done to each file.
         replaced: File groups that it takes out, by partition; None where it takes out none.
         left: Whether it has looked at stored rows and left them as they are.
     """

@@ -39,8 +39,6 @@ class Compared:
     """Rows of one file.
 
     Args:
-        partition: Partition path they lie in.
-        rows: Their partition columns.
         paths: Partition path of each by the settings of the write.
     """
 
@@ -59,7 +57,6 @@ def fitting_zone(generator: KeyGenerator, found: Sequence[Compared], config: Tab
 
     Args:
         generator: Makes the paths by the settings of the write.
-        found: Rows of files of several partitions.
         config: The table; where it says a zone that readers take for different ones, those are tried.
     """
     times = generator.timestamp_format

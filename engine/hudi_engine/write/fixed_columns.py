@@ -30,9 +30,7 @@ def check_fixed_columns(
     Of a write that replaces the whole table nothing is left to be found or compared.
 
     Args:
-        config: The table's settings.
         before: Its data columns now; None when they do not count.
-        after: Those it is to have.
         replaces: Which file groups the write takes out.
 
     Raises:

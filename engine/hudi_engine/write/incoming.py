@@ -32,9 +32,7 @@ class Incoming:
 
     Args:
         schema: Data columns of the table after this write.
-        columns: Data columns of the rows.
         table: The rows when they are on the driver.
-        distributed: The rows when they are not.
         index: Index of the write, None for the one the options name.
         cached: Frames that are cached until the rows are written.
     """
@@ -74,9 +72,7 @@ def fetch_evaluated(batch: AlignedBatch, rows: DistributedBatch, options: Option
     """Bring rows to the driver that Spark has evaluated, kept and counted, where they are few after all.
 
     Args:
-        batch: The rows.
         rows: The same, with key columns; freed when they are here, or cannot be fetched.
-        options: Options of the write.
 
     Returns:
         The rows as an Arrow table; None where they are many, or were not evaluated.
@@ -99,8 +95,6 @@ def refit(incoming: Incoming, before: TableState, now: TableState, request: Writ
     Args:
         incoming: The rows, fitted to ``before``.
         before: The table before the rows were computed.
-        now: The table as of the begin.
-        request: What is written.
 
     Raises:
         SchemaError: The rows do not fit any more.

@@ -43,12 +43,7 @@ def before_commit(look: Look) -> Iterator[None]:
 
 
 def reads_with_look(reads: ReadsOfWrite | None, begun: Timeline) -> ReadsOfWrite | None:
-    """Return what a write depends on: all of the table when somebody looks at it, else what it reads itself.
-
-    Args:
-        reads: What its rows were made from.
-        begun: The timeline as of its begin.
-    """
+    """Return what a write depends on: all of the table when somebody looks at it, else what it reads itself."""
     if _LOOK.get() is None:
         return reads
     return ReadsOfWrite(begun if reads is None else reads.base)
@@ -64,11 +59,7 @@ def inspect(
     """Show a write that has only its commit left; nothing when nobody wants to look.
 
     Args:
-        spark: The session.
         state: The table as of the begin of the write.
-        transaction: The write.
-        metadata: What it is about to commit.
-        options: Read options.
     """
     look = _LOOK.get()
     if look is None:

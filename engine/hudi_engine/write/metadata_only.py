@@ -32,7 +32,6 @@ class _Change:
 
     Args:
         operation: What it is called in its metadata.
-        action: Timeline action.
         metadata: Makes what is committed of the table as it is when the instant has begun.
     """
 
@@ -45,9 +44,7 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
     """Take every file group of some partitions out of the table in one replace instant.
 
     Args:
-        storage: The table's storage.
         partitions: Partition paths such as ``dt=2026-01-01``; ``"dt=2026-*"`` is not expanded.
-        options: Options of the call.
 
     Raises:
         ConfigError: No partition named, a table without partitions, or partitions that are not there (all are named).
@@ -69,10 +66,6 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
 
 def empty_table(storage: Storage, options: Options) -> WriteResult:
     """Take every file group out of the table in one replace instant.
-
-    Args:
-        storage: The table's storage.
-        options: Options of the call.
 
     Raises:
         WriteConflictError: Another writer committed first.
@@ -99,9 +92,6 @@ def alter_schema(
     and widened. They are spelled as the table spells them.
 
     Args:
-        storage: The table's storage.
-        schema: All data columns to be.
-        options: Options of the call.
         seen: The table as the caller has read it, None to read it.
 
     Raises:
@@ -131,10 +121,8 @@ def note_checkpoint(storage: Storage, noted: Callable[[TableState], str], option
     """Write a checkpoint in a commit of its own; no row and no column changes.
 
     Args:
-        storage: The table's storage.
         noted: Makes the checkpoint, as JSON, of the table as it is when the instant has begun, which another writer may have
             given one since the caller looked.
-        options: Options of the call.
 
     Raises:
         WriteConflictError: Another writer noted one first.
@@ -179,10 +167,6 @@ def _committed(storage: Storage, options: Options, change_of: Callable[[TableSta
 
 def partitions_there(state: TableState, partitions: Sequence[str]) -> list[str]:
     """Return the partitions as they are on storage.
-
-    Args:
-        state: The table.
-        partitions: Partition paths.
 
     Raises:
         ConfigError: The table has no partitions, or none of one of the names.

@@ -16,9 +16,7 @@ def allowing_nulls(context: WriteContext, incoming: Incoming, *, delete_only: bo
     """Return a write whose schema has those columns optional in which rows have nulls, of distributed rows: may have.
 
     Args:
-        context: The write.
         incoming: Its rows, which have all columns of the table unless they are keys to delete.
-        delete_only: Whether they are.
     """
     if delete_only or not has_required(context.avro_schema):
         return context

@@ -22,11 +22,8 @@ class Operation:
     """What distinguishes a write operation.
 
     Args:
-        name: Hudi's operation.
-        lookup: Rows are looked up by key.
         combine_option: Option that merges rows of the batch with the same key first; None for never.
         packing: New rows may go into small files.
-        delete_only: The batch holds keys to delete.
         replaces: Which file groups the commit takes out: nothing, touched partitions or whole table.
         bulk: Rows are written in one streaming pass.
     """

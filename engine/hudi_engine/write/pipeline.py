@@ -100,11 +100,6 @@ logger = logging.getLogger(__name__)
 def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> WriteResult:
     """Run one write.
 
-    Args:
-        spark: The session.
-        storage: The table's storage.
-        request: What to write.
-
     Returns:
         Counts of the commit.
 

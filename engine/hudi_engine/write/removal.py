@@ -17,9 +17,6 @@ _NOT_THERE = ("FileNotFoundException", "NoSuchFileException", "FILE_NOT_EXIST", 
 def removal_is_conflict(storage: Storage) -> Iterator[None]:
     """Turn the error of a read of the table's own files that have gone into a conflict.
 
-    Args:
-        storage: The table's storage.
-
     Raises:
         WriteConflictError: Instead of Spark's error, a worker's or the engine's.
     """

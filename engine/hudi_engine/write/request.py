@@ -33,9 +33,7 @@ class WriteRequest:
     """What a caller asks for.
 
     Args:
-        operation: The operation.
         frame: The rows, or the keys to delete.
-        options: Options of the call.
         update_columns: Upsert only: columns of existing rows to replace; None for all.
         match_condition: Upsert only: SQL over DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST that an existing row must fulfil
             to count as a match; a row without a match is inserted, as in SQL MERGE.
@@ -221,10 +219,6 @@ def following(request: WriteRequest, storage: Storage) -> WriteRequest:
     """Return a request that says which checkpoint the one it notes follows.
 
     A write that replaces all rows speaks for them whatever was noted before, unless it says itself what it follows.
-
-    Args:
-        request: What was asked for.
-        storage: The table's storage.
     """
     if CHECKPOINT not in request.options.raw:
         return request

@@ -14,10 +14,7 @@ class RowCounts:
     """What a commit did, in numbers.
 
     Args:
-        rows_inserted: Rows with a new key.
         rows_updated: Rows whose key was in the table.
-        rows_deleted: Rows removed.
-        bytes_written: Bytes of the files written.
     """
 
     rows_inserted: int = 0
@@ -33,8 +30,6 @@ class WriteResult(RowCounts):
     Args:
         instant: Instant time of the commit, None when the write had nothing to do and made none.
         operation: Hudi's operation name, e.g. ``UPSERT``.
-        files_written: Base and log files written.
-        partitions_written: Partition paths touched, sorted.
         services: What services did after the commit, in words such as ``cleaned 3 files``.
         path_taken: How the work was done: ``driver``, ``executors``, ``partitions``, ``bulk``, ``joined`` or ``metadata``.
         figures: Rows that came and were shuffled, bytes rewritten and changed; None when nothing was written.
@@ -59,9 +54,6 @@ def summarise(instant: str, metadata: CommitMetadata, path_taken: str, rows_repl
     """Add up the write stats of a commit.
 
     Args:
-        instant: The commit's instant time.
-        metadata: Its commit metadata.
-        path_taken: See WriteResult.
         rows_replaced: Rows of file groups that the commit replaced; they count as deleted.
     """
     stats = list(_all_stats(metadata))

@@ -28,9 +28,7 @@ def check_returning(
     Only a write that adds columns looks back, until the newest one that replaced all rows.
 
     Args:
-        state: The table.
         before: Its data columns now; None when they do not count.
-        after: Those it is to have.
         replaces: Which file groups the write takes out; of the whole table nothing is left to be read.
 
     Raises:

@@ -30,7 +30,6 @@ def columns_to_be(state: TableState, wanted: pa.Schema) -> pa.Schema:
     Files know a column by its name, so that another spelling would be another column to some readers, and the same to others.
 
     Args:
-        state: The table.
         wanted: All its data columns to be, spelled in any way.
 
     Raises:
@@ -45,7 +44,6 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
     """Refuse columns that a table cannot get.
 
     Args:
-        state: The table.
         new: All its data columns to be, spelled as the table spells them.
         replaces: Which file groups the write that brings them takes out.
 
@@ -86,10 +84,6 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
 
 def refuse_new_columns(state: TableState, new: pa.Schema) -> None:
     """Refuse other columns for a table whose columns have ids; nothing is looked at where they are the table's.
-
-    Args:
-        state: The table.
-        new: All its data columns to be.
 
     Raises:
         SchemaError: The columns are others, and ALTER TABLE changed the table with schema on read.
@@ -149,7 +143,6 @@ def check_same_columns(before: TableState, now: TableState) -> None:
 
     Args:
         before: The table as it was when its columns to be were made up.
-        now: The table now.
 
     Raises:
         WriteConflictError: The columns are others.

@@ -48,7 +48,6 @@ def check_stored_paths(state: TableState, options: Options) -> None:
     them have to, or several, and one zone has to say where all rows lie.
 
     Args:
-        state: The table.
         options: Options of the write and of the table.
 
     Raises:

@@ -25,14 +25,7 @@ from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 
 class Audit:
-    """The tests of one write.
-
-    Args:
-        warehouse: The profile's tables.
-        handle: The connection that writes.
-        session: Its session.
-        plan: The model.
-    """
+    """The tests of one write."""
 
     def __init__(
         self, warehouse: Warehouse, handle: HudiHandle, session: SparkSession, plan: ModelPlan

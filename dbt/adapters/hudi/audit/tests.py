@@ -17,12 +17,6 @@ from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest, PlannedTest
 def audit_tests(asked: AuditConfig, unique_id: str, manifest: Any, config: Any) -> tuple[PlannedTest, ...]:
     """Find the tests that a model asks for.
 
-    Args:
-        asked: What it asks for.
-        unique_id: The model.
-        manifest: dbt's manifest.
-        config: dbt's runtime config.
-
     Raises:
         DbtRuntimeError: A name that no test of the model has.
     """

@@ -17,12 +17,7 @@ _QUERIES = ("select", "with", "from", "values", "table")
 
 @dataclass(frozen=True)
 class ToBe:
-    """A view of the rows that a model's table is about to have.
-
-    Args:
-        plan: The model.
-        view: Name of the view.
-    """
+    """A view of the rows that a model's table is about to have."""
 
     plan: ModelPlan
     view: str

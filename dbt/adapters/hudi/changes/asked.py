@@ -31,7 +31,6 @@ class Asked:
         begin: Instant or moment in place of the checkpoint.
         end: Instant or moment up to which is read.
         limits: How much is taken at most.
-        skip_insert_overwrite: What overwrites did is not told.
         keep_hours: Clean and archive of the input spare so long what the model has not taken; None for no registration.
     """
 
@@ -101,7 +100,6 @@ def check_relation(macro: str, relation: Any) -> None:
 
     Args:
         macro: Name of the macro that was called.
-        relation: What it was given.
 
     Raises:
         DbtRuntimeError: It is a text, or something else that names no table to dbt.

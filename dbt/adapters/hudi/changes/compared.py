@@ -29,12 +29,6 @@ def compared_with(
     table the delete of one that went to another partition loses against its row. A delete has the values of the model's row in the
     columns that both have, and null for one that is none of the input's type.
 
-    Args:
-        session: The session.
-        source: The input.
-        target: The model's table.
-        end: State of the input.
-
     Raises:
         DbtRuntimeError: The model has no key, or the input lacks a column of it, or has it with a type of which a key of the
             model is no value.
@@ -89,10 +83,7 @@ def _check_deletes(
     """Refuse rows of the model whose keys are no values of the input's types: no delete could say which row it is of.
 
     Args:
-        stored: The model's rows.
         kinds: Type in the input of each column by which rows are told apart.
-        source: The input.
-        target: The model's table.
 
     Raises:
         DbtRuntimeError: Naming the first such value.

@@ -30,8 +30,6 @@ def consumed(plan: ModelPlan, frame: DataFrame, feed: Feed, *, rebuilds: bool) -
     or the deletes of a file group show a later commit than their own.
 
     Args:
-        plan: The model.
-        frame: Its query's rows.
         feed: What the query takes of its inputs.
         rebuilds: The table is built anew, so there is nothing to delete.
 
@@ -66,8 +64,6 @@ def untimed_deletes(frame: DataFrame, since: str, but: str = "") -> DataFrame:
     They come with the newest commit of their file group, which may be younger than a row that has their key elsewhere.
 
     Args:
-        frame: Net changes.
-        since: Where they begin.
         but: Deletes of this time keep it: they begin there.
     """
     begins = (F.col(CHANGE_TYPE) == DELETE) & (F.col(COMMITTED) != but)
@@ -86,12 +82,7 @@ def beside_steps(feed: Feed) -> None:
 
 
 def consumed_columns(plan: ModelPlan, columns: Iterable[str]) -> list[str]:
-    """Return which columns of a model's query are consumed, and never reach its table.
-
-    Args:
-        plan: The model.
-        columns: Columns of its query.
-    """
+    """Return which columns of a model's query are consumed, and never reach its table."""
     names = spellings(columns)
     if CHANGE_TYPE not in names or not plan.table.record_key or plan.merge.strategy not in MERGING:
         return []

@@ -24,8 +24,6 @@ class Taken:
     Args:
         since: Instant or moment it begins after, None for all rows.
         end: Instant up to which rows are read, None where there is nothing to take yet.
-        commits: Commits of the window.
-        is_early: It ends before the checkpoint.
         asked: What the model asked for: begin, end and limits.
         hole: The write under way for which there is nothing to take yet, None without one.
     """
@@ -43,12 +41,9 @@ class Feed:
     """The inputs of a model in one run.
 
     Args:
-        noted: The target's checkpoint before the run.
         named: The tables that the model names, by schema and name.
-        inputs: What is taken, by input relation.
         is_limited: Rows are limited, so nothing counts as consumed.
         is_of_sample: What the model reads beside its inputs is a sample, of which the table is built.
-        tells_steps: Some input tells every commit's changes.
         net_views: Views of net changes, each with its rows, where they begin, and the checkpoint where that is another place.
     """
 
@@ -80,9 +75,6 @@ class Feed:
         A clone has the checkpoint of its original, whose inputs lie in another schema: a table of the same name counts as that
         input, and whether it has the instant that was consumed is looked at when its changes are told. What the model still
         names is another input, whose checkpoint is its own, but where the run defers to an input that the model does not name.
-
-        Args:
-            source: The input, by schema and name.
         """
         table = source.rpartition(".")[2]
         is_deferred = source not in self.named
@@ -141,7 +133,6 @@ class Feed:
         """Return the plan of a write that notes the checkpoint in its commit.
 
         Args:
-            plan: The model's plan.
             rebuilds: The table is built anew, so what it consumed before counts no more.
 
         Raises:

@@ -68,11 +68,7 @@ class ChangeFeeds(Samples):
         """Return a temporary view of the rows that changed; the window is noted for the commit of the model.
 
         Args:
-            relation: A Hudi table.
-            target: The model's relation.
             fresh: The model is built anew, so all rows are taken.
-            asked: The macro's arguments.
-            model: The node that names the table.
         """
         wish = Asked.of(asked)
         check_relation("hudi_changes", relation)
@@ -154,7 +150,6 @@ class ChangeFeeds(Samples):
         """Return a temporary view of a table as it was.
 
         Args:
-            relation: A Hudi table.
             target: The relation of the node that asks.
             when: An instant, a moment, the comment of a savepoint, or ``latest``.
         """
@@ -180,7 +175,6 @@ class ChangeFeeds(Samples):
         """Show, set or reset how far a model has consumed its inputs, one line an input.
 
         Args:
-            table: The model's table.
             source: Input relation, None for all.
             instant: What it has consumed up to; None changes nothing.
             reset: Forget the input, or all: the next run takes all rows.

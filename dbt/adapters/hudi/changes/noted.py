@@ -19,10 +19,8 @@ class CheckpointWish:
     """The arguments of ``hudi_checkpoint``.
 
     Args:
-        table: The model's table, for messages.
         source: Input as it is noted; None for all.
         instant: What the input counts as consumed up to; None sets nothing.
-        reset: Forget the input, or all.
 
     Raises:
         DbtRuntimeError: Arguments that do not go together.
@@ -68,12 +66,7 @@ class CheckpointWish:
         return format_checkpoint(self.applied(read_checkpoint(table)))
 
     def said(self, noted: dict[str, str], now: dict[str, str]) -> list[str]:
-        """Return a line for each input that is shown, and for each that was forgotten.
-
-        Args:
-            noted: The checkpoint before.
-            now: And after.
-        """
+        """Return a line for each input that is shown, and for each that was forgotten."""
         names = [name for name in sorted({*noted, *now}) if self.source in (None, name)]
         return [_line(name, noted.get(name), now.get(name)) for name in names]
 
@@ -96,9 +89,6 @@ def keep_changes(
     """Let clean and archive of a table spare what a model has not taken yet.
 
     Args:
-        state: The table.
-        reader: The model.
-        taken: The window that it takes.
         noted: What it has taken before; None where nothing goes on from there.
         hours: For how long; None keeps nothing.
     """

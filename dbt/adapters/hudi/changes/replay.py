@@ -24,8 +24,6 @@ def check_begin(state: TableState, source: str, noted: str, begin: str | None, *
     """Refuse a window that leaves out changes which the model has not taken.
 
     Args:
-        state: The input.
-        source: Its name.
         noted: Instant up to which the model has taken it.
         begin: Where the window begins, None for the first commit.
         compiles: Nothing is run, so it is only warned of: an error would end the command for every other node too.
@@ -51,7 +49,6 @@ def ends_early(state: TableState, noted: str | None, end: str | None) -> bool:
     """Tell whether a window ends before what the model has taken already.
 
     Args:
-        state: The input.
         noted: Instant up to which the model has taken it, None for not at all.
         end: Last commit of the window, None for that of a table without commits.
     """
@@ -72,12 +69,7 @@ def with_later_changes(
     Net changes tell no delete of a row that came after their begin. A model that has taken such a row would keep it.
 
     Args:
-        session: The session.
-        state: The input.
-        frame: The rows of the window.
-        taken: The window.
         noted: Instant up to which the model has taken the input.
-        wish: What the model asks for.
 
     Raises:
         HistoryGapError: The changes after the checkpoint cannot be told.

@@ -23,10 +23,6 @@ class Samples(metaclass=AdapterMeta):
         """Refuse a sample of rows beside changes; one that a new table is built of is noted in it.
 
         Args:
-            plan: The model's plan.
-            model: Its node.
-            code: Its compiled query.
-            rebuilds: The table is built anew.
             in_run: Unique ids of the nodes that the run builds.
         """
         feed: Feed = self.feed_of(plan)  # type: ignore[attr-defined]
@@ -41,8 +37,6 @@ def check_no_sample(target: BaseRelation, source: str, noted: str | None) -> Non
     """Refuse to go on from a table that was built of a sample.
 
     Args:
-        target: The model's relation.
-        source: Name of the input.
         noted: Instant up to which the model has taken it.
 
     Raises:

@@ -22,12 +22,6 @@ from dbt.adapters.hudi.changes.replay import ends_early
 def told_rows(session: SparkSession, state: TableState, taken: Taken, wish: Asked) -> DataFrame:
     """Return the changes of a window.
 
-    Args:
-        session: The connection's session.
-        state: The input.
-        taken: The window.
-        wish: The macro's arguments.
-
     Raises:
         DbtRuntimeError: The input has no columns yet.
     """
@@ -44,11 +38,7 @@ def next_taken(state: TableState, feed: Feed, source: str, fresh: bool, wish: As
     """Return the window that a model takes of an input.
 
     Args:
-        state: The input.
-        feed: The model's inputs.
-        source: Name of the input.
         fresh: The model is built anew, so all rows are taken.
-        wish: The macro's arguments.
     """
     noted = None if fresh else feed.noted_for(source)
     since = noted if wish.begin is None else start_of(wish.begin)
@@ -65,11 +55,7 @@ def taken_beyond_gap(state: TableState, feed: Feed, source: str, meant: Taken | 
     A state that clean has passed cannot be read, and of two that can the later one brings the model no older rows.
 
     Args:
-        state: The input.
-        feed: The model's inputs.
-        source: Name of the input.
         meant: The window whose changes it would have taken; None where what the model has says nothing.
-        wish: The macro's arguments.
     """
     if source in feed.inputs:
         return replace(feed.inputs[source], since=None)
@@ -90,12 +76,7 @@ def takes_nothing(taken: Taken, wish: Asked) -> bool:
 
 
 def way_of_a_model(target: BaseRelation, model: dict[str, Any]) -> str:
-    """Return what else a model can do about a gap; a query of ``dbt show`` has no rows to compare with or to build anew.
-
-    Args:
-        target: The model's relation.
-        model: The node that asks.
-    """
+    """Return what else a model can do about a gap; a query of ``dbt show`` has no rows to compare with or to build anew."""
     if model.get("resource_type") != "model":
         return ""
     return (

@@ -20,8 +20,6 @@ class AuditConfig:
     """Tests before the commit.
 
     Args:
-        everything: Every test attached to the model.
-        named: Names of data tests.
         written: Name and SQL of failing rows, which reads the state to be as ``this``.
     """
 
@@ -38,9 +36,6 @@ class AuditTest:
     """One test, compiled.
 
     Args:
-        name: Its name.
-        sql: Query of the failing rows.
-        fail_calc: SQL that counts them.
         warn_if: Comparison with the count that makes a warning.
         error_if: Comparison with the count that makes an error.
         severity: ``error`` or ``warn``.
@@ -67,12 +62,7 @@ class AuditTest:
 
 @dataclass(frozen=True)
 class PlannedTest:
-    """One test, which may look at the table to be while it is compiled.
-
-    Args:
-        name: Its name.
-        compiled: Compiles it.
-    """
+    """One test, which may look at the table to be while it is compiled."""
 
     name: str
     compiled: Callable[[], AuditTest]
@@ -82,9 +72,7 @@ def read_audit(config: Mapping[str, object], merge: MergeConfig, problems: Probl
     """Read ``audit`` and ``pre_commit_tests`` of a model.
 
     Args:
-        config: The model's whole config.
         merge: What an incremental run of it does.
-        problems: Takes what is wrong.
     """
     everything = boolean("audit", config.get("audit"), problems, default=False)
     given = config.get("pre_commit_tests") or ()

@@ -33,12 +33,7 @@ _WITHOUT_ZONE = "timestamp_ntz"
 
 
 def check_column_types(config: Mapping[str, object], problems: Problems) -> None:
-    """Note which types of a seed's ``column_types`` are none, or none that a text can become.
-
-    Args:
-        config: The seed's config.
-        problems: Takes what is wrong.
-    """
+    """Note which types of a seed's ``column_types`` are none, or none that a text can become."""
     if config.get("materialized") != "seed":
         return
     for column, kind in mapping("column_types", config.get("column_types"), problems).items():
@@ -60,10 +55,6 @@ def nearly_named(given: Mapping[str, object], columns: list[str]) -> dict[str, s
     """Return names of ``column_types`` that a seed's file does not have, each with the column it is spelled like.
 
     A folder may say the types of columns that only some of its seeds have, so other names are nobody's mistake.
-
-    Args:
-        given: The config.
-        columns: Columns of the file.
     """
     known = {name.lower() for name in columns}
     unknown = {name: nearest(name, columns) for name in given if name.lower() not in known}

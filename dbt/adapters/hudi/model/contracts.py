@@ -37,12 +37,7 @@ class ConstraintNotSupported(types.ConstraintNotSupported):
 
 
 def say_of_constraints(node: Any, config: Mapping[str, object]) -> None:
-    """Warn of the constraints of a model with an enforced contract that nothing comes of.
-
-    Args:
-        node: The model.
-        config: Its config.
-    """
+    """Warn of the constraints of a model with an enforced contract that nothing comes of."""
     contract = config.get("contract")
     if config.get("materialized") not in _MATERIALIZED or not isinstance(contract, Mapping):
         return

@@ -21,8 +21,6 @@ class DecidingKey:
     """A key that says which others of its service count.
 
     Args:
-        key: Its name in a model.
-        option: Its option.
         counts_under: The values under which each of the other keys counts. The first is meant where nothing is said.
     """
 
@@ -36,7 +34,6 @@ class DecidingKey:
         Args:
             service: Name of the service in a model.
             given: What the model says of the service.
-            raw: The model's config.
         """
         keys = [key for key in self.counts_under if key in given]
         said = self._said(given, raw)

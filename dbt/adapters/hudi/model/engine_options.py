@@ -33,7 +33,6 @@ def option_problems(options: Mapping[str, str], of: str = "") -> Sequence[str]:
     """Say what is wrong with ``hoodie.*`` options, one text for each.
 
     Args:
-        options: The options.
         of: The model that has them, for the log line about one without effect.
     """
     try:
@@ -101,7 +100,6 @@ def changed_options(
     Args:
         definition: The table as the model defines it now.
         given: ``hoodie.*`` options the model gives itself.
-        stored: Properties of the table.
     """
     said = {canonical_key(key): value for key, value in stored.items()}
     ours = TableConfig(stored).is_of_this_engine

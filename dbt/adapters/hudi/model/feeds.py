@@ -25,8 +25,6 @@ def check_takes_changes(model: str, strategy: str, own: Collection[str]) -> None
     """Refuse changes in a model of which not every commit notes how far its inputs are consumed.
 
     Args:
-        model: Its name.
-        strategy: Its incremental strategy.
         own: Strategies that the project has macros for.
 
     Raises:
@@ -45,12 +43,7 @@ def check_takes_changes(model: str, strategy: str, own: Collection[str]) -> None
 
 
 def tables_named(model: Mapping[str, Any], manifest: Any) -> frozenset[str]:
-    """Return the tables that a node refers to, each as schema and name in lower case.
-
-    Args:
-        model: The node.
-        manifest: dbt's manifest.
-    """
+    """Return the tables that a node refers to, each as schema and name in lower case."""
     return frozenset(
         _table_of(each) for _, each in _known((model.get("depends_on") or {}).get("nodes"), manifest)
     )
@@ -66,10 +59,8 @@ def sampled_beside(
     sample, so that what is made of them is none.
 
     Args:
-        model: The node.
         inputs: The tables whose changes it takes, as schema and name in lower case.
         in_run: Unique ids of the nodes that the run builds.
-        manifest: dbt's manifest.
     """
     seen: set[tuple[str, bool, bool]] = set()
     above = [(each, "", True) for each in (model.get("depends_on") or {}).get("nodes") or ()]

@@ -52,7 +52,6 @@ class HookCall:
     """A call of a macro, whenever the hook runs.
 
     Args:
-        macro: Its name.
         given: The arguments that are written as values, by parameter.
         named: The parameters that get an argument, written as a value or not.
         of_this: Its table is the hook's own node.
@@ -69,12 +68,7 @@ class HookCall:
 
 
 def hook_calls(text: str, parameters: Callable[[str], Collection[str]]) -> list[HookCall]:
-    """Return the calls of this adapter's macros in a hook; none of a text that is no Jinja, as dbt tells that.
-
-    Args:
-        text: The hook as it is written.
-        parameters: Names of a macro's parameters.
-    """
+    """Return the calls of this adapter's macros in a hook; none of a text that is no Jinja, as dbt tells that."""
     try:
         parsed = _JINJA.parse(text)
     except TemplateError:
@@ -102,7 +96,6 @@ class KnownMacros:
     """The macros of a run.
 
     Args:
-        names: All of them.
         adapters: The texts of this adapter's, by name.
         ours: Names of this adapter's that no project has put a macro of its own in the place of.
     """
@@ -127,9 +120,7 @@ def hook_problems(node: Any, plan: ModelPlan | None, macros: KnownMacros) -> lis
     """Say which hooks of a node cannot work, a text for each.
 
     Args:
-        node: A model, seed or snapshot.
         plan: What it becomes; None where that is a view.
-        macros: The macros of the run.
     """
     problems = []
     for when in ("pre_hook", "post_hook"):

@@ -29,7 +29,6 @@ class IndexConfig:
 
     Args:
         type: Hudi's index type, None for a table without a key.
-        settings: Further options of the index.
     """
 
     type: str | None = None

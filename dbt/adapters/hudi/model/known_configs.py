@@ -215,7 +215,6 @@ def unused_configs(config: Mapping[str, object], used_elsewhere: Collection[str]
     """Name the configs that nothing reads, each with what to do.
 
     Args:
-        config: The node's whole config.
         used_elsewhere: Further keys that are read, such as those of the project's own macros.
     """
     known = {*USED, *OF_DBT, *REFUSED, *REFUSED_OF_MERGES, *used_elsewhere}

@@ -60,8 +60,6 @@ class MergeConfig:
         operation: The write operation of an incremental run; None for a strategy of the user's own, which is a macro.
         update_columns: Columns a matched row takes from the batch; None means all.
         exclude_columns: Columns a matched row keeps; None means none.
-        predicates: SQL conditions over DBT_INTERNAL_DEST and DBT_INTERNAL_SOURCE.
-        on_schema_change: One of dbt's four modes.
         skip_unchanged: Rows that equal what is stored are left out.
         delete_by: Columns whose values say which rows go (delete+insert).
         clauses: Clauses of a merge beyond update and insert; None for none.
@@ -121,11 +119,6 @@ def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str
     """Return the incremental run a model asks for; collects every contradiction.
 
     Other materializations inherit these configs from their folder and do not use them, so nothing is said about them.
-
-    Args:
-        raw: The model's config.
-        table: The table's shape.
-        own_strategies: Strategies the project has macros for.
     """
     is_incremental = raw.config.get("materialized") == "incremental"
     problems = raw.problems if is_incremental else Problems()

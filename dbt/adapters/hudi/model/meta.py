@@ -21,10 +21,6 @@ _OF_KEYS = ("options", "hudi_options", "tblproperties")
 def with_meta(config: Mapping[str, object], node: str) -> dict[str, object]:
     """Return a node's config with what stands under ``meta: {hudi: ...}``; what is said directly counts more.
 
-    Args:
-        config: The node's whole config.
-        node: Its name, for the error.
-
     Raises:
         DbtRuntimeError: It is no mapping, or has a key that dbt-hudi does not read.
     """

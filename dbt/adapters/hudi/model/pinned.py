@@ -17,7 +17,6 @@ def as_of_problems(
     Args:
         nodes: The nodes of a run with their configs.
         macros: The macros of the project and its packages.
-        project: The name of the project.
     """
     pinned = [node for node, config in nodes if config.get("as_of") is not None]
     by_id = {macro.unique_id: macro for macro in macros} if pinned else {}

@@ -41,7 +41,6 @@ class Places:
     """Where tables of a profile live.
 
     Args:
-        location_root: The profile's root, absolute.
         project_root: Folder a model's own relative ``location_root`` counts from.
     """
 
@@ -62,14 +61,7 @@ class ModelPlan:
     """A model's table and writes.
 
     Args:
-        schema: Schema of the relation.
-        name: Name of the relation.
-        base: Folder or URI of the table.
         own_location: The folder comes from the model, not from the profile.
-        table: Shape of the table.
-        index: How keys find rows.
-        merge: What an incremental run does.
-        services: Inline services.
         given_options: ``hoodie.*`` options the model gives itself.
         properties: Other table properties, kept in the catalog.
         run_notes: What the commits say of the run, under keys that go into a commit.
@@ -170,9 +162,6 @@ def resolve_plan(
 
     Args:
         model: The node as dbt gives it to a materialization.
-        schema: Schema of the relation to build.
-        name: Name of the relation to build.
-        places: Where tables live.
         own_strategies: Incremental strategies the project has macros for.
 
     Raises:

@@ -55,12 +55,7 @@ _OF_FORMAT: Mapping[str, tuple[str, ...]] = {
 
 
 def misspelt_option(using: str, given: Iterable[str]) -> str:
-    """Return what to say of the first option that is nearly one of a format's, ``""`` when there is none.
-
-    Args:
-        using: Format of the files.
-        given: Names of the options.
-    """
+    """Return what to say of the first option that is nearly one of a format's, ``""`` when there is none."""
     legal = (*_OF_FILES, *_OF_FORMAT[using])
     known = {name.lower() for name in legal}
     for name in given:

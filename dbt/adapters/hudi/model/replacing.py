@@ -17,7 +17,6 @@ class BatchWindow:
     Args:
         column: The model's ``event_time``.
         start: First moment; None when dbt runs no batch.
-        end: First moment after it.
     """
 
     column: str

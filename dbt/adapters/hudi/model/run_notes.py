@@ -23,7 +23,6 @@ def notes_of_run(node: str, project_root: str | None, window: BatchWindow | None
     """Return what the commits of a node say, as options of its writes.
 
     Args:
-        node: The node's unique id.
         project_root: Folder of the project; the working directory when None.
         window: That of the batch that runs; without bounds, or None, where none does.
     """
@@ -42,7 +41,6 @@ def git_sha(folder: str, run: str = "") -> str | None:  # noqa: ARG001
     """Return the commit that is checked out around a folder, read from git's own files; None where there is none.
 
     Args:
-        folder: The folder.
         run: The run that asks; the next one of the process looks again.
     """
     start = Path(folder).resolve()

@@ -70,7 +70,6 @@ class ServicesConfig:
     """Options of the services that run after a commit.
 
     Args:
-        settings: The options.
         cluster_by: Columns by which rows are ordered in files.
     """
 
@@ -83,12 +82,7 @@ class ServicesConfig:
 
 
 def in_words_of_a_model(problems: Iterable[str], config: Mapping[str, object]) -> list[str]:
-    """Put the setting that a model has given a service by before a problem that names Hudi's option.
-
-    Args:
-        problems: Problems of options.
-        config: The model's config.
-    """
+    """Put the setting that a model has given a service by before a problem that names Hudi's option."""
     given = {
         option: f"{key} of {service}"
         for service, keys in _SERVICES.items()

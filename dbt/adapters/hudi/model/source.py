@@ -29,9 +29,6 @@ def source_place(source: Any) -> SourcePlace:
     """Return the place of a source; what is wrong with it stands in ``problem``.
 
     ``external`` of the table counts first, then that of its ``config``, then that of its ``meta``.
-
-    Args:
-        source: dbt's source.
     """
     given = _external(source)
     if not given:

@@ -186,7 +186,6 @@ def read_model_table(raw: RawConfig, key_override: tuple[str, ...] | None = None
     """Return the table's shape.
 
     Args:
-        raw: The model's config.
         key_override: Record key fixed by the materialization (snapshots).
     """
     problems = raw.problems

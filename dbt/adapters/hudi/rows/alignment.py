@@ -56,7 +56,6 @@ def fit_to_table(
 
     Args:
         frame: The query's rows; column names are matched without regard to case, columns the table lacks go.
-        table: The table's columns.
         fill_missing: Columns the query lacks become null; otherwise they stay away.
         advice: Ends the message about a value that does not fit; None for what is true of models.
     """
@@ -99,7 +98,6 @@ def chosen_columns(given: Sequence[str], wanted: Sequence[str]) -> tuple[list[st
     The mark of deleted rows is no column of the model's table and is taken whenever it is there.
 
     Args:
-        given: Columns of the query.
         wanted: Columns as the schema change mode leaves them; none means all.
     """
     if not wanted:
@@ -122,9 +120,6 @@ def refuse_absent(
     """Refuse a query that lacks columns of its table where on_schema_change is ``ignore``.
 
     Args:
-        table: The table's name.
-        absent: What the query lacks.
-        given: Columns of the query.
         wanted: Those of them that the table has, quoted; others may be what it lacks, under another name.
         named: Configs, such as ``unique_key``, by whose columns no mode goes without; those are told first.
 
@@ -166,10 +161,6 @@ def exact_cast(
     """Cast a column; a value that does not fit fails the query instead of becoming null or wrapping around.
 
     Args:
-        source: Name of the column.
-        given: Its type.
-        wanted: The type to cast to.
-        name: Name of the result.
         place: Where the value stands, text that ends the message.
     """
     column = F.col(quoted(source))
@@ -200,7 +191,6 @@ def check_named_columns(columns: Sequence[str], named: Mapping[str, Iterable[str
     """Raise when a query gives a column twice or lacks columns that configs name; all problems in one message.
 
     Args:
-        columns: Columns of the query.
         named: Config and the columns it names; dots reach into structs, what follows a colon is no part of the name.
     """
     times = Counter(name.lower() for name in columns)

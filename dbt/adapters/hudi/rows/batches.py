@@ -31,12 +31,7 @@ def as_first_batch(plan: ModelPlan) -> ModelPlan:
 
 
 def as_later_batch(plan: ModelPlan, table: HudiTable) -> ModelPlan:
-    """Return the plan of a batch that goes into a table, and warn when batches may be missing before it.
-
-    Args:
-        plan: The model.
-        table: Its table.
-    """
+    """Return the plan of a batch that goes into a table, and warn when batches may be missing before it."""
     window, run = plan.merge.window, (get_invocation_id(), plan.base)
     if window is None or window.start is None:
         return plan
@@ -53,7 +48,6 @@ def resumes_build(unique_id: str, manifest: Any) -> bool:
     rows of those that are done would go with the old table.
 
     Args:
-        unique_id: The model.
         manifest: dbt's manifest, where dbt notes batches to run again.
     """
     node = None if manifest is None else manifest.nodes.get(unique_id)

@@ -58,7 +58,6 @@ class ModelRows:
 
     Args:
         frame: The rows, columns as the schema change mode leaves them.
-        constraints: Conditions tested before the commit.
         begins: Nothing asks the run to replace rows: a table that it did not know of when it looked stays.
         base: The model's table as it was before the query read rows of it; None when it reads none.
     """
@@ -106,14 +105,7 @@ def rebuild_model(
 def write_model(
     warehouse: Warehouse, session: SparkSession, plan: ModelPlan, rows: ModelRows
 ) -> HudiAdapterResponse:
-    """One incremental write into the model's table.
-
-    Args:
-        warehouse: The profile's tables.
-        session: The connection's session.
-        plan: The model.
-        rows: The query's rows.
-    """
+    """One incremental write into the model's table."""
     operation = plan.merge.operation
     assert operation is not None, "a strategy of the user's own is a macro"
     table = current_table(warehouse, session, plan)
@@ -265,13 +257,7 @@ def data_columns(table: HudiTable) -> T.StructType:
 
 
 def check_fit(plan: ModelPlan, table: HudiTable, columns: Sequence[str]) -> None:
-    """Refuse an incremental run whose config or columns do not fit the table.
-
-    Args:
-        plan: The model.
-        table: Its table.
-        columns: Columns of the query.
-    """
+    """Refuse an incremental run whose config or columns do not fit the table."""
     check_shape(plan, table)
     named = plan.named_columns
     # a row without them would lie in the partition of null, or be older than all; one to delete names its key only

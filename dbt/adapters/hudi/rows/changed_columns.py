@@ -20,10 +20,6 @@ def told_changes(
     """Return which columns of a query are not those of its table, and the ways out that the table can go; ``""`` for none.
 
     Args:
-        table: Name of the table.
-        state: The table.
-        stored: Its data columns.
-        query: Columns of the query.
         keeps_rows: The model's config has ``full_refresh: false``.
     """
     change = schema_change(SYNC, stored, query)

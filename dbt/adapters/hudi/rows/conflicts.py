@@ -15,8 +15,6 @@ def evaluated_again(write: Callable[[], Result], evaluate: Callable[[], object],
     """Write a model's rows; after each conflict evaluate its query anew, as its rows may come from the table.
 
     Args:
-        write: Writes what the query gives.
-        evaluate: Evaluates the query anew.
         retries: How often (``conflict_retries``).
 
     Raises:

@@ -19,12 +19,7 @@ _SHOWN = 300
 
 @dataclass(frozen=True)
 class Constraint:
-    """A condition every row must meet.
-
-    Args:
-        name: Shown when a row does not.
-        condition: Spark SQL; null counts as met.
-    """
+    """A condition every row must meet."""
 
     name: str
     condition: str
@@ -44,11 +39,7 @@ def read_constraints(model: Mapping[str, object]) -> tuple[Constraint, ...]:
 
 
 def row_shown(names: Iterable[str]) -> Column:
-    """Return the beginning of a row as JSON, for messages.
-
-    Args:
-        names: Columns that are shown.
-    """
+    """Return the beginning of a row as JSON, for messages."""
     row = F.to_json(F.struct(*map(quoted, names)), {"ignoreNullFields": "false"})
     return F.substring(row, 1, _SHOWN)
 
@@ -62,8 +53,6 @@ def checked(
     """Return the same rows; reading one that breaks a constraint fails with the constraint's name and that row.
 
     Args:
-        frame: The rows.
-        constraints: What they must meet.
         names: The columns that are shown of such a row; None for all.
         only: Which rows must; None for all.
     """
@@ -90,7 +79,6 @@ def stays(frame: DataFrame, written: Iterable[str], config: TableConfig) -> Colu
     """Tell which rows of a frame are no deletes: what a delete says beside its key is never stored.
 
     Args:
-        frame: The rows.
         written: The columns that reach the write, as they are spelled there; a mark that does not marks nothing.
         config: The table's settings, which may name a column and a value that delete.
     """

@@ -16,10 +16,6 @@ def failures_query(query: str, columns: T.StructType) -> str:
 
     It may select count(*), two columns of one name, or a type that a Hudi table cannot hold: of that the text is kept, of a
     timestamp without a time zone the moment that it is in the session's.
-
-    Args:
-        query: The test's SQL.
-        columns: The columns that it selects.
     """
     names = [quoted(name) for name in legal_names(columns.names)]
     held = [_held(name, each.dataType) for name, each in zip(names, columns.fields, strict=True)]

@@ -24,13 +24,7 @@ _COUNTED = 100
 
 
 def say_of_keys_twice(plan: ModelPlan, table: HudiTable, rows: int) -> None:
-    """Warn of keys that are there more than once after a build without a precombine field, or of a snapshot.
-
-    Args:
-        plan: The model.
-        table: Its table, as just built.
-        rows: How many rows it has.
-    """
+    """Warn of keys that are there more than once after a build without a precombine field, or of a snapshot."""
     versions_of = plan.table.versions_of
     keyed = plan.table.record_key and plan.merge.strategy in ONE_ROW_A_KEY
     if not versions_of and (not keyed or plan.table.precombine_field):
@@ -90,12 +84,6 @@ def say_of_keys_merged(
     """Warn of rows that a merge without a precombine field has left out as others of the batch have their keys.
 
     Known where the write counted the rows that came, which it does of those that it has in memory; nothing is read for it.
-
-    Args:
-        plan: The model.
-        table: Its table.
-        columns: Columns of the rows that came.
-        result: What the write did.
     """
     came = None if result.figures is None else result.figures.rows_in
     config = table.config
@@ -123,10 +111,6 @@ def say_of_versions_merged(plan: ModelPlan, result: WriteResult) -> None:
     """Warn of changes that a snapshot has left out as several rows have one key; known where the rows that came are counted.
 
     Those that came are of dbt's own joining of the query with the versions that are open, so their number says little.
-
-    Args:
-        plan: The snapshot.
-        result: What the write did.
     """
     came = None if result.figures is None else result.figures.rows_in
     if came is None or plan.table.precombine_field:

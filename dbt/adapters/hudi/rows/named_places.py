@@ -48,12 +48,7 @@ def build_under_name(
     CREATE OR REPLACE in place: they would be a table of that name again once it leads nowhere else.
 
     Args:
-        warehouse: The profile's tables.
-        session: The connection's session.
-        plan: The table.
-        entry: What has its name.
         frame: Its rows, which may be read from what has its name.
-        build: `hudi_engine.rebuild_table` or `hudi_engine.build_table`.
 
     Raises:
         HudiError: As build does.
@@ -114,9 +109,6 @@ def clone_under_name(
     """Make a clone; a view or table without Hudi that has its name then makes room. Where that fails all is as it was.
 
     Args:
-        warehouse: The profile's tables.
-        session: The connection's session.
-        place: Name and folder of the clone.
         make: Makes it; what it is given removes what else has the folder, and whether a table there is replaced.
         replace: Whether the table that has the name is replaced: another one that has the folder is not.
 

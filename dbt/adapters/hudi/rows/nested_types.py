@@ -18,9 +18,6 @@ def nested_cast(value: Column, given: T.DataType, wanted: T.DataType, path: str)
     """Return a value as the table has it: fields by name, those the table lacks go, numbers only widen.
 
     Args:
-        value: The value.
-        given: Its type.
-        wanted: The type to bring it to.
         path: Name of the column or field, for messages.
 
     Raises:
@@ -46,11 +43,6 @@ def nested_cast(value: Column, given: T.DataType, wanted: T.DataType, path: str)
 
 def refuse_other_fields(given: T.DataType, wanted: T.DataType, path: str) -> None:
     """Refuse a value that a statement gives a column, whose structs have other fields than the table's.
-
-    Args:
-        given: Type of the value.
-        wanted: Type of the column.
-        path: Name of the column.
 
     Raises:
         DbtRuntimeError: Names all fields that the table lacks, and those that the value lacks.

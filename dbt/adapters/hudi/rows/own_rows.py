@@ -48,10 +48,7 @@ def with_state_read(
     others write meanwhile.
 
     Args:
-        warehouse: The profile's tables.
-        session: The connection's session.
         written: The model, or the table of a statement.
-        code: The query.
         analysed: Has Spark analyse it, which fixes the files that are read.
     """
     before = shown_state(warehouse, session, written) if written.name.lower() in code.lower() else None
@@ -70,12 +67,6 @@ def statement_with_state_read(
     """Do what `with_state_read` does for a statement, and also where the query names the table through views alone.
 
     Only where it reads the table, the table is looked at, and the query then analysed anew.
-
-    Args:
-        warehouse: The profile's tables.
-        session: The connection's session.
-        written: The table of the statement.
-        analysed: Has Spark analyse its query.
     """
     frame = analysed()
     if not reads_table(frame, TableName(written.schema, written.name), bounds=False):

@@ -25,8 +25,6 @@ def run_python_model(session: SparkSession, name: str, code: str) -> DataFrame:
     """Execute a compiled Python model.
 
     Args:
-        session: The session handed to the model.
-        name: Name of the model, for messages.
         code: The compiled code: the user's ``model`` function and dbt's helpers.
 
     Returns:

@@ -36,10 +36,6 @@ def found_in_room(
     """Tell what a build would replace that its name does not lead to.
 
     Args:
-        warehouse: The profile's tables.
-        session: The connection's session.
-        plan: The model.
-        entry: What has its name.
         begins: Nothing asks the model to replace rows.
 
     Raises:
@@ -70,10 +66,6 @@ def found_in_room(
 def refuse_place_in_a_table(name: TableName, base: str) -> None:
     """Refuse a folder for a new table that lies in the folder of another one: what removes that would remove it too.
 
-    Args:
-        name: The table to be.
-        base: Its folder.
-
     Raises:
         DbtRuntimeError: It does.
     """
@@ -87,12 +79,6 @@ def refuse_place_in_a_table(name: TableName, base: str) -> None:
 
 def refuse_place_of_another(warehouse: Warehouse, session: SparkSession, name: TableName, base: str) -> None:
     """Refuse to make a table in a folder that is another name's table.
-
-    Args:
-        warehouse: The profile's tables.
-        session: The connection's session.
-        name: The table to be.
-        base: Its folder.
 
     Raises:
         DbtRuntimeError: It names the other table.
@@ -112,9 +98,6 @@ def name_of_place(
     """Return the name that a folder's table has in the warehouse.
 
     Args:
-        warehouse: The profile's tables.
-        session: The connection's session.
-        base: The folder.
         sources: Whether names count that only read it, as those of sources at a place of their own.
     """
     for schema in warehouse.schemas(session):

@@ -28,8 +28,6 @@ class ChangeOfColumns:
 
     Args:
         added: Columns that it gets, with the types of the query.
-        removed: Names of columns that go.
-        retyped: Columns that get another type.
     """
 
     added: Sequence[T.StructField] = ()
@@ -59,7 +57,6 @@ def schema_change(mode: str, table: T.StructType, query: T.StructType) -> Change
 
     Args:
         mode: The model's ``on_schema_change``.
-        table: Data columns of the table.
         query: Columns of the query. Hudi's own and marks of deleted rows do not count.
     """
     if mode not in (APPEND, SYNC):
@@ -136,7 +133,6 @@ def users_columns(schema: T.StructType, marks: Collection[str] = ()) -> list[T.S
     """Return the columns of a table or query that are none of Hudi's.
 
     Args:
-        schema: All columns.
         marks: Which marks of deleted rows count, in lower case.
     """
     return [

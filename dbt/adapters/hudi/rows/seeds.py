@@ -54,7 +54,6 @@ def texts_asked_for(agate_table: agate.Table, given: Mapping[str, str], delimite
     Args:
         agate_table: The CSV file as dbt has parsed it.
         given: Types by column, the seed's ``column_types``.
-        delimiter: What stands between two values.
     """
     known = AnyCase(given.items())
     wanted = [name for name in agate_table.column_names if name in known]
@@ -75,8 +74,6 @@ def seed_types(
     """Return the Spark type of each column of a seed, in order.
 
     Args:
-        seed: Name of the seed.
-        agate_table: The parsed CSV file.
         given: Types by column, its ``column_types``; a name that the file does not have is warned of where it is like one.
         guessed: The type of a column by its values.
 
@@ -108,8 +105,6 @@ def seed_frame(session: SparkSession, agate_table: agate.Table, types: Mapping[s
     """Rows of a seed.
 
     Args:
-        session: The connection's session.
-        agate_table: The parsed CSV file.
         types: Spark type of each column, in order.
     """
     names = list(types)

@@ -51,10 +51,6 @@ def fit_query(
     a row that is gone. What the snapshot takes is one schema commit.
 
     Args:
-        warehouse: The profile's tables.
-        session: The connection's session.
-        plan: The snapshot.
-        query: The rows of its query.
         followers: dbt's own columns that have the values, and the type, of a column of the query.
 
     Raises:
@@ -104,12 +100,7 @@ def write_snapshot(
     """Write staged changes: a changed or deleted row only gets its end, an inserted one comes whole.
 
     Args:
-        warehouse: The profile's tables.
-        session: The connection's session.
-        plan: The snapshot.
-        staged: dbt's staging rows.
         valid_to: Name of the column that closes a row.
-        relation: Rendered name of the snapshot table.
     """
     table = builds.current_table(warehouse, session, plan).as_read(staged.base)
     builds.check_shape(plan, table)
@@ -159,7 +150,6 @@ def checked_columns(asked: Sequence[str], stored: Sequence[str]) -> tuple[bool, 
 
     Args:
         asked: Columns of the query, in whatever case: Spark gives a column the case in which it is selected.
-        stored: Columns of the snapshot.
     """
     known = spellings(stored)
     found = [known[name] for name in asked if name in known]

@@ -34,11 +34,6 @@ def own_build(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> t
 
     It came meanwhile where another run has committed it since this one began. None where the rows are anybody else's, or more
     than those of the build.
-
-    Args:
-        warehouse: The profile's tables.
-        session: The connection's session.
-        plan: The model.
     """
     try:
         table = warehouse.table(session, plan.base)

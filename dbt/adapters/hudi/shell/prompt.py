@@ -22,7 +22,6 @@ def typed_lines(prompt: str, own: Iterable[str]) -> Iterator[str]:
     """Yield what is typed, until the end of the input; Ctrl-C drops a line.
 
     Args:
-        prompt: Shown before each line.
         own: Commands of the shell itself, for completion.
     """
     history = _with_readline(Completion(own))
@@ -83,7 +82,6 @@ class Completion:
     """What a word of a line may become: commands, their options, names of nodes and macros of the project.
 
     Args:
-        own: Commands of the shell itself.
         manifest: dbt's file about the project, where it was parsed.
     """
 
@@ -95,20 +93,13 @@ class Completion:
         """Return one of the candidates, None after the last, as readline asks for them.
 
         Args:
-            before: The line up to the word.
-            text: The word so far.
             number: Which candidate, from 0.
         """
         found = self.candidates(before.split(), text)
         return found[number] if number < len(found) else None
 
     def candidates(self, before: list[str], text: str) -> list[str]:
-        """Return what a word may become.
-
-        Args:
-            before: The words before it.
-            text: The word so far.
-        """
+        """Return what a word may become."""
         words = before[1:] if before[:1] == ["dbt"] else before
         if not words or words == ["help"]:
             legal = [*cli.commands, *([] if words else self._own)]

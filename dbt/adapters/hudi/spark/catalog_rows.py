@@ -77,8 +77,6 @@ def columns(
     """Return the columns of a relation without Hudi's own; none when it does not exist.
 
     Args:
-        session: The session.
-        relation: The relation.
         marks: Which marks of deleted rows count. Schema changes see none, as queries may leave them out; None for what the
             node that runs takes: rows that a unit test gives and expects have them all.
         shown: What is looked at in place of the relation, as SQL.

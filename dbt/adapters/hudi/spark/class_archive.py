@@ -46,9 +46,6 @@ def archive_options(java: Path, version: str, conf: Mapping[str, str], given: st
     """Return the options with which Java uses the archive, or writes it when there is none; none where neither works.
 
     Args:
-        java: The Java that will run Spark.
-        version: Its version.
-        conf: Settings Spark starts with.
         given: Java options that come from elsewhere; a word on archives or logs in them goes before ours.
     """
     try:

@@ -16,8 +16,6 @@ def rows_as_of(session: SparkSession, state: TableState, instant: str | None) ->
     """Return a table's rows as of an instant, without Hudi's own columns, which names of tables leave out.
 
     Args:
-        session: The session.
-        state: The table.
         instant: Newest requested time that counts, None for now.
 
     Raises:
@@ -35,7 +33,6 @@ def rows_of_the_run(session: SparkSession, began: TableState, instant: str | Non
     still, in other files, as long as no write came to lie within it.
 
     Args:
-        session: The session.
         began: The table as the run saw it first.
         instant: Its newest write, None for a table without one.
 

@@ -9,11 +9,7 @@ from hudi_engine.storage.base import Storage
 
 
 class FolderNames:
-    """Schemas, tables and views below the location root of a profile with the directory catalog.
-
-    Args:
-        directory: The catalog.
-    """
+    """Schemas, tables and views below the location root of a profile with the directory catalog."""
 
     def __init__(self, directory: DirectoryCatalog) -> None:
         self._directory = directory

@@ -31,7 +31,6 @@ def make_root(root: str, *, writes: bool = False) -> None:
     An empty folder tells git to leave it alone: tables beside a project are no part of its repository.
 
     Args:
-        root: The place.
         writes: Tables or names will be written there, so that one that must not be written to is refused.
 
     Raises:
@@ -89,11 +88,6 @@ def remove_schema_folder(base: str) -> None:
 def move_folder(source: str, target: str, options: Mapping[str, str]) -> None:
     """Move a table's folder to where nothing is.
 
-    Args:
-        source: The folder.
-        target: The folder to be.
-        options: Options of the profile.
-
     Raises:
         FileExistsError: Something is there.
         HudiError, OSError: As move_table.
@@ -118,11 +112,7 @@ def probe_writable(base: str) -> None:
 
 
 def timeline_mark(base: str) -> str:
-    """Return a text that changes with every step of a table's timeline; costs a listing or two.
-
-    Args:
-        base: The table's folder.
-    """
+    """Return a text that changes with every step of a table's timeline; costs a listing or two."""
     storage = open_storage(base)
     listed = [*storage.list(_TIMELINE_FOLDERS[0]), *storage.list(_TIMELINE_FOLDERS[1])]
     return "\n".join(status.path for status in listed if not status.is_dir)

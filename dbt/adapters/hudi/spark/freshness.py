@@ -34,9 +34,7 @@ def last_changes(
     """Return the UTC time of each source's last change, None for a table without a commit.
 
     Args:
-        warehouse: The warehouse.
         work: Opens a session; Spark is not started for files and for tables whose folder is known.
-        sources: The sources.
 
     Raises:
         DbtRuntimeError: A source is not there.
@@ -57,9 +55,6 @@ def last_write_time(state: TableState) -> datetime.datetime | None:
     """Return the UTC time of the newest commit that brought rows or took them away, None for a table without one.
 
     Services, a rollback of a write that failed and commits without rows are no news: they go on where nobody loads rows any more.
-
-    Args:
-        state: The table.
     """
     for instant, metadata in newest_first(state.timeline, attrgetter("requested_time")):
         touches_rows = any(metadata.write_stats()) or bool(metadata.partition_to_replace_file_ids)

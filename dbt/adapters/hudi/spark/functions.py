@@ -28,10 +28,7 @@ def create(
     """Run a CREATE FUNCTION and keep it.
 
     Args:
-        session: The connection's session.
         directory: The catalog of folders, None with a metastore, which keeps functions itself.
-        name: Schema and name of the function.
-        statement: The statement.
     """
     check_version(session, name.label)
     session.sql(statement)

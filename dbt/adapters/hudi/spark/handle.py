@@ -30,12 +30,7 @@ _DONE_PLANS = ("CommandResult", "LocalRelation")
 
 @dataclass(frozen=True)
 class Routed:
-    """A statement that was not left to Spark.
-
-    Args:
-        response: What happened.
-        frame: Rows for the caller, if any.
-    """
+    """A statement that was not left to Spark."""
 
     response: AdapterResponse
     frame: DataFrame | None = None
@@ -66,7 +61,6 @@ class HudiHandle:
 
     Args:
         open_session: Makes the connection's Spark session on first use.
-        router: Takes statements on Hudi tables.
         writes: Counts commits of this process; when it moved, what the session remembers of table files is stale.
         prepare: Called before each piece of work, to make names known that it may use.
     """
@@ -198,7 +192,6 @@ class HudiCursor:
 
         Args:
             sql: Spark SQL; parameters are written ``?``.
-            bindings: Values of the parameters.
         """
         self.close()
         for statement in split_statements(sql):

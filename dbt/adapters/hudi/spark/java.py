@@ -83,7 +83,6 @@ def launch_java(conf: Mapping[str, str], folder: str | None, known: KnownStart |
     What Java writes of itself goes to dbt's debug log; everything else still reaches the screen.
 
     Args:
-        conf: Settings Spark starts with.
         folder: Folder that relative paths in SQL count from.
         known: What is known of such a start.
 

@@ -18,7 +18,6 @@ def properties_of(plan: ModelPlan, table: HudiTable, *, rebuilt: bool = False) -
 
     Args:
         plan: The model, whose properties take the place of others, if it has any.
-        table: Its table.
         rebuilt: The table is another one now, so that what its columns must not be is no longer known.
     """
     if not plan.properties and not rebuilt:
@@ -30,12 +29,7 @@ def properties_of(plan: ModelPlan, table: HudiTable, *, rebuilt: bool = False) -
 
 
 def forget_columns(table: HudiTable, gone: Collection[str]) -> None:
-    """Take what was said of columns that a table has lost out of its notes; others of these names may come.
-
-    Args:
-        table: The table.
-        gone: Names of the columns.
-    """
+    """Take what was said of columns that a table has lost out of its notes; others of these names may come."""
     notes = EntryNotes.load(table.storage)
     lost = {name.lower() for name in gone}
     comments = {name: text for name, text in notes.column_comments.items() if name.lower() not in lost}

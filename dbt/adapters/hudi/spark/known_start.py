@@ -48,7 +48,6 @@ class _Start:
 
     Args:
         command: Java and its options, up to the class it runs.
-        environment: Variables that the script set.
     """
 
     command: list[str]
@@ -61,7 +60,6 @@ class KnownStart:
     Args:
         folder: A folder that nobody else can write to.
         java: Names the Java, Spark and their files.
-        conf: Settings Spark starts with.
     """
 
     def __init__(self, folder: Path, java: str, conf: Mapping[str, str]) -> None:
@@ -82,7 +80,6 @@ class KnownStart:
         """Keep how a Java was started, where the system tells it.
 
         Args:
-            process: Its number; the script becomes Java.
             before: The environment in which the script was called.
         """
         try:
@@ -114,7 +111,6 @@ def launch(settings: SparkConf, options: dict[str, Any], known: KnownStart | Non
     """Start Spark's Java and return the way to it, as `pyspark.java_gateway.launch_gateway` does.
 
     Args:
-        settings: Settings Spark starts with.
         options: How the process is made, see `subprocess.Popen`.
         known: What is known of such a start; None goes through the script and keeps nothing.
 

@@ -29,13 +29,8 @@ class _Work:
     """Work that a connection has asked for.
 
     Args:
-        session: Its session.
-        group: The group of its Spark jobs.
-        label: What it is for.
-        thread: The thread that waits for it.
         words: The context of that thread, which dbt's log goes by.
         began: When it began, in seconds of the clock.
-        said: How often a line was said.
     """
 
     session: SparkSession
@@ -51,7 +46,6 @@ class LongWork:
     """Watches all work of this process, with one thread that sleeps until something has taken long.
 
     Args:
-        say: Takes a line.
         every_s: Seconds between two lines about the same work.
     """
 
@@ -67,8 +61,6 @@ class LongWork:
         """Say every now and then how far the work inside the block is.
 
         Args:
-            session: Where its Spark jobs run.
-            group: The group they run in.
             what: The work in words or SQL, for work that is no node's.
         """
         told = " ".join(_QUERY_COMMENT.sub(" ", what).split())[:_WHAT_LENGTH]

@@ -52,8 +52,6 @@ def warnings_of(conf: Mapping[str, str], master: str, cores: int, machine: int |
     """Return a sentence for each setting by which Spark may run out of memory.
 
     Args:
-        conf: Spark's settings.
-        master: Spark's master.
         cores: Tasks that run at once here, with a local master.
         machine: Bytes of memory that this machine or container has, None where it does not say.
     """

@@ -16,12 +16,6 @@ from dbt.adapters.hudi.spark.warehouse import Warehouse
 def rename(warehouse: Warehouse, session: SparkSession, old: TableName, new: TableName) -> None:
     """Rename a table or view; a table below the location root moves its folder.
 
-    Args:
-        warehouse: The profile's tables.
-        session: The connection's session.
-        old: The name as it is.
-        new: The name to be.
-
     Raises:
         DbtRuntimeError: The old name does not exist or is that of another writer's table, or the new one is the same, taken or in
             no schema that is there; or the table of another name lies in the folder that would move.

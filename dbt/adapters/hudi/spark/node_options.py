@@ -12,11 +12,7 @@ from dbt.adapters.hudi.spark.folders import same_place
 
 
 class NodeOptions(threading.local):
-    """Options over those of the profile, for the thread's own node.
-
-    Args:
-        profile: Options of the profile.
-    """
+    """Options over those of the profile, for the thread's own node."""
 
     def __init__(self, profile: Mapping[str, str]) -> None:
         self._profile = profile

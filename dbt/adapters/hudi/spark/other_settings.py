@@ -50,8 +50,6 @@ def tell_of_other_settings(other: Sequence[str], wanted: Mapping[str, str], spar
 
     Args:
         other: Settings that are not those which the Spark was started with.
-        wanted: What the profile asks for.
-        spark: The Spark that runs.
 
     Raises:
         DbtRuntimeError: when names or files would be other ones.

@@ -25,8 +25,6 @@ def drop_name(
     """Drop a table or view, with its files when they are a Hudi table's that no other name shows.
 
     Args:
-        warehouse: The profile's tables.
-        session: The connection's session.
         name: The name; no error when it is not there.
         shared: The names that show folders, where all of a schema goes: its other names do not keep a folder then.
 
@@ -59,9 +57,6 @@ def remove_hidden(
     """Remove the table that lies where a name says while the name is that of another folder: it would come back with the name.
 
     Args:
-        name: The name.
-        base: The folder that it is for.
-        names: The names that show folders.
         all_of_schema: Other names of its schema do not keep a folder.
         drops: The folder that the name is for goes too, so that it may lie in the one removed.
 

@@ -97,8 +97,6 @@ def base_session(
     """Return the process's Spark session, started when there is none.
 
     Args:
-        credentials: The profile.
-        engine_conf: Settings the engine wants before start.
         folder: Folder that relative paths in SQL count from, in a Spark that is started here.
 
     Returns:
@@ -206,8 +204,6 @@ def early_session(
     """Start Spark in a thread of its own, unless one runs; who asks for a session first is told what went wrong.
 
     Args:
-        credentials: The profile.
-        engine_conf: Settings the engine wants before start.
         folder: Folder that relative paths in SQL count from.
     """
     global _early

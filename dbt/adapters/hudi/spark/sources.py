@@ -18,8 +18,6 @@ class SourcePlace:
     """Where a source lives.
 
     Args:
-        schema: Schema of its name.
-        name: Identifier of its name.
         location: Base path of the Hudi table or folder of files; None when the name is one of the warehouse or of
             Spark's catalog.
         using: Format of the files, ``hudi`` or None for a Hudi table.

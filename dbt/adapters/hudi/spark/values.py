@@ -25,8 +25,6 @@ def values_for_dbt(rows: list[Row], schema: T.StructType, zone: str | None) -> l
     would mean another moment without.
 
     Args:
-        rows: The rows.
-        schema: Their columns.
         zone: The session's time zone, as Spark spells it.
     """
     shown = _zone(zone or "UTC")

@@ -241,7 +241,6 @@ class Warehouse:
 
         Args:
             session: The connection's session; it sees what was committed while it waited.
-            base: Folder of the table.
         """
         with self._lock:
             writer = self._writers.setdefault(plain_location(base), threading.RLock())

@@ -19,10 +19,6 @@ _DEFAULT, _GENERATED, _IDENTITY = "CURRENT_DEFAULT", "GENERATION_EXPRESSION", "i
 def check_new_table(spec: plans.JavaPlan, label: str) -> None:
     """Refuse what a CREATE TABLE of PySpark 4 asks of the whole table and a Hudi table does not keep.
 
-    Args:
-        spec: Spark's specification of the table.
-        label: Name of the table in messages.
-
     Raises:
         DbtRuntimeError: It has constraints or a collation.
     """
@@ -40,10 +36,6 @@ def check_new_table(spec: plans.JavaPlan, label: str) -> None:
 
 def check_new_columns(schema: T.StructType, label: str) -> None:
     """Refuse the columns of a CREATE TABLE that ask for values the table would not fill in.
-
-    Args:
-        schema: The statement's columns, with Spark's metadata.
-        label: Name of the table in messages.
 
     Raises:
         DbtRuntimeError: A column is generated, an identity, or has a collation, a default other than null, or NOT NULL inside.
@@ -65,7 +57,6 @@ def check_added(column: T.StructField, label: str) -> None:
 
     Args:
         column: The column as the statement has it.
-        label: Name of the table in messages.
 
     Raises:
         DbtRuntimeError: It is NOT NULL, or has it inside.
@@ -79,11 +70,6 @@ def check_added(column: T.StructField, label: str) -> None:
 
 def whole_column(parts: Sequence[str], schema: T.StructType, label: str) -> str:
     """Return the name of a column that a statement drops or changes; it may be none of the table's.
-
-    Args:
-        parts: What the statement names.
-        schema: The table's columns.
-        label: Name of the table in messages.
 
     Raises:
         DbtRuntimeError: It is a field inside of a column.
@@ -116,9 +102,7 @@ def check_default(column: str, default: str | None, label: str) -> None:
     """Refuse a default other than null, which every column has anyway.
 
     Args:
-        column: Name of the column.
         default: SQL text of the default, None for none.
-        label: Name of the table in messages.
 
     Raises:
         DbtRuntimeError: There is a default.

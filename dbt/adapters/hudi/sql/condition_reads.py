@@ -31,10 +31,6 @@ def shown_for_condition(
     """Return the table as it was before subqueries read it, which they then read so or newer; None where none counts.
 
     Args:
-        warehouse: The profile's tables.
-        session: The connection's session.
-        written: What rows are chosen of.
-        texts: Conditions and values in SQL.
         bounds: Whether it counts where all that is asked of the table is one value, the same for all rows, as in
             ``at > (select max(at) from ...)``; Spark is shown the table all the same.
     """

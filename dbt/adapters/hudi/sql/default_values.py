@@ -18,7 +18,6 @@ def with_null_for_default(statement: Statement, target: Target) -> Statement:
     """Return a statement that says null where it said DEFAULT.
 
     Args:
-        statement: The statement.
         target: Its table; where that has a column of the name, the word is that column.
     """
     text = statement.text

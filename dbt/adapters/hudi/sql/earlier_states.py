@@ -59,11 +59,7 @@ class _Place:
 
 
 class EarlierStates:
-    """Gives the states that queries name.
-
-    Args:
-        warehouse: The profile's tables.
-    """
+    """Gives the states that queries name."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
@@ -72,8 +68,6 @@ class EarlierStates:
         """Return a statement with temporary names in place of other states of Hudi tables.
 
         Args:
-            session: The connection's session.
-            text: The statement.
             own_view: Makes of a name one of the connection's own, to be dropped with it.
 
         Raises:

@@ -21,8 +21,6 @@ def with_absolute_files(
     """Return a statement with the files that it reads by path named from the root.
 
     Args:
-        sql: The statement.
-        plan: Its plan, as it was parsed.
         folder: Folder that relative paths count from; None leaves them as they are.
         is_schema: Whether there is a schema of a name: where one is called like a format, no file is meant. It costs a round trip.
     """

@@ -26,9 +26,6 @@ def named_in(warehouse: Warehouse, session: SparkSession, query: str, own_view: 
     """Return a query with temporary names in place of the two.
 
     Args:
-        warehouse: The profile's tables.
-        session: The connection's session.
-        query: A statement.
         own_view: Makes of a name one of the connection's own, to be dropped with it.
 
     Raises:

@@ -12,13 +12,7 @@ _NUMBER = "__dbt_hudi_number"
 
 
 def deleted_once(rows: DataFrame, matched: Column, places: WindowSpec) -> DataFrame:
-    """Return rows without further deletes of a stored row that all clauses delete, and whether one of them keeps it.
-
-    Args:
-        rows: Rows with what becomes of each.
-        matched: Whether a row is stored.
-        places: One for each stored row.
-    """
+    """Return rows without further deletes of a stored row that all clauses delete, and whether one of them keeps it."""
     deletes = F.col(ACTION) == DELETE
     rows = rows.withColumn(KEPT, F.max(matched & ~deletes).over(places))
     rows = rows.withColumn(_NUMBER, F.row_number().over(places.orderBy(~matched)))

@@ -47,13 +47,10 @@ class Identity:
     """The columns that say which stored row a row is.
 
     Args:
-        label: The table, for messages.
-        key: Record key columns.
         columns: These, and partition columns unless a key is unique in the whole table.
         dated: Those of them that are no part of the key and of whose values many make one partition, such as times of a day.
         spelled: What stands in paths and keys where a column has no value, or one that is not its own, for those that may have it.
         unlike: Those that the source of the rows has in a type whose values may become others, with the types they get.
-        options: Those of writes.
     """
 
     label: str
@@ -71,9 +68,6 @@ class Identity:
         """Return that of a table, for writes with some options over those that the table keeps, its index among them.
 
         Args:
-            table: The table.
-            label: Its name, for messages.
-            options: Those of writes.
             columns: The table's data columns, as the write finds them.
             source: The columns of the rows that are merged.
 
@@ -104,9 +98,6 @@ class Identity:
         """Return the same rows under their name, with the partition that their new values give where times make it.
 
         Args:
-            rows: Rows that some clause takes.
-            values: What each column becomes.
-            table: The table.
             named: The name by which the rows' columns of the table are called.
         """
         if not self.dated:
@@ -128,7 +119,6 @@ class Identity:
         Columns whose values become others on their way to a key, by their type or by their text, may not be equal and be one key.
 
         Args:
-            rows: The table's rows.
             compared: Columns, in lower case, of which an ON says that they are equal, and nothing else; None for another ON.
         """
         plain = {each.lower() for each in self._plain if each not in self._cut and each not in self.unlike}
@@ -201,8 +191,6 @@ class Identity:
         Args:
             rows: Target and source joined, only rows that some clause takes, with the action.
             target: Name of the target in ``rows``.
-            matched: Whether a row is stored.
-            values: What each of these columns becomes.
             stored: The table's rows, when an ON may leave stored keys unmatched; None when it cannot.
         """
         names = {column: f"__dbt_hudi_{number}" for number, column in enumerate(self.columns)}

@@ -11,13 +11,7 @@ from dbt.adapters.hudi.sql.targets import Target
 
 
 def compared_columns(plan: plans.JavaPlan, source: Sequence[str], target: Sequence[str]) -> set[str] | None:
-    """Return the columns, in lower case, that an ON says to be equal, of which new rows take the source's; None where it says more.
-
-    Args:
-        plan: The MERGE.
-        source: Parts of the source's name.
-        target: Parts of the table's.
-    """
+    """Return the lower-case columns that an ON compares and new rows take from the source; None for any other ON."""
     found = set()
     for each in _conjuncts(plan.mergeCondition()):
         if plans.kind(each) != "EqualTo":

@@ -33,9 +33,6 @@ class Spelling:
     """What stands in a key or a partition's path where a column has no value, or a text without letters.
 
     Args:
-        kind: Type of the column.
-        null: What stands for null.
-        empty: What stands for the text.
         cut: Gives what is equal for all values of one text, None where each has its own.
     """
 
@@ -82,10 +79,7 @@ def spellings_of_keys(
     """Return the spelling of each column in which something may stand that is not its value.
 
     Args:
-        columns: Key and partition columns.
-        key: Those of the record key.
         dated: Partition columns that have spellings of their own.
-        cut: See `cut_times`.
     """
     found = {}
     for each in columns:
@@ -97,13 +91,7 @@ def spellings_of_keys(
 
 
 def cut_times(table: HudiTable, columns: Sequence[T.StructField], options: Options) -> Mapping[str, Cut]:
-    """Return the key or partition columns of whose times several have one text, with what is equal for those.
-
-    Args:
-        table: The table.
-        columns: Its key and partition columns.
-        options: Those of a write.
-    """
+    """Return the key or partition columns of whose times several have one text, with what is equal for those."""
     times = [each.name for each in columns if isinstance(each.dataType, T.TimestampType)]
     if not times:
         return {}
@@ -133,7 +121,6 @@ def unlike_columns(columns: Sequence[T.StructField], source: T.StructType) -> Ma
 
     Args:
         columns: Key and partition columns of a table.
-        source: The source's columns.
     """
     return {
         each.name: each.dataType.simpleString()
@@ -152,7 +139,6 @@ def advice_for_on(
         plain: Columns whose values are one key or one partition each.
         dated: Those of which many values make one partition.
         cut: Those of ``plain`` that count by the millisecond.
-        unlike: See `unlike_columns`.
     """
     said = f"compare {', '.join(plain)} in ON"
     if dated:

@@ -94,10 +94,6 @@ def columns_given(plan: plans.JavaPlan, columns: Sequence[str]) -> dict[str, Col
     """Return the columns that clauses of a MERGE give values, each with the rows whose clause does.
 
     An INSERT gives null to those that it leaves out.
-
-    Args:
-        plan: The MERGE.
-        columns: Those of the table.
     """
     found: dict[str, list[int]] = {}
     for number, (rows, action) in enumerate(_actions(plan)):

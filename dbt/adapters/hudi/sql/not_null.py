@@ -35,9 +35,6 @@ def never_null(
     What is stored is not asked: a statement reads no more of the table, and conflicts with no more, than one on another table.
 
     Args:
-        rows: Rows that a statement writes.
-        target: The table, for the message.
-        table: The table.
         given: Columns to which the statement gives values, with the rows to which it does; None for all.
         kept: Which rows are no deletes; None for all.
     """

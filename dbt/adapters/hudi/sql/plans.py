@@ -124,11 +124,6 @@ def text_of(statement: str, expression: JavaPlan) -> str:
 def checked_text(session: SparkSession, text: str, expression: JavaPlan) -> str:
     """Return the part of a statement that an expression of its plan was taken from.
 
-    Args:
-        session: The session.
-        text: The part.
-        expression: The expression.
-
     Raises:
         DbtRuntimeError: Spark makes another expression of the part.
     """

@@ -118,8 +118,6 @@ def given_arguments(name: str, text: str, positions: tuple[str, ...]) -> dict[st
     """Return the arguments of a call by name, texts as Spark reads them.
 
     Args:
-        name: The procedure, for messages.
-        text: What stands in the brackets.
         positions: Names of all arguments in their order.
 
     Raises:

@@ -109,11 +109,7 @@ _ON_NAME: Mapping[str, Callable[[Statement], Routed | None]] = {
 
 
 class StatementRouter:
-    """Routes the statements of all connections of a profile.
-
-    Args:
-        warehouse: The profile's tables.
-    """
+    """Routes the statements of all connections of a profile."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse

@@ -14,11 +14,7 @@ from dbt.adapters.hudi.model.reading import option_text
 
 
 def table_clauses(plan: ModelPlan) -> str:
-    """Return the clauses of a CREATE TABLE that make the table as the configs of a model say.
-
-    Args:
-        plan: The model.
-    """
+    """Return the clauses of a CREATE TABLE that make the table as the configs of a model say."""
     table = plan.table
     options: dict[str, str] = {"type": table.table_type}
     # partitions are an option, as a column of them may lie in a struct, or have a kind for its key generator

@@ -61,7 +61,6 @@ def clause_after(sql: str, keyword: str) -> tuple[int, int] | None:
     """Where the text after a keyword outside brackets starts and ends.
 
     Args:
-        sql: One statement.
         keyword: ``where`` or ``set``; the text ends at the next of the two, or with the statement.
 
     Returns:

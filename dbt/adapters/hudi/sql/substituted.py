@@ -14,10 +14,7 @@ def with_view(session: SparkSession, query: str, is_meant: Callable[[list[str]],
     """Return a query that reads a view where it named a table.
 
     Args:
-        session: The session that parses it.
-        query: The query.
         is_meant: Tells by the parts of a name whether it is the table.
-        view: Name of the view.
 
     Raises:
         ParseException: The query is none.
@@ -36,8 +33,6 @@ def with_tables_replaced(sql: str, plan: JavaPlan, instead: Callable[[list[str],
     """Return a statement that says other texts where it names tables; a name of a WITH is none.
 
     Args:
-        sql: The statement.
-        plan: Its plan, as it was parsed.
         instead: Gives the text by the parts of a name and whether an alias follows; None for a table that stays.
     """
     pieces, position = [], 0
@@ -50,11 +45,7 @@ def with_tables_replaced(sql: str, plan: JavaPlan, instead: Callable[[list[str],
 
 
 def mentioned_tables(plan: JavaPlan) -> Iterator[tuple[int, int, list[str], bool]]:
-    """Return where a statement names tables, by which parts, and whether with an alias; a name of a WITH is none.
-
-    Args:
-        plan: Its plan, as it was parsed.
-    """
+    """Return where a statement names tables, by which parts, and whether with an alias; a name of a WITH is none."""
     return _tables(plan, None, frozenset())
 
 

@@ -18,8 +18,6 @@ def reads_table(frame: DataFrame, table: TableName, *, bounds: bool = True) -> b
     """Tell whether a query reads a table, itself or through views.
 
     Args:
-        frame: The query.
-        table: The table.
         bounds: Whether it counts where all that is asked of the table is one value that a filter compares rows with, as in
             ``where at > (select max(at) from ...)``.
     """

@@ -22,7 +22,6 @@ def state_for_subqueries(
 
     Args:
         statement: An UPDATE or DELETE, or another statement whose condition is asked about.
-        target: Its table.
         condition: The condition, None for all that an UPDATE or DELETE says.
     """
     if condition is None:
@@ -40,8 +39,6 @@ def with_newest_source(
     """Return what a MERGE makes of the table's rows, whose source is read as they are or newer where it reads them too.
 
     Args:
-        statement: The MERGE.
-        target: Its table.
         decide: Makes of the table's rows those that change, and has Spark read the source.
     """
     if not any(_is_read(statement, target, parts) for parts in _read_besides(statement)):

@@ -21,10 +21,6 @@ class Target:
     """A Hudi table named in a statement.
 
     Args:
-        schema: Schema.
-        name: Table.
-        base: Folder.
-        alias: Name the statement gives it.
         is_face: The name is a read-only face of the table (``_ro``, ``_rt``).
     """
 
@@ -90,15 +86,7 @@ class OtherCatalogError(Exception):
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement.
-
-    Args:
-        session: The connection's session.
-        text: The statement.
-        plan: Its logical plan.
-        warehouse: The profile's tables.
-        ctes: The WITH node around an INSERT.
-    """
+    """One statement."""
 
     session: SparkSession
     text: str

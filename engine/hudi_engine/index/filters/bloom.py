@@ -45,12 +45,8 @@ class BloomFilter:
     Build one with `sized_for`, `for_keys` or `from_text`.
 
     Args:
-        kind: Its serialized form.
-        bits: Bits of a row.
-        hashes: How many bits a key sets.
         rows: The rows, a byte array each.
         row_capacity: Keys that a row is made for.
-        keys_in_last_row: Keys in the last row.
         max_entries: A dynamic filter opens no further row once its rows are made for this many keys.
     """
 
@@ -78,7 +74,6 @@ class BloomFilter:
         Args:
             entries: Keys one row is made for, at least 1.
             fpp: False-positive rate at that number of keys, between 0 and 1, both excluded.
-            kind: Which serialized form to use.
             max_entries: A dynamic filter opens no further row once its rows are made for this many keys.
             few_hashes: Take half the hash functions of the smallest filter, and a fifth more bits for the same rate; what
                 a filter has of both is in its header. Making and asking it costs half.
@@ -116,12 +111,9 @@ class BloomFilter:
         """Build a filter that holds the keys.
 
         Args:
-            keys: Record keys, string, without nulls.
             entries: Keys a row is made for; None sizes one row to exactly these keys, with few hash functions.
             fpp: False-positive rate, between 0 and 1, both excluded; None is `DEFAULT_FALSE_POSITIVE_RATE` for given
                 ``entries`` and `SIZED_FALSE_POSITIVE_RATE` without.
-            kind: Which serialized form to use.
-            max_entries: See `sized_for`.
         """
         size = max(len(keys), 1) if entries is None else entries
         if fpp is None:
@@ -194,9 +186,6 @@ class BloomFilter:
 
     def might_contain_all(self, keys: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
         """Tell for each key whether the filter may hold it; False is certain.
-
-        Args:
-            keys: Record keys, string, without nulls.
 
         Returns:
             One boolean a key, in the order of the keys.

@@ -33,9 +33,7 @@ class KeyFooter:
 
     Args:
         min_key: Smallest record key in the order of Java strings.
-        max_key: Largest record key in that order.
         bloom: Filter that holds every key of the file.
-        rows: Number of rows of the file.
     """
 
     min_key: str | None
@@ -48,7 +46,6 @@ def read_key_footer(storage: Storage, path: str) -> KeyFooter:
     """Read the key range and Bloom filter of a base file.
 
     Args:
-        storage: The table's storage.
         path: Path of the file below the table folder.
 
     Raises:
@@ -62,11 +59,6 @@ def read_key_footer(storage: Storage, path: str) -> KeyFooter:
 
 def key_footer(texts: Mapping[bytes, bytes], rows: int, path: str) -> KeyFooter:
     """Return what the footer of a base file says of keys.
-
-    Args:
-        texts: What it says by keys.
-        rows: Rows of the file.
-        path: Path of the file, for errors.
 
     Raises:
         CorruptTableError: The filter is damaged.
@@ -166,13 +158,7 @@ def key_range(keys: pa.Array) -> tuple[str, str]:
 
 
 def within_range(keys: pa.Array, low: str, high: str) -> pa.Array:
-    """Tell which keys lie between two others, both included, in the order of Java strings.
-
-    Args:
-        keys: Record keys, none null.
-        low: Smallest key of a footer.
-        high: Largest key of a footer.
-    """
+    """Tell which keys lie between two others, both included, in the order of Java strings."""
     if _orders_like_bytes(pa.array([low, high])) and _orders_like_bytes(keys):
         return pc.and_(pc.greater_equal(keys, low), pc.less_equal(keys, high))
     first, last = java_order(low), java_order(high)

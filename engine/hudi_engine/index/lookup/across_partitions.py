@@ -40,12 +40,6 @@ def resolve_globally(
 ) -> pa.Table:
     """Rewrite a batch so that every row goes to a partition, with deletes for the partitions keys move away from.
 
-    Args:
-        context: The write.
-        plan: How rows are treated.
-        units: Every partition of the table.
-        batch: All rows with key columns.
-
     Returns:
         The rows with their final partition path and a delete flag.
     """
@@ -102,8 +96,6 @@ def settle(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Tab
     """Return what becomes of rows whose key is stored in another partition.
 
     Args:
-        context: The write.
-        plan: How rows are treated.
         rows: Incoming rows, one for each pair; a row with several stored ones comes several times.
         stored: The stored row of each pair, with the columns that `stored_columns` names; all pairs of a key are there.
 

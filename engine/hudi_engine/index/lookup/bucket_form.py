@@ -36,12 +36,8 @@ def with_bucket_form(
     """Return the index with the form that stored keys have; nothing is read where that can make no difference.
 
     Args:
-        index: The index of a write.
-        read: How the table is read.
-        options: Options of the write.
         keys: Record keys of the batch, None when they are not known here.
         slices: Latest slices of the partitions that are written to.
-        elsewhere: Gives those of the whole table.
 
     Raises:
         ConfigError: Stored keys are in other buckets than the options say, or an index field is no key field.

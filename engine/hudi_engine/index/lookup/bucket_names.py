@@ -20,7 +20,6 @@ def refuse_unsaid_buckets(config: TableConfig, options: Options, file_ids: Itera
     """Refuse to go by another index where the file groups are buckets and nobody says of which index they are.
 
     Args:
-        config: The table's properties.
         options: Options of the call and of the table.
         file_ids: File ids that are in the table.
 

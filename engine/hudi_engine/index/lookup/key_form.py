@@ -19,9 +19,7 @@ def check_key_form(read: ReadContext, stored: str | None, keys: pa.Array) -> Non
     Apache Hudi keeps in no property which form a table has, and its ``bulk_insert`` writes text whatever the option says.
 
     Args:
-        read: How the table is read.
         stored: A stored record key, None when there is none.
-        keys: Record keys of a batch.
 
     Raises:
         InvalidKeyError: The forms differ; with the option that says which one is written.

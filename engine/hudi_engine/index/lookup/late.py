@@ -30,11 +30,6 @@ def without_late(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> T
     """Return a partition's rows without those that are older than every stored row of their key.
 
     Of several stored rows of a key those that are newer are not met by the row.
-
-    Args:
-        context: The write.
-        plan: How rows are treated.
-        tagged: The partition's rows after the look-up.
     """
     fields = compared_apart(context.config, plan, tagged.batch)
     if not fields or not tagged.tags:
@@ -67,13 +62,7 @@ def _without_newer(context: WriteContext, fields: list[str], batch: pa.Table, ta
 
 
 def compared_apart(config: TableConfig, plan: UnitPlan, rows: pa.Table) -> list[str]:
-    """Return the ordering fields where rows are to be compared before they are put together; empty where merging does it.
-
-    Args:
-        config: The table's settings.
-        plan: How rows are treated.
-        rows: Incoming rows.
-    """
+    """Return the ordering fields where rows are to be compared before they are put together; empty where merging does it."""
     if plan.update_columns is None or not keeps_newer_rows(config):
         return []
     taken = {name.lower() for name in plan.update_columns}
@@ -84,14 +73,7 @@ def compared_apart(config: TableConfig, plan: UnitPlan, rows: pa.Table) -> list[
 
 
 def late_rows(config: TableConfig, fields: list[str], stored: pa.Table, rows: pa.Table) -> Mask:
-    """Tell which rows are older than the stored ones.
-
-    Args:
-        config: The table's settings.
-        fields: The ordering fields.
-        stored: The stored row of each pair.
-        rows: The incoming one.
-    """
+    """Tell which rows are older than the stored ones."""
     old, given = ([each.column(name) for name in fields] for each in (stored, rows))
     new = [pc.coalesce(mine, theirs.cast(mine.type)) for mine, theirs in zip(given, old, strict=True)]
     marked = delete_mask(rows, config)

@@ -27,7 +27,6 @@ class _SoughtLog:
         group: Partition and file id of its slice.
         base_instant: Instant of its slice: no older commit has written into the file.
         unexplained: Bytes of it that no commit so far says to have written.
-        named: Whether a commit has named it.
     """
 
     group: FileGroupKey
@@ -40,7 +39,6 @@ def with_log_keys(timeline: Timeline, slices: Iterable[FileSlice]) -> frozenset[
     """Return partition and file id of the slices whose logs may hold keys that their base file has not.
 
     Args:
-        timeline: The table's timeline.
         slices: Latest slices. Those without a base file or without logs are not looked at.
     """
     logged = [each for each in slices if each.base_file is not None and each.log_files]

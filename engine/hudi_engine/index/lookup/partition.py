@@ -36,9 +36,7 @@ class TaggedUnit:
     """A partition's rows after the index look-up, ready to be written.
 
     Args:
-        unit: The partition.
         batch: Its rows, combined by key where asked.
-        tags: Which slices the rows touch.
     """
 
     unit: PartitionUnit
@@ -74,11 +72,7 @@ def tag_unit(
     """Combine rows with the same key and look the keys up; reads key columns only, writes nothing.
 
     Args:
-        context: The write.
-        plan: How rows are treated.
-        unit: The partition.
         batch: Its rows: key columns and data columns of the table's schema.
-        run: Looks at the slices.
         keys_of: Finds the keys of a base file.
     """
     tags_of = partial(_tags, context, plan, unit, run=run, keys_of=keys_of)

@@ -24,9 +24,6 @@ def refuse_repeated(
     """Refuse rows that were told one by one and whose key is stored in several, unless all of those become the same.
 
     Args:
-        read: How slices are read.
-        plan: How the rows are treated.
-        partition: Partition path of the rows.
         batch: Stored rows that change or go, as they were told by a condition, and new rows, which are passed by.
         tags: Where the keys of the batch are.
 

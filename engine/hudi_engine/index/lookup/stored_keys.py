@@ -22,10 +22,6 @@ from hudi_engine.schema.meta_fields import RECORD_KEY
 def some_stored_keys(read: ReadContext, file_slice: FileSlice) -> list[str]:
     """Return the smallest and the greatest key of a base file, or some of the first log block; empty when there is none.
 
-    Args:
-        read: How the table is read.
-        file_slice: The slice.
-
     Raises:
         CorruptTableError: A file is damaged.
     """
@@ -38,9 +34,6 @@ def some_stored_rows(read: ReadContext, file_slice: FileSlice, columns: Sequence
     """Return the first rows of a base file, or some of the first log block, as they were written; none when there are none.
 
     Args:
-        read: How the table is read.
-        file_slice: The slice.
-        columns: Columns in the wanted order.
         most: How many rows at most.
 
     Raises:
@@ -60,10 +53,6 @@ def names_its_field(read: ReadContext, file_slice: FileSlice) -> bool | None:
     A bare value may begin with the name of its column as well (``arn:aws:...`` of a column ``arn``), so a key of text is compared
     with what its row has in that column, where a row has it yet. The smallest values that the footer of a base file has of both
     tell it without a row.
-
-    Args:
-        read: How the table is read.
-        file_slice: The slice.
 
     Raises:
         CorruptTableError: A file is damaged.

@@ -32,7 +32,6 @@ class SliceTag:
     """Which batch row each row of a slice's base file belongs to.
 
     Args:
-        file_slice: The slice looked at.
         batch_rows: For each row of the base file the batch row number, null where the batch has no such key.
         matched: Batch row numbers with a match, ascending, each once.
     """
@@ -85,10 +84,8 @@ def tag_slice(
     """Tag one slice; None when the batch has no key of it.
 
     Args:
-        read: How the slice is read.
         file_slice: A latest slice. Slices that have logs only are looked up through their merged rows.
         keys: Distinct record keys of the batch; null for a row that is not looked up.
-        pruning: Footer pruning rule.
         which: Which keys of a slice with base file and logs count.
         keys_of: Finds the keys of a base file.
     """
@@ -117,14 +114,7 @@ def tag_slice(
 def stored_pairs(
     read: ReadContext, batch: pa.Table, tag: SliceTag, columns: Sequence[str]
 ) -> tuple[pa.Table, npt.NDArray[np.int64], pa.Array]:
-    """Return the rows of a tag's slice, the numbers of those whose key the batch has, and for each of these the batch row.
-
-    Args:
-        read: How the slice is read.
-        batch: The rows that were looked up.
-        tag: Which of them the slice holds.
-        columns: Data columns of the slice's rows.
-    """
+    """Return the rows of a tag's slice, the numbers of those whose key the batch has, and for each of these the batch row."""
     rows = read_slice(read, tag.file_slice, columns=list(dict.fromkeys([RECORD_KEY, *columns])))
     keys = batch.column(RECORD_KEY).take(tag.matched).combine_chunks()
     places = pc.index_in(rows.column(RECORD_KEY).combine_chunks(), value_set=keys)
@@ -142,8 +132,6 @@ def stored_keys_of(
     """Return the distinct keys of a slice with logs, for each whether its row is still there, and the keys of its rows.
 
     Args:
-        read: How the slice is read.
-        file_slice: A slice with logs.
         log_keys: Whether keys that are in its logs only count.
     """
     live = live_keys(read, file_slice).combine_chunks()

@@ -28,7 +28,6 @@ class SidecarState:
     """What a task must know of the published files to make those that come after them.
 
     Args:
-        schema_digest: Identity of the table's schema.
         pending: Requested times of the deltacommits of other writers that were under way when the write began.
         before: Path and identity of each slice's sidecar, by partition path and file id.
     """
@@ -43,7 +42,6 @@ class UnitPlan:
     """How the rows of a partition are treated.
 
     Args:
-        index: Index of the write.
         lookup: Rows are looked up by key (upsert, delete, insert without duplicates).
         combine: Rows of the batch with the same key are merged into one first.
         delete_only: Rows are keys to delete; nothing is inserted.
@@ -74,8 +72,6 @@ class PartitionUnit:
     """One partition of the table and what a task must know of it.
 
     Args:
-        partition: Partition path.
-        slices: Latest slices, pending compactions merged in.
         log_instants: Instant for the next log's name by file id, where it is not the slice's own (pending compaction).
         frozen: File ids that take no new rows.
         exists: Whether the partition metadata file is there already.

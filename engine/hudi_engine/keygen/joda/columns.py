@@ -31,12 +31,7 @@ class DateColumnReader:
 
     @classmethod
     def for_pattern(cls, pattern: str, zone: tzinfo) -> DateColumnReader | None:
-        """Make a reader, or None for a pattern or zone that needs the general one.
-
-        Args:
-            pattern: A Joda-Time pattern.
-            zone: Zone of texts that name none.
-        """
+        """Make a reader, or None for a pattern or zone that needs the general one."""
         pieces, names = [], []
         for token in tokenize(pattern):
             piece = _expression(token)

@@ -92,7 +92,6 @@ class JodaParser:
         """Read a text.
 
         Args:
-            text: The text.
             zone: Zone of a text that names none.
 
         Raises:

@@ -88,9 +88,7 @@ def format_millis(tokens: tuple[Token, ...], millis: int, zone: tzinfo) -> str:
     """Write an instant by a pattern.
 
     Args:
-        tokens: The pattern, from `tokenize`.
         millis: Milliseconds since 1970 in UTC.
-        zone: Zone to show the instant in.
     """
     local = local_time(millis, zone)
     return "".join(

@@ -91,12 +91,7 @@ def zones_meant(name: str) -> tuple[str, ...]:
 
 
 def may_be_said_anew(had: str, given: str) -> bool:
-    """Return whether a zone is one of those that a table's zone may have meant; see `zones_meant`.
-
-    Args:
-        had: What the table says.
-        given: What a write says.
-    """
+    """Return whether a zone is one of those that a table's zone may have meant; see `zones_meant`."""
     return any(is_one_zone(each, given) for each in zones_meant(had))
 
 
@@ -175,7 +170,6 @@ def local_time(millis: int, zone: tzinfo) -> LocalTime:
 
     Args:
         millis: Milliseconds since 1970 in UTC, negative before.
-        zone: The zone.
     """
     offset = _offset_at(millis, zone)
     days, millis_of_day = divmod(millis + offset * MILLIS_PER_SECOND, MILLIS_PER_DAY)
@@ -201,8 +195,6 @@ def millis_of_local(days: int, millis_of_day: int, zone: tzinfo) -> int | None:
 
     Args:
         days: Days since 1970-01-01.
-        millis_of_day: Milliseconds since midnight on the clock.
-        zone: The zone.
 
     Returns:
         Milliseconds since 1970 in UTC, the earlier instant where clocks were turned back; None where clocks

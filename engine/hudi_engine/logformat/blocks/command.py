@@ -6,12 +6,7 @@ from hudi_engine.logformat.format import ROLLBACK_COMMAND, HeaderKey
 
 
 def rollback_header(instant: str, target_instant: str) -> list[tuple[HeaderKey, str]]:
-    """Return header of a block that makes readers ignore every block of ``target_instant`` in the same file slice.
-
-    Args:
-        instant: Instant of the rollback itself.
-        target_instant: Instant that is taken back.
-    """
+    """Return header of a block that makes readers ignore every block of ``target_instant`` in the same file slice."""
     return [
         (HeaderKey.INSTANT_TIME, instant),
         (HeaderKey.COMMAND_BLOCK_TYPE, ROLLBACK_COMMAND),

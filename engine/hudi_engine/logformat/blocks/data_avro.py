@@ -33,7 +33,6 @@ def decode(content: memoryview, schema: str) -> pa.Table:
     """Return rows of the block, typed by the schema they were written with.
 
     Args:
-        content: The block's content.
         schema: Avro schema JSON of the block's header.
 
     Raises:
@@ -50,10 +49,7 @@ def decode_datums(
     """Return rows of Avro datums that lie in one buffer.
 
     Args:
-        data: The buffer.
         starts: Where each datum starts, ascending, in bytes.
-        ends: Where each ends.
-        schema: Avro schema JSON of a record.
 
     Raises:
         CorruptTableError: A value does not fit the buffer, or a record not its length.

@@ -17,7 +17,6 @@ def decode(content: memoryview, schema: str | None = None) -> pa.Table:
     """Return rows of the block with the types the file gives them, but for times that it tells in a wrong unit.
 
     Args:
-        content: The block's content.
         schema: Avro schema JSON of the block's header, where it has one.
 
     Raises:
@@ -39,12 +38,7 @@ def decode(content: memoryview, schema: str | None = None) -> pa.Table:
 
 
 def encode(table: pa.Table, codec: ParquetCodec) -> bytes:
-    """Return content of a block that holds the rows of ``table``; laid out as a base file, since what Spark reads is made of it.
-
-    Args:
-        table: Rows with the meta columns first.
-        codec: Compression of the columns.
-    """
+    """Return content of a block that holds the rows of ``table``; laid out as a base file, since what Spark reads is made of it."""
     sink = pa.BufferOutputStream()
     pq.write_table(
         table,

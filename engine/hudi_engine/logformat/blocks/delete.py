@@ -64,8 +64,6 @@ def encode(
     """Return content of a delete block.
 
     Args:
-        record_keys: Key texts.
-        partition_paths: Partition of each key.
         ordering_values: One array for each ordering field of the table; none, or a null, stands for the
             default value.
 
@@ -102,9 +100,6 @@ def _check_text(values: pa.Array) -> None:
 
 def decode(content: memoryview) -> Iterator[DeleteRecord]:
     """Yield keys of a delete block, in their order; they are decoded one by one, since a block may have millions.
-
-    Args:
-        content: The block's content.
 
     Raises:
         CorruptTableError: The content is truncated or not what its schema says.
@@ -231,9 +226,6 @@ def _decimals(values: pa.Array) -> pa.Array:
 
 def wrapper_of(kind: pa.DataType) -> str | None:
     """Return the name of the kind of value in a delete block that has the Java class of a column's values in log records.
-
-    Args:
-        kind: Type of the ordering field.
 
     Returns:
         The name; None for text and decimals, which Hudi 0.x has as `Utf8` and `Fixed` in records and otherwise in deletes.

@@ -37,10 +37,6 @@ _SEVEN_BITS_OF_A_LONG = 8  # so many bytes have seven bits each, the one behind 
 def decode_objects(content: memoryview, version: int) -> Iterator[DeleteRecord]:
     """Yield the deleted keys of a block, in their order.
 
-    Args:
-        content: The serialized array.
-        version: Content version of the block.
-
     Raises:
         CorruptTableError: The content is truncated or not such an array.
         UnsupportedTableError: An ordering value is of a class that is not known here.

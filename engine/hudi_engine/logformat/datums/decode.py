@@ -22,11 +22,7 @@ _ANY_TEXT = pc.CastOptions(pa.string(), allow_invalid_utf8=True)
 
 
 class DatumDecoder:
-    """Decodes fields of many datums that lie in one buffer.
-
-    Args:
-        data: The buffer.
-    """
+    """Decodes fields of many datums that lie in one buffer."""
 
     def __init__(self, data: pa.Buffer) -> None:
         self._buffer = data
@@ -36,7 +32,6 @@ class DatumDecoder:
         """Read one value at each position.
 
         Args:
-            schema: Type of the values.
             positions: Where each value starts, ascending, in bytes.
 
         Returns:

@@ -29,7 +29,6 @@ def encode_datums(rows: pa.StructArray, schema: AvroType) -> pa.BinaryArray:
 
     Args:
         rows: The columns as one struct array without nulls, typed as ``schema.arrow``.
-        schema: Record type.
 
     Raises:
         SchemaError: A required field holds a null.

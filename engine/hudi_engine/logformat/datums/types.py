@@ -44,9 +44,6 @@ class AvroType:
 def compile_schema(avro: str | Mapping[str, Any]) -> AvroType:
     """Return tree of an Avro record schema.
 
-    Args:
-        avro: Schema as JSON text or parsed.
-
     Raises:
         SchemaError: The schema is malformed or has a type that no Hudi table has.
     """

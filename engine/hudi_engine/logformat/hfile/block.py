@@ -48,7 +48,6 @@ def decode(content: memoryview, schema: str) -> pa.Table:
     """Return rows of the block, in the order of their keys.
 
     Args:
-        content: The block's content.
         schema: Avro schema JSON of the block's header.
 
     Raises:

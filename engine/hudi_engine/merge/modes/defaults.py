@@ -24,7 +24,6 @@ def defaults_that_fill(config: TableConfig, avro_schema: Mapping[str, Any] | str
     """Return the defaults by which Hudi tells that a record of a table says nothing of a column, where they are not null.
 
     Args:
-        config: The table's properties.
         avro_schema: The table's Avro record, or its text; None for a table without one.
     """
     asks_for_null = config.merge_mode is MergeMode.PARTIAL_UPDATE and config.version < _ASKS_FOR_NULL_BEFORE
@@ -42,10 +41,6 @@ def defaults_that_fill(config: TableConfig, avro_schema: Mapping[str, Any] | str
 def refuse_defaults(config: TableConfig, avro_schema: Mapping[str, Any]) -> None:
     """Refuse to write rows that this engine would fill by null where Hudi fills by a default.
 
-    Args:
-        config: The table's properties.
-        avro_schema: The table's Avro record.
-
     Raises:
         UnsupportedTableError: It names the columns and the way out.
     """
@@ -61,9 +56,7 @@ def refuse_to_fill(config: TableConfig, defaults: Mapping[str, Any], columns: Se
     """Refuse to merge logs into columns that Hudi fills by a default.
 
     Args:
-        config: The table's properties.
         defaults: Those of `defaults_that_fill`.
-        columns: The columns that are merged.
 
     Raises:
         UnsupportedTableError: It names the columns and the way out.

@@ -40,7 +40,6 @@ def as_first_named(keys: pa.ChunkedArray, entries: Entries) -> Entries:
 
     Args:
         keys: Keys of records, those of the entries among them.
-        entries: Records.
     """
     places = pc.index_in(entries.keys, value_set=pc.unique(keys)).to_numpy()
     if bool(np.all(places[1:] >= places[:-1])):
@@ -60,15 +59,7 @@ def key_codes(keys: pa.ChunkedArray) -> tuple[Positions, int]:
 def winners(
     entries: Entries, codes: Positions, distinct: int, rule: MergeRule, ordering_fields: Sequence[str]
 ) -> Positions:
-    """Return position of the winning row of each key, by the number of the key, for rules that keep one row whole.
-
-    Args:
-        entries: Records in order.
-        codes: Key number of each row.
-        distinct: How many keys there are.
-        rule: The merge rule.
-        ordering_fields: Ordering fields of the table.
-    """
+    """Return position of the winning row of each key, by the number of the key, for rules that keep one row whole."""
     positions: Positions = np.arange(len(entries))
     if not rule.compares or not ordering_fields:
         return _last(codes, positions, distinct)

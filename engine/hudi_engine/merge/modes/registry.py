@@ -43,9 +43,6 @@ _POSITION = "__hudi_position"
 def merge_rule(config: TableConfig) -> MergeRule:
     """Return the rule by which a table merges records.
 
-    Args:
-        config: The table's settings.
-
     Raises:
         ConfigError: The table names a rule of the user's own that cannot be imported.
         UnsupportedTableError: The table merges with a class that this engine does not know.
@@ -105,9 +102,6 @@ def _unknown(config: TableConfig) -> str:
 def refuse_to_write(config: TableConfig) -> None:
     """Refuse to write rows that merge by a payload class whose tables are read only.
 
-    Args:
-        config: The table's settings.
-
     Raises:
         UnsupportedTableError: It names the class and the way out.
     """
@@ -135,7 +129,6 @@ def combine_batch(table: pa.Table, config: TableConfig) -> pa.Table:
 
     Args:
         table: Rows with ``_hoodie_record_key`` and data columns; other columns travel along.
-        config: The table's settings.
 
     Raises:
         UnsupportedTableError: The table merges with a class that this engine does not know.

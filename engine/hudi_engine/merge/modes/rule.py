@@ -74,24 +74,13 @@ class MergeRule:
         return self.fills or type(self).merge is not MergeRule.merge
 
     def needs_old(self, ordering_fields: Sequence[str], columns: Sequence[str]) -> list[str]:
-        """Return columns of the older record that :meth:`merge` looks at.
-
-        Args:
-            ordering_fields: Ordering fields of the table.
-            columns: Columns of the result.
-        """
+        """Return columns of the older record that :meth:`merge` looks at."""
         if self.sees_whole_rows:
             return list(columns)
         return list(ordering_fields) if self.compares else []
 
     def first(self, old: Entries, new: Entries, ordering_fields: Sequence[str]) -> Mask:
-        """For aligned entries: where the newer record comes before the older one.
-
-        Args:
-            old: Older records.
-            new: Newer records with the same keys.
-            ordering_fields: Ordering fields of the table.
-        """
+        """For aligned entries: where the newer record comes before the older one."""
         if not self.compares or not ordering_fields:
             return np.ones(len(new), dtype=bool)
         wins = newer_wins(
@@ -106,13 +95,7 @@ class MergeRule:
         return wins
 
     def merge(self, old: Entries, new: Entries, ordering_fields: Sequence[str]) -> Entries:
-        """Fold the newer records into the older ones, aligned.
-
-        Args:
-            old: Older records.
-            new: Newer records with the same keys.
-            ordering_fields: Ordering fields of the table.
-        """
+        """Fold the newer records into the older ones, aligned."""
         wins = self.first(old, new, ordering_fields)
         # A row that replaces a delete has nothing older behind it: not within a log, nor in the base file.
         severed = np.where(wins, new.severed | old.deleted | old.severed, old.severed)
@@ -162,9 +145,7 @@ def pick(older: pa.ChunkedArray, newer: pa.ChunkedArray, takes_new: Mask) -> pa.
     """Return row by row the newer or the older value; works for nested types too.
 
     Args:
-        older: Values of the older rows.
         newer: Values of the newer rows, of the same type.
-        takes_new: Where the newer value is taken.
     """
     if takes_new.all():
         return newer

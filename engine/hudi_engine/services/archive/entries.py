@@ -50,7 +50,6 @@ class TimelineFile:
 
     Args:
         instant: The state that the file stands for.
-        path: Path relative to the base path.
         modified_ms: When it was written, in epoch milliseconds.
     """
 
@@ -83,12 +82,6 @@ def files_of(storage: Storage, config: TableConfig, instants: Iterable[Instant])
 
 def encode_entries(storage: Storage, files: Iterable[TimelineFile], batch: int, zone: tzinfo | None) -> bytes:
     """Return the content of an archive file.
-
-    Args:
-        storage: The table's storage.
-        files: Timeline files to take over.
-        batch: Entries a block.
-        zone: Zone of the timeline's digits.
 
     Raises:
         CorruptTableError: when the file of a completed instant cannot be read.

@@ -56,10 +56,8 @@ def archive(
     """Move the oldest instants to the archive when there are too many on the active timeline.
 
     Args:
-        storage: The table's storage.
         options: ``hoodie.keep.*``, ``hoodie.archive.*``, and those of clean and compaction, which have a say.
         publish: Published file lists; None for those there are, made anew without Spark.
-        dry_run: Only say which instants would go.
         state: The table as the caller has just read it, to tell whether archiving is due; None to read it.
 
     Returns:
@@ -97,9 +95,7 @@ def finish_archive(storage: Storage, options: Options, publication: Publication)
     """Take the instants off the active timeline that a killed archiving has written to the archive already.
 
     Args:
-        storage: The table's storage.
         options: Lock, heartbeat and what happens to failed writes.
-        publication: Published file lists.
 
     Raises:
         StorageError: when the storage failed; the next archiving finishes the work.
@@ -127,8 +123,6 @@ def archive_instants(
     """Write the entries of instants and remove their files; the caller holds the lock and has chosen well.
 
     Args:
-        state: The table, read under its lock.
-        instants: Completed instants, by requested time.
         options: ``hoodie.commits.archival.batch``.
         known: What is in the archive already; None to look for it in the newest files.
 

@@ -33,7 +33,6 @@ def merge_small_files(storage: Storage, folder: str, options: Options) -> int:
     Only files behind the newest large one are merged, so that their order stays.
 
     Args:
-        storage: The table's storage.
         folder: Archive folder, relative to the base path.
         options: ``hoodie.archive.merge.*``.
     """
@@ -62,7 +61,6 @@ def finish_merge(storage: Storage, folder: str) -> None:
     While all small files are there the merged one may be torn and goes; otherwise it is whole.
 
     Args:
-        storage: The table's storage.
         folder: Archive folder, relative to the base path.
     """
     path = join(folder, _PLAN_NAME)

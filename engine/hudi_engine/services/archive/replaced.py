@@ -15,11 +15,7 @@ from hudi_engine.timeline.instant import Instant
 
 
 class ReplacedGroups:
-    """Looks for files of replaced file groups; every partition is listed once at most.
-
-    Args:
-        state: The table.
-    """
+    """Looks for files of replaced file groups; every partition is listed once at most."""
 
     def __init__(self, state: TableState) -> None:
         self._state = state

@@ -25,9 +25,7 @@ def drop_savepoint(storage: Storage, options: Options, instant_time: str) -> Non
     """Give a saved commit free to the cleaner, under the table's lock.
 
     Args:
-        storage: The table's storage.
         options: ``hoodie.*`` options.
-        instant_time: Requested time of the saved commit.
 
     Raises:
         TimelineError: when there is no such savepoint, or files must be cleaned before it can go.

@@ -53,7 +53,6 @@ class Selection:
     """What goes to the archive.
 
     Args:
-        instants: Completed instants, by requested time.
         reason: Why there are none, ``""`` otherwise.
     """
 
@@ -73,9 +72,7 @@ def archive_due(timeline: Timeline, options: Options, now: str) -> str:
     """Return why nothing is to be archived, going by numbers alone; ``""`` when something may be.
 
     Args:
-        timeline: The table's timeline.
         options: ``hoodie.keep.*`` and ``hoodie.clean.*``.
-        now: The present as an instant.
     """
     if not timeline.completed_writes:
         return "the table has no commit yet"
@@ -90,13 +87,7 @@ def archive_due(timeline: Timeline, options: Options, now: str) -> str:
 
 
 def clean_lags(state: TableState, options: Options, now: str) -> bool:
-    """Return whether the last clean has not looked as far as archiving would go.
-
-    Args:
-        state: The table.
-        options: As for :func:`archive_due`.
-        now: The present as an instant.
-    """
+    """Return whether the last clean has not looked as far as archiving would go."""
     limits = Limits.of(state.timeline, options, now)
     writes = state.timeline.completed_writes
     if limits is None or not limits.due(len(writes)):
@@ -109,9 +100,7 @@ def select_instants(state: TableState, options: Options, now: str) -> Selection:
     """Choose what goes to the archive.
 
     Args:
-        state: The table, read under its lock.
         options: ``hoodie.keep.*``, ``hoodie.archive.*``, ``hoodie.clean.*`` and ``hoodie.compact.*``.
-        now: The present as an instant.
     """
     reason = archive_due(state.timeline, options, now)
     limits = Limits.of(state.timeline, options, now)

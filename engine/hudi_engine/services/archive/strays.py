@@ -31,8 +31,6 @@ class TakenBack:
     """An instant that a rollback or restore took back.
 
     Args:
-        instant: Its requested time.
-        partitions: Partitions in which it had files.
         since_ms: When it was gone, in epoch milliseconds.
     """
 
@@ -45,9 +43,7 @@ def remove_strays(state: TableState, first: str, later: str) -> list[str]:
     """Delete the late files of instants that were taken back; return their paths.
 
     Args:
-        state: The table, read under its lock.
         first: First active write now: older instants count as committed already.
-        later: First active write after the archiving.
     """
     gone = []
     for taken in _taken_back(state):

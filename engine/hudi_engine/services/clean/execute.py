@@ -67,7 +67,6 @@ def clean(
     """Delete the files of old slices; finish what a killed clean began first.
 
     Args:
-        storage: The table's storage.
         options: ``hoodie.clean.*``.
         retain_commits: Keep the files of this many commits, instead of what the options say.
         even_if_empty: Whether a clean that finds nothing is put on the timeline too, so that the next one and the
@@ -166,10 +165,7 @@ def make_plan(
     """Plan a clean of a table that was just read, or say why there is nothing to do.
 
     Args:
-        state: The table.
         options: ``hoodie.clean.*``.
-        publication: Published file lists.
-        now: The present as an instant.
         even_if_empty: Whether a plan without files is worth having.
         renew: Bring the published list past what is obsolete, where it still names some of that.
     """

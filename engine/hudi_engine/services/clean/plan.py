@@ -39,7 +39,6 @@ class CleanPlan(StoredPlan):
     """What one clean deletes.
 
     Args:
-        policy: Hudi's name of the policy.
         retained: Oldest instant that stays readable, None when the policy goes by file versions.
         last_completed: Newest completed write, ``""`` when there is none.
         files: Names of the files to delete, by partition path.

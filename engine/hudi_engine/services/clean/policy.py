@@ -27,7 +27,6 @@ class Policy:
     """A cleaning policy with its figure.
 
     Args:
-        name: Hudi's name.
         amount: Commits, file versions or hours to keep.
     """
 
@@ -59,8 +58,6 @@ class Policy:
         missed a clean.
 
         Args:
-            timeline: The table's timeline.
-            now: The present as an instant.
             needed: Oldest instant after which a registered reader needs the changes, None for none.
         """
         writes = timeline.completed_writes
@@ -110,9 +107,6 @@ class Policy:
         """Yield the slices of a partition that the policy gives up.
 
         Args:
-            view: The table's files.
-            partition: Partition path.
-            retained: Result of :meth:`earliest_retained`.
             needed: What a policy that retains no instants must spare, as there.
         """
         replaced = view.replaced_groups

@@ -20,7 +20,6 @@ def savepointed_paths(state: TableState, view: FileSystemView) -> frozenset[str]
     commit too.
 
     Args:
-        state: The table.
         view: Its files, of some partitions or all.
 
     Raises:
@@ -44,7 +43,6 @@ def needed_paths(state: TableState, live: Container[str]) -> Needed:
     """Return the paths of files that planned services are going to read, or readers hold on to.
 
     Args:
-        state: The table.
         live: Paths that readers may hold on to.
     """
     return Needed(frozenset(_planned(state)), live)

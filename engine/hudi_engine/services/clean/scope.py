@@ -21,7 +21,6 @@ class LastClean:
     Args:
         since: Oldest instant that it retained, ``""`` when its policy goes by file versions.
         complete: Whether it left nothing behind that its policy gave up, save what savepoints held.
-        savepoints: Savepoints that held files back.
     """
 
     since: str
@@ -63,7 +62,6 @@ def partitions_to_clean(
     has gone, or writes in between are archived.
 
     Args:
-        state: The table.
         options: ``hoodie.clean.incremental.enabled``.
         retained: Oldest instant to retain, None when the policy goes by file versions.
     """

@@ -21,9 +21,7 @@ def drop_temporaries(state: TableState, view: FileSystemView, now_ms: int) -> in
     """Delete temporary files that nobody has written to for an hour; trouble is not fatal.
 
     Args:
-        state: The table.
         view: Partitions that are looked at; the folders of the timeline are too.
-        now_ms: The storage's time, epoch ms.
 
     Returns:
         How many went.

@@ -23,7 +23,6 @@ def clustering_options(
     """Return options with what a call names on top.
 
     Args:
-        options: Options of the call.
         columns: Columns by which rows are ordered; None leaves the options'.
         strategy: ``linear``, ``z-order`` or ``hilbert``; None leaves the options'.
         partitions: Partition paths to look at; None leaves the options'.
@@ -48,7 +47,6 @@ def check_partitions(state: TableState, options: Options) -> None:
     """Refuse to look for partitions by name that a table does not have.
 
     Args:
-        state: The table.
         options: What ``clustering_options`` gave for the names of a call.
 
     Raises:

@@ -40,7 +40,6 @@ def choose_groups(state: TableState, options: Options) -> tuple[Sequence[Cluster
     Left out are file groups under a pending compaction or clustering, and partitions that a writer in flight works on.
 
     Args:
-        state: The table.
         options: ``hoodie.clustering.plan.*``.
 
     Raises:
@@ -81,8 +80,6 @@ def choose_partitions(known: Iterable[str], mode: PartitionFilter, options: Opti
     """Return the partitions that a plan looks at.
 
     Args:
-        known: All partitions.
-        mode: The filter.
         options: Selected partitions, pattern, first and last, number of days.
     """
     names = sorted(known)

@@ -77,7 +77,6 @@ def run_clustering(
     """Run a planned clustering; plan one first when there is none, whatever ``inline.max.commits`` says.
 
     Args:
-        storage: The table's storage.
         options: ``hoodie.clustering.*``, ``hoodie.layout.optimize.*``, base file layout.
         instant: Run this plan; None for the oldest whose strategy is known.
         workers: Who rewrites the groups; threads of this process by default.

@@ -22,11 +22,7 @@ _ACTIONS = ("replacecommit", "clustering")
 
 
 def show_clusterings(storage: Storage) -> list[PendingClustering]:
-    """Return the clusterings of the active timeline, planned, running and completed, oldest first.
-
-    Args:
-        storage: The table's storage.
-    """
+    """Return the clusterings of the active timeline, planned, running and completed, oldest first."""
     timeline = TableState.load(storage).timeline
     found = []
     for instant in timeline.instants:
@@ -54,11 +50,7 @@ def pending_clusterings(timeline: Timeline) -> list[Instant]:
 
 
 def runnable_clusterings(state: TableState) -> list[Instant]:
-    """Return the pending clusterings whose strategy this engine knows, oldest first; others wait for whoever planned them.
-
-    Args:
-        state: The table.
-    """
+    """Return the pending clusterings whose strategy this engine knows, oldest first; others wait for whoever planned them."""
     found = []
     for instant in pending_clusterings(state.timeline):
         try:
@@ -94,7 +86,6 @@ def group_tasks(state: TableState, plan: ClusteringPlan) -> tuple[tuple[GroupTas
     """Return what there is to do, with the slices as the table has them, or the first one that is not as planned.
 
     Args:
-        state: The table.
         plan: The plan; its paths are only compared with what the table holds.
     """
     live = {(each.partition, each.file_id): each for each in state.view(plan.partitions).latest_slices()}

@@ -22,8 +22,6 @@ class PlannedSlice:
     """A file slice that goes into a clustering.
 
     Args:
-        partition: Partition path.
-        file_id: File group.
         names: Names of its base file and logs. They are compared with the table's and never opened by.
     """
 
@@ -39,13 +37,7 @@ class PlannedSlice:
 
 @dataclass(frozen=True)
 class ClusteringGroup:
-    """File groups of one partition that are rewritten together.
-
-    Args:
-        slices: Their slices.
-        outputs: New file groups, about.
-        metrics: Hudi's figures of the slices.
-    """
+    """File groups of one partition that are rewritten together."""
 
     slices: tuple[PlannedSlice, ...]
     outputs: int = 1
@@ -57,7 +49,6 @@ class ClusteringPlan:
     """What one clustering does.
 
     Args:
-        groups: The groups.
         strategy_class: Class name of how it is carried out.
         params: Sort columns, and what else the run must know.
         preserves_metadata: Whether rows keep commit time and sequence number.
@@ -118,10 +109,6 @@ class ClusteringPlan:
     @classmethod
     def from_record(cls, record: Mapping[str, Any], source: str) -> ClusteringPlan:
         """Take over a decoded plan.
-
-        Args:
-            record: Body of the requested file.
-            source: Name of the file, for messages.
 
         Raises:
             CorruptTableError: when it holds no clustering plan.

@@ -38,7 +38,6 @@ def schedule_clustering(
     """Plan a clustering now, whatever ``hoodie.clustering.inline.max.commits`` says.
 
     Args:
-        storage: The table's storage.
         options: ``hoodie.clustering.plan.*`` and ``hoodie.layout.optimize.*``.
         publish: Published file lists; None for those there are, made anew without Spark.
         dry_run: Only say what the plan would take.

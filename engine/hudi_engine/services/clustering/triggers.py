@@ -12,7 +12,6 @@ def clustering_due(timeline: Timeline, options: Options) -> bool:
     """Return whether enough writes have completed since the last clustering, planned or done.
 
     Args:
-        timeline: The table's timeline.
         options: ``hoodie.clustering.inline.max.commits``.
     """
     newest = (

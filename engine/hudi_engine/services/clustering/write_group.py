@@ -29,7 +29,6 @@ class ClusteringContext:
 
     Args:
         write: The write: schema, layout of base files, how slices are read.
-        layout: Order of the rows.
         preserves_metadata: Whether rows keep commit time and sequence number.
     """
 
@@ -43,7 +42,6 @@ class GroupTask:
     """One group to rewrite.
 
     Args:
-        number: Its place in the plan.
         slices: The slices as the table has them.
         outputs: New file groups that the plan wants.
     """
@@ -69,10 +67,6 @@ RunLarge = Callable[[ClusteringContext, GroupTask], list[WriteStat]]
 
 def write_group(context: ClusteringContext, task: GroupTask) -> list[WriteStat]:
     """Rewrite a group in the memory of one task.
-
-    Args:
-        context: The clustering.
-        task: The group.
 
     Returns:
         The write stats of the new files; none when logs have deleted every row.
@@ -103,9 +97,6 @@ def write_new_group(
     """Write rows of the table into one new file group.
 
     Args:
-        context: The clustering.
-        task: The running task.
-        partition: Partition path.
         batches: The rows with their meta columns, in order.
         bucket: What the id of the file group begins with.
     """
@@ -133,9 +124,6 @@ def write_rolling(
     """Write a stream of rows into as many new file groups as their size asks for.
 
     Args:
-        context: The clustering.
-        task: The running task.
-        partition: Partition path.
         batches: The rows with their meta columns, in order.
         rows_per_file: Rows that a file takes, told from the first rows.
     """

@@ -49,7 +49,6 @@ def run_compaction(
     """Run a planned compaction; plan one first when there is none, whatever the triggers say.
 
     Args:
-        storage: The table's storage.
         options: ``hoodie.compaction.*``, base file layout, memory limit.
         instant: Run this plan; None for the next in the order of ``hoodie.compaction.order``.
         run_tasks: Spreads the file groups; threads of this process by default.

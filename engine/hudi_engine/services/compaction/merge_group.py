@@ -52,10 +52,8 @@ class CompactionContext:
     """The fixed facts of one compaction; picklable.
 
     Args:
-        instant: Its instant.
         read: How slices are read, with the memory limit of compactions.
         avro_schema: The table's Avro record with the meta fields.
-        base_files: Layout of the new base files.
     """
 
     instant: str
@@ -75,10 +73,6 @@ class _Changes:
 
 def compact_file_group(context: CompactionContext, operation: CompactionOperation) -> WriteStat:
     """Write the new base file of one file group.
-
-    Args:
-        context: The compaction.
-        operation: The slice to compact.
 
     Returns:
         The write stat for the commit.

@@ -29,9 +29,6 @@ class CompactionOperation:
     """A slice to compact.
 
     Args:
-        partition: Partition path.
-        file_id: File group id.
-        base_instant: Instant of the slice.
         data_file: Name of its base file, None for a slice that has logs only.
         log_files: Names of its logs, in the order in which they apply.
         metrics: Hudi's figures by which strategies choose, see the constants of this module.
@@ -54,7 +51,6 @@ class CompactionOperation:
         """Plan a slice.
 
         Args:
-            file_slice: A slice with log files.
             new_file_bytes: Expected size in bytes of a base file where there is none yet.
         """
         base = file_slice.base_file
@@ -94,7 +90,6 @@ class CompactionOperation:
         """Check and take over a record of a stored plan.
 
         Args:
-            raw: The record.
             source: Name of the plan's file, for messages.
 
         Raises:
@@ -115,11 +110,7 @@ class CompactionOperation:
         return operation
 
     def file_slice(self, sizes: Mapping[str, int] | None = None) -> FileSlice:
-        """Return the slice.
-
-        Args:
-            sizes: Bytes by file name, where known.
-        """
+        """Return the slice."""
         sizes = sizes or {}
         base = self._base_file()
         if base is not None:

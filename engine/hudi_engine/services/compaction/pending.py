@@ -22,11 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 def show_compactions(storage: Storage) -> list[PendingCompaction]:
-    """Return the compactions of the active timeline, planned, running and completed, oldest first.
-
-    Args:
-        storage: The table's storage.
-    """
+    """Return the compactions of the active timeline, planned, running and completed, oldest first."""
     state = TableState.load(storage)
     found = []
     for instant in state.timeline.instants:
@@ -83,8 +79,6 @@ def next_to_run(state: TableState, options: Options, wanted: str | None) -> Inst
     """Return the planned compaction to run now, None when all are taken or there is none.
 
     Args:
-        state: The table, read under its lock.
-        options: Order, heartbeat settings.
         wanted: A certain instant, None for the next.
 
     Raises:
@@ -96,9 +90,6 @@ def next_to_run(state: TableState, options: Options, wanted: str | None) -> Inst
 
 def drop_torn_plans(state: TableState) -> TableState:
     """Remove plans that were cut short when their writer died; return the table without them.
-
-    Args:
-        state: The table, read under its lock.
 
     Raises:
         CorruptTableError: Later writes go by one of them, so it was whole once and was damaged since.
@@ -119,10 +110,6 @@ def logs_named_after(state: TableState, instant: Instant) -> list[str]:
 
     Without the plan they would count as slices of their own once the archive has passed its instant, without the rows of the
     base files below them.
-
-    Args:
-        state: The table.
-        instant: The compaction.
     """
     logs = (log for each in state.view().every_slice() for log in each.log_files)
     return [log.path for log in logs if log.instant == instant.requested_time]

@@ -78,7 +78,6 @@ def schedule_compaction(
     """Plan a compaction now, whatever the triggers say.
 
     Args:
-        storage: The table's storage.
         options: Strategy and limits, ``hoodie.compaction.*``.
         publish: Published file lists; None for those there are, made anew without Spark.
 
@@ -112,12 +111,7 @@ def schedule_locked(state: TableState, options: Options) -> CompactionResult:
 
 
 def choose_operations(state: TableState, options: Options) -> tuple[Sequence[CompactionOperation], str]:
-    """Return what a compaction planned now would merge, or nothing and the reason; nothing is written.
-
-    Args:
-        state: The table, merge-on-read.
-        options: Those of the compaction's strategy.
-    """
+    """Return what a compaction planned now would merge, or nothing and the reason; nothing is written."""
     slices, reason = candidates(state)
     new_file_bytes = options[FileOptions.MAX_FILE_SIZE]
     chosen = choose([CompactionOperation.of(each, new_file_bytes) for each in slices], options)

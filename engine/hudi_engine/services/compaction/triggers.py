@@ -27,9 +27,7 @@ def compaction_due(timeline: Timeline, options: Options, now: str) -> bool:
     """Return whether ``hoodie.compact.inline.trigger.strategy`` fires.
 
     Args:
-        timeline: The table's timeline.
         options: Trigger, number of delta commits, seconds.
-        now: The present as an instant.
     """
     trigger = options[CompactionOptions.TRIGGER]
     enough = options[CompactionOptions.DELTA_COMMITS]
@@ -53,7 +51,6 @@ def since_last_compaction(timeline: Timeline, *, requested: bool = False) -> Del
     """Count the delta commits after the newest compaction.
 
     Args:
-        timeline: The table's timeline.
         requested: Whether a compaction counts from its request on, rather than when it has completed.
     """
     compactions = [each.requested_time for each in timeline.completed if each.action == "commit"]

@@ -64,7 +64,6 @@ def read_definition(arguments: TableArguments, options: Mapping[str, str]) -> De
 
     Args:
         arguments: Arguments of create; what is not given is missing or None.
-        options: Options of create as text.
     """
     problems: list[str] = []
 

@@ -59,13 +59,11 @@ def table_properties(
     """Check the definition of a table and turn it into its properties (table version 6).
 
     Args:
-        name: Table name.
         record_key: Key fields; None or empty lets the writer generate keys.
         precombine_field: Ordering field, or several compared in turn; with it the newest row wins (event time), without it
             the last written.
         partition_by: Partition fields, ``field:timestamp`` or ``field:simple`` for the custom key generator.
         table_type: ``cow`` (also when None) or ``mor``.
-        schema: Data columns when they are known.
         options: ``hoodie.*`` options; those that define the table are kept in its properties, and may take the place of the
             arguments.
 

@@ -48,7 +48,6 @@ def check_same_definition(before: TableConfig, now: TableConfig, instant: str) -
     Args:
         before: The table as the write has found it.
         now: The table as of the begin of its instant.
-        instant: The instant.
 
     Raises:
         WriteConflictError: naming what differs.

@@ -60,8 +60,6 @@ def with_table_options(config: TableConfig, options: Options, operation: str) ->
     """Return the options of a call over those the table keeps.
 
     Args:
-        config: The table's properties.
-        options: Options of the call.
         operation: Hudi's name of the operation that is called, e.g. ``UPSERT``.
 
     Raises:
@@ -97,7 +95,6 @@ def as_called(config: TableConfig, options: Options) -> TableConfig:
     """Return settings with what a call says of merges and deletes, of which other writers' tables may keep nothing.
 
     Args:
-        config: The table's properties.
         options: Options of the call, as `with_table_options` lets them pass.
     """
     said: dict[str, str] = {}

@@ -30,11 +30,7 @@ def as_stored(
     """Return the plan with buckets of the form that the table's are of, and refuse one that leaves them unsaid.
 
     Args:
-        plan: How rows are treated.
-        state: The table.
-        context: The write.
         table: The batch, None when its rows are not in this process.
-        units: The partitions that are written to.
 
     Raises:
         ConfigError: Stored keys are in other buckets than the options say, or no option says that file groups are buckets.

@@ -22,11 +22,6 @@ def foreseen_markers(task: WriteTask, plan: UnitPlan, tagged: TaggedUnit) -> Ite
 
     Whatever is not foreseen, such as a new file group, the task announces when it comes to it; what is foreseen need not come,
     as when no row changes.
-
-    Args:
-        task: The task that writes the share.
-        plan: How rows are treated.
-        tagged: The share.
     """
     context, unit = task.context, tagged.unit
     is_log = context.config.table_type is TableType.MERGE_ON_READ

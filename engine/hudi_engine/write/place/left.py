@@ -12,12 +12,7 @@ _LEFT = "fileIdsLeft"
 
 
 def stat_of_left(found: TaggedUnit, kept: TaggedUnit) -> list[WriteStat]:
-    """Tell in a write stat without a file, which no commit gets, in which file groups rows were left as they are.
-
-    Args:
-        found: A partition's rows after the look-up.
-        kept: Those of them that are written.
-    """
+    """Tell in a write stat without a file, which no commit gets, in which file groups rows were left as they are."""
     written = {tag.file_slice.file_id: len(tag.matched) for tag in kept.tags}
     left = [
         tag.file_slice.file_id

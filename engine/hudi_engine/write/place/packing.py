@@ -26,14 +26,7 @@ class InsertShare:
 
 
 def shares_of_new(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, rows: int) -> list[InsertShare]:
-    """Divide new rows of a partition as the write's plan has it; all go to new files where it does not pack.
-
-    Args:
-        context: The write.
-        plan: How rows are treated.
-        unit: The partition.
-        rows: Number of new rows.
-    """
+    """Divide new rows of a partition as the write's plan has it; all go to new files where it does not pack."""
     if rows and (not plan.packing or plan.delete_only):
         return [InsertShare(None, rows)]
     frozen = {(unit.partition, file_id) for file_id in unit.frozen}
@@ -46,9 +39,6 @@ def share_inserts(
     """Divide new rows of one partition over small files and new files.
 
     Args:
-        context: The write.
-        slices: Latest slices of the partition.
-        rows: Number of new rows.
         frozen: (partition, file id) pairs that must not be rewritten (pending compaction or clustering).
 
     Returns:

@@ -33,9 +33,6 @@ def brings_back(task: WriteTask, unit: PartitionUnit, file_slice: FileSlice, row
     """Tell whether a row has to be in the base file, as its key was deleted in the log and it is older than what was there.
 
     Args:
-        task: The running write task.
-        unit: The partition.
-        file_slice: A slice of it.
         rows: Rows for its log, none of them a delete; their record keys and ordering columns are enough.
 
     Raises:

@@ -23,11 +23,6 @@ def shares_of(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> list
 
     New rows, and the files that have room for them, are one share; so is every other file group. A share has what it needs
     of the partition, so `hudi_engine.write.place.unit.write_unit` writes the same files as it would for the whole.
-
-    Args:
-        context: The write.
-        plan: How rows are treated.
-        tagged: The partition's rows after the look-up.
     """
     if context.config.keeps_operations or tagged.batch.num_rows == 0:
         return [tagged]
@@ -79,10 +74,7 @@ def takers_of(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit, new_row
     """Return the file ids of the small files that new rows go to.
 
     Args:
-        context: The write.
-        plan: How rows are treated.
         tagged: The partition, or a share of it.
-        new_rows: How many rows are new.
     """
     found = shares_of_new(context, plan, tagged.unit, new_rows)
     return {share.file_slice.file_id for share in found if share.file_slice is not None}

@@ -42,7 +42,6 @@ class SidecarBefore:
     """What the logs of a slice did so far.
 
     Args:
-        context: The write.
         keys: The rows that they mask, and at least keys and ordering values of those they brought.
         path: The sidecar that has their other columns; None where `keys` has all.
     """

@@ -43,9 +43,7 @@ def sidecar_state(
     """Return what tasks need to make sidecars, None when they are to be made after the commit, or not at all.
 
     Args:
-        context: The write.
         state: The table as the write found it.
-        units: Partitions that the write may touch.
     """
     config, schema = context.config, state.data_schema()
     if config.table_type is not TableType.MERGE_ON_READ or not has_steps(config) or state.columns is not None:
@@ -106,11 +104,7 @@ def note_sidecar(
     """Make the sidecar of a slice whose log was written, and note it in the write stat; not making it is no error.
 
     Args:
-        context: The write.
-        plan: How rows are treated.
         target: The slice before, and where its log went.
-        batch: What was appended.
-        stats: The log files.
     """
     state, file_slice = plan.sidecars, target.file_slice
     if state is None or not stats or target.base_instant != file_slice.base_instant:

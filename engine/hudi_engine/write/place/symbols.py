@@ -20,7 +20,6 @@ def check_symbols(rows: pa.Table, avro: Mapping[str, Any]) -> None:
 
     Args:
         rows: Rows with data columns of the table.
-        avro: The table's Avro record.
 
     Raises:
         SchemaError: It names the column, the text and the symbols.

@@ -23,13 +23,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def without_unchanged(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> TaggedUnit:
-    """Return a partition's rows without those whose every stored row has the values they bring, or is newer; deletes stay.
-
-    Args:
-        context: The write.
-        plan: How rows are treated.
-        tagged: The partition's rows after the look-up.
-    """
+    """Return a partition's rows without those whose every stored row has the values they bring, or is newer; deletes stay."""
     batch = tagged.batch
     if not tagged.tags:
         return tagged

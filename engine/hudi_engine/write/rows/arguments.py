@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 def column_names(value: object, what: str) -> list[str] | None:
     """Return a list of names from one name or several; None stays None.
 
-    Args:
-        value: What the caller gave.
-        what: Name of the argument, for messages.
-
     Raises:
         ConfigError: Something else than names.
     """
@@ -59,10 +55,6 @@ def struct_of(spark: SparkSession, schema: StructType | str) -> StructType:
 def own_columns(spark: SparkSession, schema: StructType | str) -> pa.Schema:
     """Return the columns that a table is to have, given as its snapshot shows them, with all meta columns, or without any.
 
-    Args:
-        spark: The session.
-        schema: As a StructType or as text.
-
     Raises:
         ConfigError: As struct_of does.
         SchemaError: A name or type that a table cannot have.
@@ -77,7 +69,6 @@ def check_assignments(base: TableState, assignments: Mapping[str, str]) -> None:
     """Refuse assignments that no row could take, all in one error: unknown columns, key and partition columns.
 
     Args:
-        base: The table.
         assignments: Column to SQL expression, as the caller gave it.
 
     Raises:

@@ -69,10 +69,7 @@ def align(
     Both marks of deletes are found in whatever case they come, and get the name that Hudi looks for.
 
     Args:
-        frame: Incoming rows.
         table_schema: Data columns of the table so far, None for a table without a schema.
-        policy: How strictly they are fitted.
-        carry: Meta columns to keep.
 
     Raises:
         SchemaError: A type or name Hudi cannot hold, two columns that differ by case only, or a change Hudi refuses.
@@ -146,12 +143,6 @@ def fetch_counted(batch: AlignedBatch, kept: DataFrame, rows: int, options: Opti
     """Return rows that Spark has evaluated, counted and kept, as an Arrow table when they are within the small-batch limits.
 
     Of a query that reads much, such as an aggregate, it is only then known that it makes few rows.
-
-    Args:
-        batch: The rows.
-        kept: The same rows, and further columns.
-        rows: How many there are.
-        options: Options of the write.
     """
     if rows > options[EngineOptions.SMALL_BATCH_ROWS]:
         return None

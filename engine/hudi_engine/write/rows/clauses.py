@@ -68,9 +68,7 @@ class MergeClauses(OfTheWholeTable):
         matched_condition: Only matched rows that fulfil it are updated.
         update_columns: Columns a matched row takes from the batch; None for all.
         update_set: SQL for columns of a matched row, instead of the batch's value.
-        skip_matched: Matched rows are left alone.
         not_matched_condition: Only rows of the batch that fulfil it are inserted.
-        skip_not_matched: Nothing is inserted.
         by_source: What becomes of stored rows that the batch has no row for: ``delete``, or SQL by column; None for nothing.
         by_source_condition: Only those of them that fulfil it.
         source: Name of the batch's rows in SQL.

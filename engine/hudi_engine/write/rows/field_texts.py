@@ -35,7 +35,6 @@ class FieldText:
         steps: Names from the column down to the field.
         kind: Arrow type of the field in the table.
         dated: Whether it is a ``timestamp`` partition field.
-        generator: The table's key rules.
     """
 
     name: str
@@ -65,9 +64,7 @@ def field_text(generator: KeyGenerator, schema: pa.Schema, name: str, dated: boo
     """Return how the text of a key or partition field comes about.
 
     Args:
-        generator: The table's key rules.
         schema: Arrow schema of the rows in the table.
-        name: The field.
         dated: Whether it is a ``timestamp`` partition field.
 
     Raises:

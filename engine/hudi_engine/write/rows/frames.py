@@ -55,7 +55,6 @@ def as_frame(spark: SparkSession, rows: Frame, known: pa.Schema | None = None) -
     the table's column, and so does every column of a pandas DataFrame without rows, to which pandas gives types of its own.
 
     Args:
-        spark: The session.
         rows: A Spark, pandas or Polars DataFrame, an Arrow table, or anything else with ``__arrow_c_stream__``.
         known: Data columns of the table that the rows are for, None when it has none yet.
 

@@ -41,10 +41,7 @@ def rows_by_partition(
     and not for each row.
 
     Args:
-        df: Rows with key columns.
-        config: The table's settings.
         schema: Arrow schema of the rows in the table; None for rows that came with their key columns, and to have a path once.
-        options: Options of the write.
         beside: What to tell rows apart by as well.
 
     Returns:
@@ -95,11 +92,7 @@ def with_key_columns(
     path (`check_new_partition`). A table whose keys the writer generates gets no record key column.
 
     Args:
-        df: The rows.
-        config: The table's settings.
         schema: Arrow schema of the rows in the table.
-        options: Options of the write.
-        complex_single_prefix: See `hudi_engine.keygen.generator.build_key_generator`.
         keyed: Whether there is to be a record key; without one its fields are checked all the same.
 
     Raises:

@@ -22,7 +22,6 @@ def exact_marks(frame: DataFrame, known: pa.Schema | None = None) -> DataFrame:
     """Return rows whose marks of deletes have the names that Hudi looks for, in whatever case they came.
 
     Args:
-        frame: The rows.
         known: Data columns of the table; a column that is spelled as the table spells it is the table's.
     """
     taken = set(known.names if known is not None else ())

@@ -34,11 +34,7 @@ def flag_unmatched(
     """Add a flag to rows that have no stored row with their key for which ``condition`` holds.
 
     Args:
-        spark: The session.
-        state: The table.
-        batch: Incoming rows.
         condition: SQL over the aliases DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST.
-        options: Options of the write.
         everywhere: Whether keys count in all partitions (global index), not only in the row's own.
 
     Raises:

@@ -53,9 +53,7 @@ def deletes_always(
     """Tell which rows delete whatever came before them; None where no row can, or where the last row wins anyway.
 
     Args:
-        config: The table's settings.
         kinds: Spark's name for the type of each column of the rows, by the column's name in lower case.
-        value: Gives the value of a column.
     """
     from pyspark.sql import functions as F
 

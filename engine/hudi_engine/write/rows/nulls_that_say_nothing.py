@@ -24,11 +24,7 @@ _AS_WRITTEN = f"{PAYLOAD_PACKAGE}.OverwriteWithLatestAvroPayload"
 
 
 def as_written(config: TableConfig) -> TableConfig:
-    """Return settings by which rows that were made of stored ones take their places as they are, where files allow that.
-
-    Args:
-        config: The table's settings.
-    """
+    """Return settings by which rows that were made of stored ones take their places as they are, where files allow that."""
     if config.table_type is not TableType.COPY_ON_WRITE or not merge_rule(config).composes:
         return config
     return config.with_properties({"hoodie.compaction.payload.class": _AS_WRITTEN})
@@ -36,11 +32,6 @@ def as_written(config: TableConfig) -> TableConfig:
 
 def refuse_nulls(rows: DataFrame, assignments: Mapping[str, str], config: TableConfig) -> None:
     """Refuse to set columns to null where the stored values would silently stay.
-
-    Args:
-        rows: The rows that are updated.
-        assignments: Column to SQL expression.
-        config: Settings by which they are written.
 
     Raises:
         ConfigError: An expression is null whatever the row is.
@@ -59,9 +50,6 @@ def never_cleared(new: Column, stored: Column, name: str, config: TableConfig) -
     """Return a column's new value; fails the query where it is null and a value is stored, which would silently stay.
 
     Args:
-        new: The new value.
-        stored: The stored one.
-        name: The column, for the message.
         config: Settings by which rows are written; where these take null as it is, the value is returned as it is.
     """
     from pyspark.sql import functions as F

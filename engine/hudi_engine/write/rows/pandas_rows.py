@@ -19,9 +19,6 @@ _REFUSALS = (pa.ArrowException, ValueError, TypeError, OverflowError)
 def pandas_to_arrow(rows: pandas.DataFrame) -> pa.Table:
     """Return the columns of a pandas DataFrame, without its index.
 
-    Args:
-        rows: The DataFrame.
-
     Raises:
         SchemaError: Two columns have one name, or the values of one have no Arrow type in common.
     """

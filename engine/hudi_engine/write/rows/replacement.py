@@ -42,7 +42,6 @@ class EventWindow:
     Args:
         column: A column of the table: timestamp, date, or text that reads as one.
         start: First moment; without a zone it is UTC.
-        end: First moment after the window.
         usual_cause: Why rows are outside of it most times, for the message about such rows.
     """
 
@@ -75,7 +74,6 @@ class EventWindow:
 
         Args:
             start: First moment of that time; without a zone it is UTC.
-            end: First moment after it.
         """
         first = max(with_zone(self.start), with_zone(start))
         return replace(self, start=first, end=max(first, min(with_zone(self.end), with_zone(end))))
@@ -143,7 +141,6 @@ class Replacement:
         keys: Columns; rows go whose values in them are those of a row that comes (null is like null).
         where: SQL over the table's columns, which may be named as DBT_INTERNAL_DEST.column; with ``keys`` also over columns of
             the rows that come, as DBT_INTERNAL_SOURCE.column.
-        window: A window of time.
         brings_back: Stored rows that do not go, but have the key of one that does, are inserted anew: a file loses its rows by
             key. To find them all keys are read.
         named: Parts of the table's name in ``where`` in place of DBT_INTERNAL_DEST.
@@ -296,8 +293,6 @@ def _beside(going: DataFrame, staying: DataFrame, columns: Sequence[Column]) -> 
     """Return those of the rows that stay whose key, in their partition, is also that of a row that goes.
 
     Args:
-        going: Rows that go.
-        staying: Rows that stay.
         columns: The columns to return, each null and of the type that the batch has.
     """
     from pyspark.sql import functions as F

@@ -30,7 +30,6 @@ def in_session_zone(times: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:
     """Return times without a zone as moments; one that clocks show twice is the earlier, one they skip the later.
 
     Args:
-        times: Timestamps without a zone.
         zone: The session's time zone, as Spark spells it.
 
     Raises:

@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 def set_value(rows: DataFrame, text: str, field: StructField) -> Column:
     """Return SQL of a value as a column of the table.
 
-    Args:
-        rows: The rows that it is about.
-        text: The SQL.
-        field: The column.
-
     Raises:
         ConfigError: A struct has other fields than the table's.
         pyspark.errors.PySparkException: It cannot be resolved.
@@ -33,12 +28,6 @@ def set_value(rows: DataFrame, text: str, field: StructField) -> Column:
 def by_name(value: Column, given: DataType, wanted: DataType, path: str) -> Column:
     """Return a value that was written for a column, in its type; one that does not fit fails the query.
 
-    Args:
-        value: The value.
-        given: Its type.
-        wanted: The column's type.
-        path: The column, for messages.
-
     Raises:
         ConfigError: A struct has other fields than the table's.
     """
@@ -49,13 +38,7 @@ def by_name(value: Column, given: DataType, wanted: DataType, path: str) -> Colu
 
 
 def field_problems(given: DataType, wanted: DataType, path: str) -> list[str]:
-    """Say which fields of structs a value has that the table lacks, or lacks itself; empty for none.
-
-    Args:
-        given: Type of the value.
-        wanted: Type of the column.
-        path: The column, for messages.
-    """
+    """Say which fields of structs a value has that the table lacks, or lacks itself; empty for none."""
     from pyspark.sql import types as T
 
     if isinstance(given, T.ArrayType) and isinstance(wanted, T.ArrayType):

@@ -95,9 +95,6 @@ def settled(
 
     Args:
         placed: Decided rows, see `Decided`, with the record key and partition path that their values give.
-        stored: The table's rows.
-        batch: Names the data columns.
-        config: The table's settings.
         index: Says whether a row goes to another partition when its values say so.
     """
     from pyspark.sql import functions as F

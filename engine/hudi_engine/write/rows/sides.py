@@ -51,10 +51,7 @@ class Clause:
     """One clause.
 
     Args:
-        rows: Which rows it is about.
-        action: What becomes of them, see `hudi_engine.write.rows.settled`.
         condition: Only those that fulfil it; None for all.
-        values: What each column becomes.
         fit: Brings one of these values to the type of its column.
     """
 
@@ -107,11 +104,7 @@ class Sides:
         The rows have the table's columns under its name, the action as ACTION, the clause's number as CLAUSE, and STORED.
 
         Args:
-            target: The table's rows under their name.
-            source: The source's rows under theirs.
-            on: Which of them match.
             clauses: The clauses; of those about the same rows the first that holds takes a row.
-            names: The names of each clause's values.
         """
         from pyspark.sql import functions as F
 
@@ -150,7 +143,6 @@ class Sides:
         Args:
             said: Gives all that the merge says; each is tried by itself once they fail together.
             target: The table's rows under their name, None for a table that has none yet.
-            source: The source's rows under theirs.
         """
         from pyspark.errors import PySparkException
 
@@ -169,7 +161,6 @@ class Sides:
         What has a query of its own is let be: the tables in it may be others by then.
 
         Args:
-            said: All that the merge says.
             target: Rows with the columns of the table, under their name.
             source: Rows with those of the source, under theirs.
 

@@ -20,7 +20,6 @@ def is_parquet_scan(frame: DataFrame, *, whole: bool = False) -> bool:
     aggregates, Python functions, text formats, databases) is evaluated once and kept.
 
     Args:
-        frame: The rows.
         whole: Whether filters do not count, which may leave few of the files' rows.
     """
     plan: Any = frame._jdf.queryExecution().optimizedPlan()
@@ -56,7 +55,6 @@ def below_light_nodes(plan: Any, kinds: Collection[str] = _LIGHT_NODES) -> tuple
     """Return the projections and filters at the top of a plan, each with the name of its class, and the plan below them.
 
     Args:
-        plan: Spark's plan.
         kinds: Names of the classes that are passed.
     """
     passed: list[tuple[str, Any]] = []

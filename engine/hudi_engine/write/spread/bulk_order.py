@@ -42,8 +42,6 @@ def bulk_layout(options: Options, config: TableConfig, schema: pa.Schema) -> Row
 
     Args:
         options: Sort columns and sort mode of bulk loads, ``hoodie.layout.optimize.*``.
-        config: The table's settings.
-        schema: Columns of the table.
 
     Raises:
         ConfigError: A column is not there, or has no order.
@@ -58,8 +56,6 @@ def ordered_for_bulk(frame: DataFrame, context: WriteContext, source: DataFrame 
     """Return rows distributed and sorted as ``hoodie.bulkinsert.*`` asks.
 
     Args:
-        frame: Rows with key columns.
-        context: The write.
         source: The rows without key columns, None when they are not at hand.
     """
     options, layout = context.options, context.layout

@@ -55,9 +55,7 @@ class DistributedBatch:
     """Rows with key columns, as a DataFrame.
 
     Args:
-        frame: The rows.
         rows: Rows by partition path, None when they are not counted (bulk writes are one pass).
-        schema: Data columns.
         kept: What frees all that is cached while writing.
         generator: The table's key rules where the record key can also be made of the data columns, after a shuffle.
         source: The rows as they came, for bulk writes.
@@ -88,11 +86,6 @@ def prepare_distributed(
     """Add key columns; unless the write is one bulk pass, evaluate the rows once, keep them, count and check them.
 
     Args:
-        batch: The rows.
-        state: The table.
-        options: Options of the write.
-        operation: The operation.
-        prepped: Rows carry their key columns already.
         reads_once: After counting the rows are read once only, so that a scan of files need not be kept.
 
     Raises:
@@ -167,10 +160,7 @@ def _rows_by_partition(
     """Count the rows of each partition, and refuse those that cannot be written.
 
     Args:
-        frame: Rows with key columns.
         schema: Columns that the key columns were made of; None for rows that came with them.
-        options: Options of the write.
-        config: The table's settings.
     """
     limit = options[EngineOptions.MAX_PARTITIONS]
 

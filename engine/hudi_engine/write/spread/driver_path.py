@@ -38,10 +38,6 @@ def run_on_driver(
     """Tag every partition's rows, say what is planned, then write.
 
     Args:
-        context: The write.
-        plan: How rows are treated.
-        units: Known partitions by path.
-        batch: All rows with key columns.
         planned: Called once between tagging and writing, with everything tagged (workload profile).
 
     Returns:

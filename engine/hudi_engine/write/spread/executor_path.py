@@ -55,9 +55,6 @@ def run_buckets(
     """Write a batch whose rows carry the bucket they belong to in column ``__hudi_bucket``.
 
     Args:
-        spark: The session.
-        context: The write.
-        plan: How rows are treated.
         units: What is known of each bucket; a bucket that is not there is a new partition of that path.
         frame: Rows with key columns, data columns and the bucket, already shuffled so that a bucket is in one task. Without
             a partition path the bucket is the partition.
@@ -150,10 +147,7 @@ def run_bulk(
     """Write rows into new file groups only, in one pass; rows of several partitions may be mixed in a task.
 
     Args:
-        spark: The session.
-        context: The write.
         frame: Rows with key columns (record key absent when the writer generates keys) and data columns.
-        keys: As in run_buckets.
     """
     shared = spark.sparkContext.broadcast((context, keys))
 

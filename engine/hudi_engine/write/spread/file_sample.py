@@ -33,7 +33,6 @@ def sampled_partitions(
     Args:
         frame: Rows with column ``_hoodie_partition_path``, by columns and filters of ``source``.
         source: A scan of Parquet files, with or without filters.
-        tasks: Tasks that read it.
         most: Partition paths of interest; more are not counted.
         count_rows: Counts rows of ``frame``.
 
@@ -80,13 +79,7 @@ def chosen_files(files: Sequence[str], wanted: int) -> list[str] | None:
 
 
 def counts_of_all(rows: Mapping[str, int], by_file: Sequence[int], files: int) -> dict[str, int] | None:
-    """Return rows of all files from those of a few, by whatever they are told apart; None where those few are not alike.
-
-    Args:
-        rows: Rows of those looked at.
-        by_file: How many each of them has.
-        files: How many files there are.
-    """
+    """Return rows of all files from those of a few, by whatever they are told apart; None where those few are not alike."""
     if not min(by_file) or max(by_file) > _EVEN * min(by_file):
         return None
     return {name: seen * files // len(by_file) for name, seen in rows.items()}

@@ -36,13 +36,7 @@ SAMPLE_BYTES = 16 * 1024 * 1024
 
 
 def rows_of_a_file(context: WriteContext, frame: DataFrame, rows: Mapping[str, int]) -> int:
-    """Return the rows of a new file, measured where what commits tell would cut a partition's rows, and they fit the driver.
-
-    Args:
-        context: The write.
-        frame: The rows with key columns.
-        rows: Their number by partition path.
-    """
+    """Return the rows of a new file, measured where what commits tell would cut a partition's rows, and they fit the driver."""
     per_file = context.file_size.rows_per_file()
     if max(rows.values(), default=0) <= per_file:
         return per_file
@@ -57,15 +51,7 @@ def is_wide(
     rows: Mapping[str, int],
     per_file: int,
 ) -> bool:
-    """Whether partitions, or their shares of the batch, are too big, or too few for the machine, to be one task each.
-
-    Args:
-        spark: The session.
-        context: The write.
-        units: What is stored.
-        rows: Number of rows by partition path.
-        per_file: Rows of a new file.
-    """
+    """Whether partitions, or their shares of the batch, are too big, or too few for the machine, to be one task each."""
     if any(count > per_file and units[name].slices for name, count in rows.items() if name in units):
         return True
     touched = [units[partition] for partition in rows if partition in units]
@@ -90,11 +76,7 @@ def parts_by_rows(
     Small files of such a partition take rows of its first part.
 
     Args:
-        frame: Rows with key columns.
         keys: Key rules where the task that writes the rows makes their record key.
-        units: What is stored.
-        rows: Number of rows by partition path.
-        per_file: Rows of a new file.
 
     Returns:
         The rows, what is known of each bucket, and the buckets, largest first.
@@ -147,15 +129,7 @@ def parts_by_bucket(
 def places_of_new(
     context: WriteContext, plan: UnitPlan, per_file: int, unit: PartitionUnit, count: int
 ) -> tuple[list[tuple[str, int]], int]:
-    """Return the small files of a partition that take new rows, with how many, and how many new files take the others.
-
-    Args:
-        context: The write.
-        plan: How rows are treated.
-        per_file: Rows of a new file.
-        unit: The partition.
-        count: Number of its new rows.
-    """
+    """Return the small files of a partition that take new rows, with how many, and how many new files take the others."""
     shares = shares_of_new(context, plan, unit, count)
     small = [(share.file_slice.file_id, share.rows) for share in shares if share.file_slice is not None]
     rest = sum(share.rows for share in shares if share.file_slice is None)

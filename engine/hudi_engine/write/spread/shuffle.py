@@ -19,7 +19,6 @@ def shuffle_by_bucket(frame: DataFrame, buckets: Sequence[str], tasks: int) -> D
 
     Args:
         frame: Rows with column ``__hudi_bucket``.
-        buckets: All buckets, largest first.
         tasks: Tasks wanted when there are many buckets; 0 lets the session's setting decide.
     """
     from pyspark.sql import functions as F
