@@ -17,8 +17,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 from hudi_engine import HudiTable
-from hudi_engine.catalog import session_conf
-from hudi_engine.table_state import TableState
+from hudi_engine.spark.catalog import session_conf
+from hudi_engine.table.state import TableState
 
 ROWS = """
 id,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hudi_engine import HudiTable
-from hudi_engine.table_state import TableState
+from hudi_engine.table.state import TableState
 from pyspark.sql import SparkSession
 
 from benchmarks.session import small_session

@@ -14,12 +14,12 @@ import fastavro
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.handles.base_file_writer import attach_meta_columns
-from hudi_engine.logformat.reader import decode_data_block, read_blocks
-from hudi_engine.logformat.writer import encode_data_blocks
-from hudi_engine.schema.avro import arrow_to_avro
-from hudi_engine.table_state import full_avro
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.logformat.reader import decode_data_block, read_blocks
+from hudi_engine.format.logformat.writer import encode_data_blocks
+from hudi_engine.format.schema.avro import arrow_to_avro
+from hudi_engine.table.handles.base_file_writer import attach_meta_columns
+from hudi_engine.table.state import full_avro
 
 ROWS = 200_000
 INSTANT = "20260101000000000"

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from hudi_engine import HudiTable
-from hudi_engine.publish.manifest import publish
-from hudi_engine.publish.manifest_file import CATALOG_FOLDER
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.snapshot.manifest import publish
+from hudi_engine.table.snapshot.manifest_file import CATALOG_FOLDER
 from pyspark.sql import SparkSession
 
 from benchmarks.session import small_session

@@ -15,8 +15,8 @@ def pyarrow_copy_seconds(table: str, target: Path) -> float:
     from concurrent.futures import ThreadPoolExecutor
 
     import pyarrow.parquet as pq
-    from hudi_engine.storage.factory import open_storage
-    from hudi_engine.table_state import TableState
+    from hudi_engine.format.storage.factory import open_storage
+    from hudi_engine.table.state import TableState
 
     state = TableState.load(open_storage(table))
     target.mkdir(parents=True, exist_ok=True)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hudi_engine.config.option import Option, OptionValue
-from hudi_engine.config.options import OPTIONS
+from hudi_engine.format.config.option import Option, OptionValue
+from hudi_engine.format.config.options import OPTIONS
 
 PAGE = Path(__file__).with_name("configuration.md")
 _HEAD = """# Configuration reference
 
 Every `hoodie.*` option that dbt-hudi obeys. This page is written by `docs/make_configuration.py` from the
-option registry of the engine (`engine/hudi_engine/config/declared`); a test fails when it is out of date.
+option registry of the engine (`engine/hudi_engine/format/config/declared`); a test fails when it is out of date.
 
 Options are given
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from hudi_engine.catalog import DirectoryCatalog, session_conf
+from hudi_engine.spark.catalog import DirectoryCatalog, session_conf
 from pyspark.sql import SparkSession
 
 _QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

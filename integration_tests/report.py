@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from hudi_engine import HudiTable
-from hudi_engine.config.options import resolve_options
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.report import write_report
-from hudi_engine.report.markup import size as in_bytes
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.table_state import TableState
-from hudi_engine.timeline.active import Timeline
-from hudi_engine.write.result import summarise
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.table.report import write_report
+from hudi_engine.table.report.markup import size as in_bytes
+from hudi_engine.table.state import TableState
+from hudi_engine.table.write.result import summarise
 
 _NEWEST = 8
 _WRITES = ("commit", "deltacommit", "replacecommit")

@@ -6,8 +6,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hudi_engine.catalog import DirectoryCatalog
-    from hudi_engine.changes.source import register_change_source
     from hudi_engine.errors import (
         ConfigError,
         ConsumedMeanwhileError,
@@ -29,11 +27,17 @@ if TYPE_CHECKING:
         UnsupportedTableError,
         WriteConflictError,
     )
-    from hudi_engine.merge.modes.rule import MergeRule
-    from hudi_engine.rows import Rows, read
-    from hudi_engine.table import HudiTable
-    from hudi_engine.table_rebuild import build_table, rebuild_table
-    from hudi_engine.write.result import WriteResult
+    from hudi_engine.format.merge.modes.rule import MergeRule
+    from hudi_engine.format.storage.given import use_settings
+    from hudi_engine.spark.catalog import DirectoryCatalog
+    from hudi_engine.spark.changes.source import register_change_source
+    from hudi_engine.spark.hudi_table import HudiTable
+    from hudi_engine.spark.table_rebuild import build_table, rebuild_table
+    from hudi_engine.spark.write.inspection import before_commit
+    from hudi_engine.spark.write.rows.clauses import MergeClauses
+    from hudi_engine.spark.write.rows.replacement import EventWindow
+    from hudi_engine.table.reader import Rows, read
+    from hudi_engine.table.write.result import WriteResult
 
 __version__ = "0.1.0"
 
@@ -43,10 +47,12 @@ __all__ = [
     "CorruptTableError",
     "DataError",
     "DirectoryCatalog",
+    "EventWindow",
     "HistoryGapError",
     "HudiError",
     "HudiTable",
     "InvalidKeyError",
+    "MergeClauses",
     "MergeRule",
     "PathEscapeError",
     "PlannedMeanwhileError",
@@ -62,24 +68,30 @@ __all__ = [
     "UnsupportedTableError",
     "WriteConflictError",
     "WriteResult",
+    "before_commit",
     "build_table",
     "read",
     "rebuild_table",
     "register_change_source",
+    "use_settings",
 ]
 
 # A name is imported when it is first asked for: whoever only looks at a timeline does not wait for Spark, pandas and
 # the writers. Names that are not here are errors.
 _HOMES = {
-    "DirectoryCatalog": "hudi_engine.catalog",
-    "HudiTable": "hudi_engine.table",
-    "MergeRule": "hudi_engine.merge.modes.rule",
-    "Rows": "hudi_engine.rows",
-    "WriteResult": "hudi_engine.write.result",
-    "build_table": "hudi_engine.table_rebuild",
-    "read": "hudi_engine.rows",
-    "rebuild_table": "hudi_engine.table_rebuild",
-    "register_change_source": "hudi_engine.changes.source",
+    "DirectoryCatalog": "hudi_engine.spark.catalog",
+    "EventWindow": "hudi_engine.spark.write.rows.replacement",
+    "HudiTable": "hudi_engine.spark.hudi_table",
+    "MergeClauses": "hudi_engine.spark.write.rows.clauses",
+    "MergeRule": "hudi_engine.format.merge.modes.rule",
+    "Rows": "hudi_engine.table.reader",
+    "WriteResult": "hudi_engine.table.write.result",
+    "before_commit": "hudi_engine.spark.write.inspection",
+    "build_table": "hudi_engine.spark.table_rebuild",
+    "read": "hudi_engine.table.reader",
+    "rebuild_table": "hudi_engine.spark.table_rebuild",
+    "register_change_source": "hudi_engine.spark.changes.source",
+    "use_settings": "hudi_engine.format.storage.given",
 }
 
 

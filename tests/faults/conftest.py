@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hudi_engine.storage.base import Storage
+from hudi_engine.format.storage.base import Storage
 
 import tests.faults.mini_table as mini
 

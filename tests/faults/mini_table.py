@@ -10,33 +10,33 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hudi_engine.config.options import Options, resolve_options
-from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.filegroup.base_file import base_file_name, parse_base_file
-from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.filegroup.listing import list_table_files
-from hudi_engine.filegroup.log_file import log_file_name, parse_log_file
-from hudi_engine.filegroup.markers import list_markers, write_marker
-from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
-from hudi_engine.filegroup.view import FileSystemView
-from hudi_engine.logformat.format import BlockType, HeaderKey
-from hudi_engine.logformat.reader import read_blocks
-from hudi_engine.logformat.writer import encode_block
-from hudi_engine.publish.publication import publication_of
-from hudi_engine.storage.base import TEMP_PREFIX, Storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.storage.paths import join
-from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.timeline.instant import State, timeline_file_name
-from hudi_engine.txn.conflict import KeyScope
-from hudi_engine.txn.recovery import rollback_write
-from hudi_engine.txn.restore import restore as restore_table
-from hudi_engine.txn.restore_steps import RestoreResult
-from hudi_engine.txn.rollback import RollbackResult
-from hudi_engine.txn.savepoint import Savepoint, create_savepoint
-from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.format.config.options import Options, resolve_options
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.base_file import base_file_name, parse_base_file
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.filegroup.listing import list_table_files
+from hudi_engine.format.filegroup.log_file import log_file_name, parse_log_file
+from hudi_engine.format.filegroup.markers import list_markers, write_marker
+from hudi_engine.format.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.logformat.format import BlockType, HeaderKey
+from hudi_engine.format.logformat.reader import read_blocks
+from hudi_engine.format.logformat.writer import encode_block
+from hudi_engine.format.storage.base import TEMP_PREFIX, Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.storage.paths import join
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.format.timeline.instant import State, timeline_file_name
+from hudi_engine.table.snapshot.publication import publication_of
+from hudi_engine.table.txn.conflict import KeyScope
+from hudi_engine.table.txn.recovery import rollback_write
+from hudi_engine.table.txn.restore import restore as restore_table
+from hudi_engine.table.txn.restore_steps import RestoreResult
+from hudi_engine.table.txn.rollback import RollbackResult
+from hudi_engine.table.txn.savepoint import Savepoint, create_savepoint
+from hudi_engine.table.txn.transaction import WriteTransaction
 
 Rows = Mapping[str, Mapping[str, int]]
 """Partition path to key to value."""

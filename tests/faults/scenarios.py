@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.publish.publication import publication_of
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.txn.recovery import recover, table_lock
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.snapshot.publication import publication_of
+from hudi_engine.table.txn.recovery import recover, table_lock
 
 import tests.faults.mini_table as mini
 from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash

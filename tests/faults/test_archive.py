@@ -7,21 +7,21 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, WriteConflictError
-from hudi_engine.filegroup.base_file import base_file_name
-from hudi_engine.procedures import PROCEDURES
-from hudi_engine.services import archive, clean, drop_savepoint
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.table_services import TableServices
-from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.archive_files import entry_key, list_archive_files
-from hudi_engine.timeline.archive_log import read_archive_log
-from hudi_engine.timeline.archived import ArchivedTimeline
-from hudi_engine.txn.consumers import forget_consumer, register_consumer
-from hudi_engine.txn.publication import UNPUBLISHED
-from hudi_engine.txn.savepoint import create_savepoint
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.base_file import base_file_name
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.archive_files import entry_key, list_archive_files
+from hudi_engine.format.timeline.archive_log import read_archive_log
+from hudi_engine.format.timeline.archived import ArchivedTimeline
+from hudi_engine.spark.procedures import PROCEDURES
+from hudi_engine.table.services import archive, clean, drop_savepoint
+from hudi_engine.table.table_services import TableServices
+from hudi_engine.table.txn.consumers import forget_consumer, register_consumer
+from hudi_engine.table.txn.publication import UNPUBLISHED
+from hudi_engine.table.txn.savepoint import create_savepoint
 
 from tests.faults import mini_table as mini
 from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash

@@ -5,15 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine.clone import clone_table
 from hudi_engine.errors import TimelineError
-from hudi_engine.publish.publication import publication_of
-from hudi_engine.services import archive, drop_savepoint, finish_archive
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.table_state import TableState
-from hudi_engine.timeline.archive_files import EntryKey, archive_file_path, entry_key, list_archive_files
-from hudi_engine.timeline.archive_log import read_archive_log
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.timeline.archive_files import (
+    EntryKey,
+    archive_file_path,
+    entry_key,
+    list_archive_files,
+)
+from hudi_engine.format.timeline.archive_log import read_archive_log
+from hudi_engine.table.clone import clone_table
+from hudi_engine.table.services import archive, drop_savepoint, finish_archive
+from hudi_engine.table.snapshot.publication import publication_of
+from hudi_engine.table.state import TableState
 
 import tests.faults.mini_table as mini
 

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.instant import State
-from hudi_engine.txn.owner import heartbeat_path
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.instant import State
+from hudi_engine.table.txn.owner import heartbeat_path
 
 import tests.faults.mini_table as mini
 
@@ -36,7 +36,7 @@ def clock_of(*moments: datetime) -> Clock:
 def showing(clock: Clock) -> Iterator[None]:
     """Let the machine's clock show something else."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hudi_engine.timeline.clock._utc_now", clock)
+        patch.setattr("hudi_engine.format.timeline.clock._utc_now", clock)
         yield
 
 

@@ -13,8 +13,6 @@ from typing import Any
 import hudi_engine
 import pytest
 from hudi_engine.cli.program import main
-from hudi_engine.clone import CloneResult, clone_table, make
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import (
     ConfigError,
     CorruptTableError,
@@ -23,15 +21,17 @@ from hudi_engine.errors import (
     TimelineError,
     UnsupportedTableError,
 )
-from hudi_engine.logformat.format import BlockType, HeaderKey
-from hudi_engine.logformat.writer import encode_block
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.storage.sharing import Sharing
-from hudi_engine.table_services import TableServices
-from hudi_engine.table_state import TableState
-from hudi_engine.txn import swap
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.logformat.format import BlockType, HeaderKey
+from hudi_engine.format.logformat.writer import encode_block
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.storage.sharing import Sharing
+from hudi_engine.table.clone import CloneResult, clone_table, make
+from hudi_engine.table.state import TableState
+from hudi_engine.table.table_services import TableServices
+from hudi_engine.table.txn import swap
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, die_before_commit, upsert_both, upsert_second

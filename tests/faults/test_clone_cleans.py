@@ -7,17 +7,17 @@ from typing import Any
 
 import hudi_engine
 import pytest
-from hudi_engine.clone import clone_table
 from hudi_engine.errors import TimelineError
-from hudi_engine.services import archive, clean, drop_savepoint
-from hudi_engine.services.archive.execute import archive_instants
-from hudi_engine.services.clean import execute
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.table_state import TableState
-from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.clean_bound import CleanBound
-from hudi_engine.timeline.instant import Instant, State
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.clean_bound import CleanBound
+from hudi_engine.format.timeline.instant import Instant, State
+from hudi_engine.table.clone import clone_table
+from hudi_engine.table.services import archive, clean, drop_savepoint
+from hudi_engine.table.services.archive.execute import archive_instants
+from hudi_engine.table.services.clean import execute
+from hudi_engine.table.state import TableState
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR

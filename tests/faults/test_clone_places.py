@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi_engine.clone import clone_table
-from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import ConfigError, WriteConflictError
-from hudi_engine.services import clean
-from hudi_engine.services.clean import execute
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.factory import open_storage
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.table.clone import clone_table
+from hudi_engine.table.services import clean
+from hudi_engine.table.services.clean import execute
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import die_before_commit, upsert_both

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine.clone import clone_table
-from hudi_engine.config.options import resolve_options
-from hudi_engine.logformat.reader import read_blocks
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.table_services import TableServices
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.logformat.reader import read_blocks
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.clone import clone_table
+from hudi_engine.table.state import TableState
+from hudi_engine.table.table_services import TableServices
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import MOR

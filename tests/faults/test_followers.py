@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine.changes.checkpoint import next_window
-from hudi_engine.changes.gaps import check_start
 from hudi_engine.errors import HistoryGapError
-from hudi_engine.storage.base import Storage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.table.changes.checkpoint import next_window
+from hudi_engine.table.changes.gaps import check_start
+from hudi_engine.table.state import TableState
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, Bench, Scenario, killed, recover_now, upsert_first, upsert_second

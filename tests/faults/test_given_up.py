@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from hudi_engine.errors import StorageError
-from hudi_engine.services import clean, run_compaction
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.txn.owner import HEARTBEAT_FOLDER
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.services import clean, run_compaction
+from hudi_engine.table.txn.owner import HEARTBEAT_FOLDER
 
 import tests.faults.mini_table as mini
 from tests.helpers.fault import Interrupted

@@ -10,10 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.publish.publication import publication_of
-from hudi_engine.storage.base import Storage
-from hudi_engine.txn.recovery import recover
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.table.snapshot.publication import publication_of
+from hudi_engine.table.txn.recovery import recover
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import MOR, SCENARIOS, Bench, Scenario, dead_writer, killed, recover_now

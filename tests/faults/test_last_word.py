@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hudi_engine.changes.checkpoint import format_checkpoint, read_checkpoint
-from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import ConsumedMeanwhileError, WriteConflictError
-from hudi_engine.services import run_compaction, schedule_compaction
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.table_state import TableState
-from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.txn.conflict import same_schema
-from hudi_engine.txn.publication import UNPUBLISHED
-from hudi_engine.txn.retry import retried
-from hudi_engine.txn.transaction import WriteTransaction
-from hudi_engine.write.metadata_only import alter_schema
+from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.spark.write.metadata_only import alter_schema
+from hudi_engine.table.changes.checkpoint import format_checkpoint, read_checkpoint
+from hudi_engine.table.services import run_compaction, schedule_compaction
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.conflict import same_schema
+from hudi_engine.table.txn.publication import UNPUBLISHED
+from hudi_engine.table.txn.retry import retried
+from hudi_engine.table.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini
 from tests.unit.services import tables

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import WriteConflictError
-from hudi_engine.filegroup.base_file import base_file_name
-from hudi_engine.filegroup.markers import write_marker
-from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.writer import check_inflight
-from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.format.filegroup.base_file import base_file_name
+from hudi_engine.format.filegroup.markers import write_marker
+from hudi_engine.format.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.writer import check_inflight
+from hudi_engine.table.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, recover_now

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 from hudi_engine.errors import ServiceError, StorageError, TimelineError, WriteConflictError
-from hudi_engine.services import run_compaction
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.instant import State
-from hudi_engine.txn.lock import LOCK_PATH
-from hudi_engine.txn.owner import Owner, OwnerState, heartbeat_path, register, unregister
-from hudi_engine.txn.process import ProcessIdentity
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.instant import State
+from hudi_engine.table.services import run_compaction
+from hudi_engine.table.txn.lock import LOCK_PATH
+from hudi_engine.table.txn.owner import Owner, OwnerState, heartbeat_path, register, unregister
+from hudi_engine.table.txn.process import ProcessIdentity
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR
@@ -363,7 +363,7 @@ def test_an_instant_that_a_living_process_has_given_up_is_rolled_back_by_any_oth
     script = (
         "import sys, time\n"
         "import tests.faults.mini_table as mini\n"
-        "from hudi_engine.storage.local import LocalStorage\n"
+        "from hudi_engine.format.storage.local import LocalStorage\n"
         "for _ in range(100):\n"
         "    with mini.begin(LocalStorage(sys.argv[1])) as transaction:\n"
         "        if transaction.rolled_back: break\n"

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hudi_engine.catalog.schema_folder import held_in
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import TableExistsError
-from hudi_engine.inspect.validation import validate
-from hudi_engine.storage import open_storage
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.paths import parent
-from hudi_engine.table_state import TableState
-from hudi_engine.txn.table_folder import delete_table
-from hudi_engine.write.define.create_table import check_absent, create_table
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage import open_storage
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.paths import parent
+from hudi_engine.spark.catalog.schema_folder import held_in
+from hudi_engine.table.inspect.validation import validate
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.table_folder import delete_table
+from hudi_engine.table.write.define.create_table import check_absent, create_table
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import die_before_commit

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hudi_engine.config.properties_file import BACKUP_PATH, PROPERTIES_PATH
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import TableExistsError
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.storage.objects import ObjectStorage
-from hudi_engine.txn.moving import move_table
-from hudi_engine.txn.owner import Owner
-from hudi_engine.txn.swap import mark_builder, recover_swap, side_folder, swap, table_storage
-from hudi_engine.txn.table_folder import REMOVER, delete_table
-from hudi_engine.write.define.create_table import create_table
+from hudi_engine.format.config.properties_file import BACKUP_PATH, PROPERTIES_PATH
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.storage.objects import ObjectStorage
+from hudi_engine.table.txn.moving import move_table
+from hudi_engine.table.txn.owner import Owner
+from hudi_engine.table.txn.swap import mark_builder, recover_swap, side_folder, swap, table_storage
+from hudi_engine.table.txn.table_folder import REMOVER, delete_table
+from hudi_engine.table.write.define.create_table import create_table
 
 import tests.faults.mini_table as mini
 from tests.faults.test_rebuild_on_flat_store import (

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import TableNotFoundError, WriteConflictError
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.txn.lock import LOCK_PATH, TableLock
-from hudi_engine.txn.moving import move_table
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.txn.lock import LOCK_PATH, TableLock
+from hudi_engine.table.txn.moving import move_table
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import die_before_commit

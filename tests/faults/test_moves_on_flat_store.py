@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hudi_engine.clone import clone_table
-from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import StorageError, TableExistsError, TableNotFoundError, WriteConflictError
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.storage.objects import ObjectStorage
-from hudi_engine.table_rebuild import _swap_unless_overtaken
-from hudi_engine.table_state import TableState
-from hudi_engine.txn.lock import TableLock
-from hudi_engine.txn.moving import move_table
-from hudi_engine.txn.swap import mark_builder, side_folder
-from hudi_engine.txn.table_folder import files_of_table
-from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.storage.objects import ObjectStorage
+from hudi_engine.spark.table_rebuild import _swap_unless_overtaken
+from hudi_engine.table.clone import clone_table
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.lock import TableLock
+from hudi_engine.table.txn.moving import move_table
+from hudi_engine.table.txn.swap import mark_builder, side_folder
+from hudi_engine.table.txn.table_folder import files_of_table
+from hudi_engine.table.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import die_before_commit

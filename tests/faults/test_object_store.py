@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import WriteConflictError
-from hudi_engine.storage import open_storage
-from hudi_engine.storage.base import Storage
+from hudi_engine.format.storage import open_storage
+from hudi_engine.format.storage.base import Storage
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, SCENARIOS, Bench, Scenario, killed, upsert_first, upsert_second

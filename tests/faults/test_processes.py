@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import WriteConflictError
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.storage.local import LocalStorage
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, Bench, Scenario, upsert_first, upsert_second

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.publish import manifest as manifests
-from hudi_engine.publish.manifest import newest_manifest, publish
-from hudi_engine.services import run_after_commit
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.table_services import TableServices
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.services import run_after_commit
+from hudi_engine.table.snapshot import manifest as manifests
+from hudi_engine.table.snapshot.manifest import newest_manifest, publish
+from hudi_engine.table.table_services import TableServices
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, Bench, Scenario, killed, overwritten, roll_back_newest, upsert_both

@@ -8,17 +8,24 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import StorageError, WriteConflictError
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.storage.objects import ObjectStorage
-from hudi_engine.txn import swap_record
-from hudi_engine.txn.owner import Owner, register, unregister
-from hudi_engine.txn.swap import is_switched, mark_builder, recover_swap, side_folder, swap, table_storage
-from hudi_engine.txn.swap_by_copies import swap_under_way
-from hudi_engine.txn.table_place import place_of
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.storage.objects import ObjectStorage
+from hudi_engine.table.txn import swap_record
+from hudi_engine.table.txn.owner import Owner, register, unregister
+from hudi_engine.table.txn.swap import (
+    is_switched,
+    mark_builder,
+    recover_swap,
+    side_folder,
+    swap,
+    table_storage,
+)
+from hudi_engine.table.txn.swap_by_copies import swap_under_way
+from hudi_engine.table.txn.table_place import place_of
 
 import tests.faults.mini_table as mini
 from tests.helpers.s3_server import S3Server, running_s3_server

@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hudi_engine.catalog import DirectoryCatalog, TableName
-from hudi_engine.catalog.rebuilds import Settling
-from hudi_engine.clone.make import _put
 from hudi_engine.errors import HudiError, WriteConflictError
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.storage.objects import ObjectStorage
-from hudi_engine.table_rebuild import _swap_unless_overtaken
-from hudi_engine.table_state import TableState
-from hudi_engine.txn import lock, swap_record
-from hudi_engine.txn.lock import LOCK_PATH, TableLock
-from hudi_engine.txn.swap import is_switched, mark_builder, recover_swap, side_folder, swap
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.storage.objects import ObjectStorage
+from hudi_engine.spark.catalog import DirectoryCatalog, TableName
+from hudi_engine.spark.catalog.rebuilds import Settling
+from hudi_engine.spark.table_rebuild import _swap_unless_overtaken
+from hudi_engine.table.clone.make import _put
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn import lock, swap_record
+from hudi_engine.table.txn.lock import LOCK_PATH, TableLock
+from hudi_engine.table.txn.swap import is_switched, mark_builder, recover_swap, side_folder, swap
 
 import tests.faults.mini_table as mini
 from tests.faults.test_rebuild_on_flat_store import (
@@ -254,7 +254,7 @@ def test_a_session_that_starts_while_a_table_moves_waits_for_it_and_shows_it(
         sleep(seconds)
 
     sleep = time.sleep
-    monkeypatch.setattr("hudi_engine.catalog.rebuilds.time.sleep", pause)
+    monkeypatch.setattr("hudi_engine.spark.catalog.rebuilds.time.sleep", pause)
     at_first("copy", ".orders.rebuild-", lambda: other.begin(monkeypatch))
     replaced(base)
     other.end()

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import HudiError, StorageError, TableExistsError
-from hudi_engine.services.clean.execute import clean
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.txn.owner import Owner, register, unregister
-from hudi_engine.txn.swap import recover_swap, swap
-from hudi_engine.txn.table_folder import REMOVER, delete_table
-from hudi_engine.write.define.create_table import create_table
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.table.services.clean.execute import clean
+from hudi_engine.table.txn.owner import Owner, register, unregister
+from hudi_engine.table.txn.swap import recover_swap, swap
+from hudi_engine.table.txn.table_folder import REMOVER, delete_table
+from hudi_engine.table.write.define.create_table import create_table
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import killed

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from hudi_engine.errors import WriteConflictError
-from hudi_engine.services import run_compaction
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.txn.savepoint import create_savepoint, delete_savepoint
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.services import run_compaction
+from hudi_engine.table.txn.savepoint import create_savepoint, delete_savepoint
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import (
@@ -102,7 +102,7 @@ def test_a_writer_that_was_under_way_is_refused_after_a_restore(table_type: str,
 def restore_killed_in_flight(path: str, target: str) -> None:
     """Begin a restore and die before anything has gone."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hudi_engine.txn.removal.take_out", lambda *_: raise_crash())
+        patch.setattr("hudi_engine.table.txn.removal.take_out", lambda *_: raise_crash())
         with pytest.raises(SimulatedCrash):
             mini.restore(LocalStorage(path), target)
 
@@ -127,7 +127,7 @@ def test_a_killed_restore_takes_back_the_compaction_that_was_running(
         ):
             run_compaction(table.storage, tables.options(), run_tasks=overtaken)
     else:
-        monkeypatch.setattr("hudi_engine.services.planned.check_not_undone", lambda *_: None)
+        monkeypatch.setattr("hudi_engine.table.services.planned.check_not_undone", lambda *_: None)
         run_compaction(table.storage, tables.options(), run_tasks=overtaken)
     recover_now(table.storage)
     assert tables.writes(table.storage) == [target]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import CorruptTableError
-from hudi_engine.publish.publication import publication_of
-from hudi_engine.services import drop_savepoint, finish_archive
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.table_state import TableState
-from hudi_engine.timeline.archive_files import list_archive_files
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.archive_files import list_archive_files
+from hudi_engine.table.services import drop_savepoint, finish_archive
+from hudi_engine.table.snapshot.publication import publication_of
+from hudi_engine.table.state import TableState
 
 import tests.faults.mini_table as mini
 from tests.faults.test_archive_gaps import active, archive_entries, archive_to, made

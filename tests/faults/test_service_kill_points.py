@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 from hudi_engine.errors import TimelineError
-from hudi_engine.publish.manifest import live_manifest_files, publish
-from hudi_engine.publish.publication import publication_of
-from hudi_engine.services import (
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.services import (
     Workers,
     clean,
     run_after_commit,
@@ -26,9 +26,9 @@ from hudi_engine.services import (
     schedule_compaction,
     show_clusterings,
 )
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.txn.recovery import rollback_write
+from hudi_engine.table.snapshot.manifest import live_manifest_files, publish
+from hudi_engine.table.snapshot.publication import publication_of
+from hudi_engine.table.txn.recovery import rollback_write
 
 from tests.faults.mini_table import leftovers
 from tests.faults.scenarios import copy_of, killed, recover_now

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hudi_engine.clone import clone_table
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.table_state import TableState
-from hudi_engine.timeline.schema_commits import load_schema_history, pass_history_on
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.timeline.schema_commits import load_schema_history, pass_history_on
+from hudi_engine.table.clone import clone_table
+from hudi_engine.table.state import TableState
 
 import tests.faults.mini_table as mini
 from tests.faults.test_archive_gaps import archive_to

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import TableNotFoundError, WriteConflictError
-from hudi_engine.storage.base import Storage
-from hudi_engine.txn.publication import UNPUBLISHED
-from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.table.txn.publication import UNPUBLISHED
+from hudi_engine.table.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, SECOND, Bench, Scenario, upsert_first

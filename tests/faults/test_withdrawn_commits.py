@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import StorageError, WriteConflictError
-from hudi_engine.services import run_compaction
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.services import run_compaction
 
 import tests.faults.mini_table as mini
 from tests.unit.services import tables

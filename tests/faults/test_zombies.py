@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import TimelineError, WriteConflictError
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.writer import check_inflight
-from hudi_engine.txn.owner import Owner, heartbeat_path
-from hudi_engine.txn.process import ProcessIdentity
-from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.writer import check_inflight
+from hudi_engine.table.txn.owner import Owner, heartbeat_path
+from hudi_engine.table.txn.process import ProcessIdentity
+from hudi_engine.table.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, SECOND, recover_now, upsert_first

@@ -11,16 +11,16 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.filegroup.base_file import base_file_name
-from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
-from hudi_engine.services.clean.execute import clean
-from hudi_engine.services.compaction.triggers import compaction_due
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.clock import LOCAL, InstantClock, format_instant, parse_instant_time
-from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.base_file import base_file_name
+from hudi_engine.format.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.clock import LOCAL, InstantClock, format_instant, parse_instant_time
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.table.services.clean.execute import clean
+from hudi_engine.table.services.compaction.triggers import compaction_due
 
 import tests.faults.mini_table as mini
 

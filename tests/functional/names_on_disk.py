@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt_and_capture
-from hudi_engine.catalog import DirectoryCatalog
+from hudi_engine.spark.catalog import DirectoryCatalog
 
 from dbt.adapters.hudi.spark.folders import plain_location
 from tests.functional.conftest import CATALOG

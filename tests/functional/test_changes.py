@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
-from hudi_engine.changes.checkpoint import read_checkpoint
-from hudi_engine.storage import open_storage
-from hudi_engine.table_state import TableState
-from hudi_engine.txn.consumers import list_consumers
+from hudi_engine.format.storage import open_storage
+from hudi_engine.table.changes.checkpoint import read_checkpoint
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.consumers import list_consumers
 
 KEYED = "materialized='incremental', unique_key='id'"
 ORDERS = """

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt
-from hudi_engine.changes.checkpoint import read_checkpoint
-from hudi_engine.storage import open_storage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.storage import open_storage
+from hudi_engine.table.changes.checkpoint import read_checkpoint
+from hudi_engine.table.state import TableState
 
 from tests.functional.test_changes import Chain
 from tests.functional.test_writes_under_way import under_way

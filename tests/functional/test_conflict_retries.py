@@ -11,10 +11,10 @@ import pytest
 from dbt.tests.util import run_dbt
 from dbt_common.exceptions import DbtBaseException
 from hudi_engine import HudiTable
-from hudi_engine.config.other_keys import CHECKPOINT
-from hudi_engine.storage import open_storage
-from hudi_engine.table_state import TableState
-from hudi_engine.write import pipeline
+from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.format.storage import open_storage
+from hudi_engine.spark.write import pipeline
+from hudi_engine.table.state import TableState
 
 MODEL = """
 {{ config(materialized='incremental', unique_key='id', conflict_retries=var('retries')) }}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
-from hudi_engine.storage import open_storage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.storage import open_storage
+from hudi_engine.table.state import TableState
 
 from dbt.adapters.hudi.spark.handle import HudiHandle
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
-from hudi_engine.catalog import DirectoryCatalog
-from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.storage.base import FileStatus
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.storage.base import FileStatus
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.spark.catalog import DirectoryCatalog
 
 from tests.functional.conftest import CATALOG
 

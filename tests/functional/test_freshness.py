@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt
-from hudi_engine.storage import open_storage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.storage import open_storage
+from hudi_engine.table.state import TableState
 
 from dbt.adapters.hudi.spark.freshness import last_write_time
 

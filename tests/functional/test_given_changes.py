@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
-from hudi_engine.changes.checkpoint import read_checkpoint
+from hudi_engine.table.changes.checkpoint import read_checkpoint
 
 from tests.functional.test_changes import KEYED, ORDERS, Chain
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from dbt_common.exceptions import DbtBaseException
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.storage import open_storage
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage import open_storage
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt
 from dbt_common.exceptions import DbtBaseException
-from hudi_engine.write.rows import settled
+from hudi_engine.spark.write.rows import settled
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 

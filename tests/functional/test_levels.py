@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.storage import open_storage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.storage import open_storage
+from hudi_engine.table.state import TableState
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 MODEL = """

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt
-from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.storage.local import LocalStorage
 
 from tests.functional.names_on_disk import NamesOnDisk
 

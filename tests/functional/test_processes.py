@@ -184,7 +184,7 @@ except Py4JError as error:
 _DIES_WHILE_ROWS_ARE_FETCHED = """
 import os, signal, threading
 from dbt.adapters.hudi.spark.errors import dbt_errors
-from hudi_engine.frames.collect import to_arrow
+from hudi_engine.spark.read.collect import to_arrow
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 

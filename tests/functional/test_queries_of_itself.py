@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt
 from hudi_engine import HudiTable
-from hudi_engine.write import pipeline
+from hudi_engine.spark.write import pipeline
 
 OF_ITSELF = """
 {{ config(materialized='incremental', incremental_strategy='STRATEGY', unique_key='id', table_type='TYPE') }}

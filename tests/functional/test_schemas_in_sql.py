@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi_engine.catalog.entry_notes import EntryNotes
-from hudi_engine.storage import open_storage
+from hudi_engine.format.storage import open_storage
+from hudi_engine.spark.catalog.entry_notes import EntryNotes
 
 from dbt.adapters.hudi.sql import ddl
 from tests.functional.conftest import CATALOG

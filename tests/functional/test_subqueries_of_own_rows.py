@@ -10,7 +10,7 @@ import pytest
 from dbt.tests.util import run_dbt
 from dbt_common.exceptions import DbtBaseException
 from hudi_engine import HudiTable
-from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.table.txn.transaction import WriteTransaction
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.rows import builds

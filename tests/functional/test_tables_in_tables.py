@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dbt.tests.util import run_dbt
-from hudi_engine.catalog import DirectoryCatalog
+from hudi_engine.spark.catalog import DirectoryCatalog
 
 from tests.functional.names_on_disk import NamesOnDisk
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from hudi_engine import HudiTable
-from hudi_engine.catalog.entry_notes import NOTES_PATH, EntryNotes
-from hudi_engine.storage import open_storage
+from hudi_engine.format.storage import open_storage
+from hudi_engine.spark.catalog.entry_notes import NOTES_PATH, EntryNotes
 
 SOURCES = """
 sources:

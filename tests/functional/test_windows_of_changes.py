@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.changes.checkpoint import read_checkpoint
+from hudi_engine.table.changes.checkpoint import read_checkpoint
 
 from tests.functional.test_changes import ORDERS, Chain
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hudi_engine.changes.plan import plan_changes, steps_since
-from hudi_engine.config.options import resolve_options
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.table.changes.plan import plan_changes, steps_since
+from hudi_engine.table.state import TableState
 
 from tests.golden.golden import NAMES, description, unpack
 from tests.golden.stories import STORIES

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hudi_engine.merge.table_reader import read_table
-from hudi_engine.storage.factory import open_storage
+from hudi_engine.format.merge.table_reader import read_table
+from hudi_engine.format.storage.factory import open_storage
 
 from tests.golden.golden import NAMES, description, unpack
 from tests.golden.stories import STORIES

@@ -6,12 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hudi_engine.changes.checkpoint import WindowLimits, next_window
-from hudi_engine.changes.gaps import check_known
-from hudi_engine.changes.plan import steps_since
 from hudi_engine.errors import ConfigError, HistoryGapError
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.table.changes.checkpoint import WindowLimits, next_window
+from hudi_engine.table.changes.gaps import check_known
+from hudi_engine.table.changes.plan import steps_since
+from hudi_engine.table.state import TableState
 
 from tests.golden.golden import unpack
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.filegroup.log_file import log_file_name
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.log_file import log_file_name
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 
 SCHEMA = '{"type":"record","name":"busy","fields":[{"name":"id","type":"long"}]}'
 START = datetime(2025, 6, 1, 6)

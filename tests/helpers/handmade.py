@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.filegroup.log_file import log_file_name
-from hudi_engine.logformat.writer import encode_data_blocks, encode_delete_blocks
-from hudi_engine.schema.avro import arrow_to_avro, with_meta_fields
-from hudi_engine.schema.meta_fields import META_FIELDS
-from hudi_engine.storage import Storage, open_storage
-from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.log_file import log_file_name
+from hudi_engine.format.logformat.writer import encode_data_blocks, encode_delete_blocks
+from hudi_engine.format.schema.avro import arrow_to_avro, with_meta_fields
+from hudi_engine.format.schema.meta_fields import META_FIELDS
+from hudi_engine.format.storage import Storage, open_storage
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 
 
 class HandmadeTable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hudi_engine.config.table_config import TableConfig
+from hudi_engine.format.config.table_config import TableConfig
 
 
 def version_6(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from hudi_engine.changes.plan import plan_changes, steps_since
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import HistoryGapError, TimelineError
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.table.changes.plan import plan_changes, steps_since
+from hudi_engine.table.state import TableState
 
 from tests.helpers.histories import LATER, NAMES, USUAL, rows_as_of, values
 

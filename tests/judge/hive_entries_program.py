@@ -8,10 +8,10 @@ import sys
 from typing import Any
 
 from hudi_engine import HudiTable, rebuild_table
-from hudi_engine.config.declared.sync_options import SyncOptions
 from hudi_engine.errors import ConfigError, ServiceError, TableExistsError
-from hudi_engine.hive_sync.entry import LAST_COMMIT, HiveEntry
-from hudi_engine.hive_sync.metastore import Metastore
+from hudi_engine.format.config.declared.sync_options import SyncOptions
+from hudi_engine.spark.hive_sync.entry import LAST_COMMIT, HiveEntry
+from hudi_engine.spark.hive_sync.metastore import Metastore
 from pyspark.sql import SparkSession
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))

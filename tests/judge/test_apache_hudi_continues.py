@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from hudi_engine import HudiTable, UnsupportedTableError
-from hudi_engine.config.options import resolve_options
-from hudi_engine.services import clean
-from hudi_engine.storage.factory import open_storage
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.table.services import clean
 
 from tests.helpers.forms import forms, in_turn, named
 from tests.judge.apache_hudi import VERSIONS

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.timeline.active import Timeline
+from hudi_engine.format.timeline.active import Timeline
 
 from tests.helpers.forms import forms, named
 from tests.judge.apache_hudi import VERSIONS

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.chunks.file import ChunkFile
+from hudi_engine.format.parquet.file import ChunkFile
 
 from tests.helpers.forms import in_turn, named
 from tests.judge.apache_hudi import VERSIONS

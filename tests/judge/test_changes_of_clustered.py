@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.table.state import TableState
 
 from tests.judge.readers import Judges
 from tests.judge.shapes import SHAPES, arrow, row

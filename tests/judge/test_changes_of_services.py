@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.table.state import TableState
 
 from tests.judge.apache_hudi import VERSIONS
 from tests.judge.readers import Judges

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import UnsupportedTableError
-from hudi_engine.merge.table_reader import read_table
-from hudi_engine.storage.factory import open_storage
+from hudi_engine.format.merge.table_reader import read_table
+from hudi_engine.format.storage.factory import open_storage
 
 from tests.judge.apache_hudi import ApacheHudi
 from tests.judge.arrow_rows import rows_of_arrow, rows_of_spark

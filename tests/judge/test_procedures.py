@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.procedures import PROCEDURES
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.table_services import TableServices
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.spark.procedures import PROCEDURES
+from hudi_engine.table.table_services import TableServices
 
 from tests.golden.golden import unpack
 from tests.judge.apache_hudi import VERSIONS

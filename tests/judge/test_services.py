@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.table.txn.transaction import WriteTransaction
 
 from tests.helpers.fault import SimulatedCrash, raise_crash
 from tests.helpers.forms import forms, in_turn, named

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.catalog import TableName, register_table
 from hudi_engine.errors import UnsupportedTableError
-from hudi_engine.storage import open_storage
+from hudi_engine.format.storage import open_storage
+from hudi_engine.spark.catalog import TableName, register_table
 
 from tests.judge.arrow_rows import rows_of_spark
 from tests.judge.readers import Judges

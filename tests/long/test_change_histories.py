@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt
-from hudi_engine.table_state import TableState
+from hudi_engine.table.state import TableState
 
 from tests.functional.conftest import *  # noqa: F403
 from tests.functional.test_changes import COPY, DOUBLED, ORDERS, TOTALS, Chain

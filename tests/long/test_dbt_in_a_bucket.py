@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi_engine.merge.table_reader import read_table
-from hudi_engine.storage.factory import open_storage
+from hudi_engine.format.merge.table_reader import read_table
+from hudi_engine.format.storage.factory import open_storage
 
 from tests.helpers.connector import spark_conf_for
 from tests.helpers.s3_server import S3Server

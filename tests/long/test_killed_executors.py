@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 from hudi_engine import read
-from hudi_engine.inspect import validate
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.table.inspect import validate
+from hudi_engine.table.state import TableState
 
 from tests.helpers.cluster import environment, running_cluster
 from tests.helpers.s3_server import running_s3_server

@@ -65,7 +65,7 @@ class Rows:
     def __call__(self, rows: tuple[tuple[str, str, int, str], ...]) -> Any:
         """Return the frame of some rows."""
         if rows not in self._frames:
-            from hudi_engine.write.rows.frames import as_frame
+            from hudi_engine.spark.write.rows.frames import as_frame
 
             self._frames[rows] = as_frame(self._spark, batch(rows))
         return self._frames[rows]

@@ -13,8 +13,8 @@ from typing import Any
 
 from hudi_engine import HudiTable, read, rebuild_table
 from hudi_engine.errors import HudiError
-from hudi_engine.txn.lock import TableLock
-from hudi_engine.txn.open_instant import OpenInstant
+from hudi_engine.table.txn.lock import TableLock
+from hudi_engine.table.txn.open_instant import OpenInstant
 
 from tests.reliability import real_table
 from tests.reliability.actions import FIRST, SECOND, Rows

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from hudi_engine.errors import HudiError
-from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.write.spread import driver_path
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.spark.write.spread import driver_path
+from hudi_engine.table.handles.write_task import WriteTask
 
 from tests.helpers.fault import FaultInjectingStorage
 from tests.reliability.actions import Action, Rows, actions

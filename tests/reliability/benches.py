@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hudi_engine import HudiTable, table_rebuild
-from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine import HudiTable
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.spark import table_rebuild
 
 from tests.faults.mini_table import leftovers
 from tests.helpers.fault import FaultInjectingStorage
@@ -176,7 +177,7 @@ def without_plans(left: list[str]) -> list[str]:
 @contextmanager
 def _opened(storage: Storage) -> Iterator[None]:
     """Make functions that take a path work through ``storage``."""
-    from hudi_engine import table as tables
+    from hudi_engine.spark import hudi_table as tables
 
     homes = (table_rebuild, tables)
     before = [home.open_storage for home in homes]  # type: ignore[attr-defined]

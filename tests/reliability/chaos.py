@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hudi_engine import HudiTable
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.storage.local import LocalStorage
 
 from tests.faults.mini_table import leftovers
 from tests.reliability import real_table

@@ -13,8 +13,8 @@ from typing import Any
 from unittest.mock import patch
 
 from hudi_engine import HudiTable
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.local import LocalStorage
 
 from tests.golden.golden import unpack
 from tests.reliability import real_table
@@ -96,7 +96,7 @@ def living(zone: str, clock: WornClock | None = None) -> Iterator[None]:
         if clock is None:
             yield
         else:
-            with patch("hudi_engine.timeline.clock._utc_now", clock):
+            with patch("hudi_engine.format.timeline.clock._utc_now", clock):
                 yield
     finally:
         del os.environ["TZ"]

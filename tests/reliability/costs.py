@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 from hudi_engine import HudiTable
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.storage.local import LocalStorage
 
 from tests.helpers.fault import FaultInjectingStorage
 from tests.reliability import real_table

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hudi_engine.errors import HudiError
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.storage.local import LocalStorage
 
 from tests.helpers.fault import FailingStorage
 from tests.reliability.benches import Bench, Violation

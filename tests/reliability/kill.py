@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.storage.local import LocalStorage
 
 from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 from tests.reliability.actions import Rows, actions

@@ -13,8 +13,8 @@ from datetime import timezone, tzinfo
 from pathlib import Path
 from typing import Any
 
-from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.clock import InstantClock, format_instant
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.clock import InstantClock, format_instant
 
 from tests.reliability import attempts, clocks, kill, pairs
 from tests.reliability.figures import Figures

@@ -13,9 +13,9 @@ from typing import Any
 
 from hudi_engine import HudiTable
 from hudi_engine.errors import HudiError
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.txn import lock
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.txn import lock
 
 from tests.reliability import real_table
 from tests.reliability.actions import FIRST, SECOND, Act, Action, Rows

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hudi_engine import HudiTable, read
-from hudi_engine.publish.manifest import newest_manifest
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.instant import Instant
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.instant import Instant
+from hudi_engine.table.snapshot.manifest import newest_manifest
 
 Content = dict[tuple[str, str], tuple[int, str]]
 """Partition and key to ordering value and text."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hudi_engine import rebuild_table
-from hudi_engine.timeline.instant import Instant
+from hudi_engine.format.timeline.instant import Instant
 
 from tests.judge import apache_hudi
 from tests.reliability import real_table

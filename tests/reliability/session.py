@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-from hudi_engine.write import pipeline
+from hudi_engine.spark.write import pipeline
 
 from tests.helpers.small_session import small_session
 
@@ -22,7 +22,7 @@ def start_spark(warehouse: str, cores: int = 2) -> Any:
         cores: Threads of its tasks.
     """
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    from hudi_engine.catalog import session_conf
+    from hudi_engine.spark.catalog import session_conf
 
     return small_session(warehouse, cores, session_conf())
 

@@ -17,7 +17,7 @@ from tests.spark.orders import BOTH, create_orders, shapes
 def spark(tmp_path_factory):
     """A local session with two cores, UTC, two shuffle partitions and the in-memory catalog."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    from hudi_engine.catalog import session_conf
+    from hudi_engine.spark.catalog import session_conf
 
     warehouse = str(tmp_path_factory.mktemp("warehouse"))
     in_memory = {"spark.sql.catalogImplementation": "in-memory"}
@@ -52,7 +52,7 @@ def table(request, spark, tmp_path):
 @pytest.fixture
 def overtaken(monkeypatch):
     """A function that has another writer commit after this one's rows were read, before its instant begins."""
-    from hudi_engine.txn.transaction import WriteTransaction
+    from hudi_engine.table.txn.transaction import WriteTransaction
 
     def armed(action):
         begin = WriteTransaction.begin
@@ -70,7 +70,7 @@ def overtaken(monkeypatch):
 @pytest.fixture
 def beaten(monkeypatch):
     """A function that has another writer commit between the begin of this one's next instants and their commits."""
-    from hudi_engine.txn.transaction import WriteTransaction
+    from hudi_engine.table.txn.transaction import WriteTransaction
 
     def armed(*actions):
         left, commit = list(actions), WriteTransaction.commit

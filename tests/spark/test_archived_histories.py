@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable, read
-from hudi_engine.changes.checkpoint import next_window, read_checkpoint
-from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import HistoryGapError, TimelineError, UnsupportedTableError
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.changes.checkpoint import next_window, read_checkpoint
+from hudi_engine.table.state import TableState
 
 from tests.helpers.fault import SimulatedCrash
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable, read
 from hudi_engine.errors import TimelineError
-from hudi_engine.inspect.files import file_facts
-from hudi_engine.table_state import TableState
+from hudi_engine.table.inspect.files import file_facts
+from hudi_engine.table.state import TableState
 
 FEW = {
     "hoodie.clean.commits.retained": "1",

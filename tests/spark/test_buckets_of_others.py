@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine import ConfigError, HudiTable, UnsupportedTableError
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.storage import open_storage
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage import open_storage
 
 BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "256"}
 NOTED = ("hoodie.index.type", "hoodie.bucket.index.num.buckets", "hoodie.bucket.index.hash.field")

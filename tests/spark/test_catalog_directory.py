@@ -9,11 +9,17 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hudi_engine.catalog import DirectoryCatalog, TableName, list_entries, register_foreign, register_table
-from hudi_engine.catalog.entry_notes import EntryNotes
-from hudi_engine.catalog.view_settings import made_under, settings_of
-from hudi_engine.catalog.view_template import copied_view
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.spark.catalog import (
+    DirectoryCatalog,
+    TableName,
+    list_entries,
+    register_foreign,
+    register_table,
+)
+from hudi_engine.spark.catalog.entry_notes import EntryNotes
+from hudi_engine.spark.catalog.view_settings import made_under, settings_of
+from hudi_engine.spark.catalog.view_template import copied_view
 
 from tests.helpers.handmade import HandmadeTable
 
@@ -395,7 +401,9 @@ def test_a_warehouse_that_must_not_be_written_to_is_read_and_left_as_it_is(spark
         return allowed(self, path)
 
     monkeypatch.setattr(LocalStorage, "_mutable", refused)
-    monkeypatch.setattr("hudi_engine.catalog.directory.is_read_only", lambda root: root == warehouse.root)
+    monkeypatch.setattr(
+        "hudi_engine.spark.catalog.directory.is_read_only", lambda root: root == warehouse.root
+    )
     report = DirectoryCatalog(warehouse.root).load(spark)
     assert report.warnings == ()
     for name in ("one", "two", "two_rt", "two_ro"):
@@ -420,13 +428,13 @@ def test_the_views_of_a_second_table_are_copies_that_equal_what_a_statement_make
 
     made = []
     monkeypatch.setattr(
-        "hudi_engine.catalog.spark_entry.copied_view",
+        "hudi_engine.spark.catalog.spark_entry.copied_view",
         lambda *given: made.append(copied_view(*given)) or made[-1],
     )
     copies = told()
     assert read(spark, "select * from dirs.two") == read(spark, "select * from dirs.two_rt") == [(2, "b", 7)]
     assert sum(each is not None for each in made) >= (0 if spark.version.startswith("3.") else 3)
-    monkeypatch.setattr("hudi_engine.catalog.spark_entry.copied_view", lambda *given: None)
+    monkeypatch.setattr("hudi_engine.spark.catalog.spark_entry.copied_view", lambda *given: None)
     assert told() == copies
 
 

@@ -6,8 +6,8 @@ import os
 
 import pyarrow as pa
 import pytest
-from hudi_engine.catalog import TableName, register_foreign
 from hudi_engine.errors import ConfigError
+from hudi_engine.spark.catalog import TableName, register_foreign
 
 from tests.helpers.handmade import HandmadeTable
 

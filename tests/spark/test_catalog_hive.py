@@ -39,8 +39,8 @@ def read(query):
 WRITER = (
     SESSION
     + """
-from hudi_engine.catalog import TableName, register_table, session_conf, list_entries, drop_table
-from hudi_engine.storage import open_storage
+from hudi_engine.spark.catalog import TableName, register_table, session_conf, list_entries, drop_table
+from hudi_engine.format.storage import open_storage
 for key, value in session_conf().items():
     spark.conf.set(key, value)
 spark.sql("create database if not exists lake")

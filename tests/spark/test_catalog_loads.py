@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hudi_engine.catalog import DirectoryCatalog, found_table, function_names, kept, list_entries
-from hudi_engine.catalog.gone import forget_other_warehouses
-from hudi_engine.catalog.spark_entry import drop_entry
+from hudi_engine.spark.catalog import DirectoryCatalog, found_table, function_names, kept, list_entries
+from hudi_engine.spark.catalog.gone import forget_other_warehouses
+from hudi_engine.spark.catalog.spark_entry import drop_entry
 from pyspark import __version__
 
 from tests.helpers.handmade import HandmadeTable

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hudi_engine.catalog import (
+from hudi_engine.errors import UnsupportedTableError
+from hudi_engine.spark.catalog import (
     Layout,
     TableName,
     drop_table,
@@ -15,8 +16,7 @@ from hudi_engine.catalog import (
     register_table,
     sidecar_runner,
 )
-from hudi_engine.catalog import session as catalog_session
-from hudi_engine.errors import UnsupportedTableError
+from hudi_engine.spark.catalog import session as catalog_session
 
 from tests.helpers.handmade import HandmadeTable
 

@@ -7,7 +7,8 @@ import re
 
 import pyarrow as pa
 import pytest
-from hudi_engine.catalog import (
+from hudi_engine.errors import ConfigError, TableExistsError
+from hudi_engine.spark.catalog import (
     Layout,
     TableName,
     drop_table,
@@ -17,9 +18,14 @@ from hudi_engine.catalog import (
     registered_base,
     set_statistics,
 )
-from hudi_engine.catalog.spark_entry import Column, TableSpec, _create_by_statements, find_entry, put_table
-from hudi_engine.errors import ConfigError, TableExistsError
-from hudi_engine.publish.manifest import publish
+from hudi_engine.spark.catalog.spark_entry import (
+    Column,
+    TableSpec,
+    _create_by_statements,
+    find_entry,
+    put_table,
+)
+from hudi_engine.table.snapshot.manifest import publish
 
 from tests.helpers.handmade import HandmadeTable
 
@@ -340,7 +346,7 @@ def test_a_size_of_zero_that_spark_measured_is_put_right(spark, name, table):
 def test_what_plain_spark_wrote_round_the_engine_is_healed(spark, name, table, statement, monkeypatch):
     table.commit({"dt=x": {"f-0": rows(1)}})
     with monkeypatch.context() as before_writes_were_refused:
-        before_writes_were_refused.setattr("hudi_engine.catalog.spark_table.REFUSED_TO_SPARK", {})
+        before_writes_were_refused.setattr("hudi_engine.spark.catalog.spark_table.REFUSED_TO_SPARK", {})
         register_table(spark, name, table.storage)
     spark.sql(statement.format(name.sql))
     register_table(spark, name, table.storage)

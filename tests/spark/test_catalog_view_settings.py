@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from hudi_engine.catalog import DirectoryCatalog, view_file
-from hudi_engine.catalog.spark_entry import put_view
+from hudi_engine.spark.catalog import DirectoryCatalog, view_file
+from hudi_engine.spark.catalog.spark_entry import put_view
 from pyspark import RDD
 
 ZONE, PRECISION = "spark.sql.session.timeZone", "spark.sql.decimalOperations.allowPrecisionLoss"

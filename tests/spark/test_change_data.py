@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import ConfigError, HistoryGapError
-from hudi_engine.logformat.change_records import read_change_records
-from hudi_engine.table_state import TableState
+from hudi_engine.format.logformat.change_records import read_change_records
+from hudi_engine.table.state import TableState
 
 from tests.helpers.keyed import keyed_table
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from hudi_engine import register_change_source
-from hudi_engine.changes.checkpoint import WindowLimits
-from hudi_engine.changes.source import ChangeSource
 from hudi_engine.errors import HistoryGapError, UnsupportedTableError
-from hudi_engine.storage import use_settings
+from hudi_engine.format.storage import use_settings
+from hudi_engine.spark.changes.source import ChangeSource
+from hudi_engine.table.changes.checkpoint import WindowLimits
 
 from tests.helpers.keyed import keyed_table
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hudi_engine
 import pytest
 from hudi_engine import HudiTable, SchemaError, WriteConflictError
-from hudi_engine.txn.transaction import WriteTransaction
-from hudi_engine.write.rows.clauses import MergeClauses
+from hudi_engine.spark.write.rows.clauses import MergeClauses
+from hudi_engine.table.txn.transaction import WriteTransaction
 
 ANY = {"hoodie.engine.schema.evolution": "any"}
 AGAIN = {"hoodie.write.num.retries.on.conflict.failures": "2"}

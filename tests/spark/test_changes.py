@@ -9,7 +9,7 @@ import hudi_engine
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import ConfigError, HistoryGapError, TimelineError
-from hudi_engine.table_state import TableState
+from hudi_engine.table.state import TableState
 
 from tests.helpers.forms import in_turn
 from tests.helpers.histories import COLUMNS, KEEP, Shape, frame, make, random_history

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import HistoryGapError, TimelineError
-from hudi_engine.services import clean
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.services import clean
+from hudi_engine.table.state import TableState
 
 from dbt.adapters.hudi.spark.earlier import rows_as_of
 from tests.faults.scenarios import copy_of, killed

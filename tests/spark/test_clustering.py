@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import ConfigError, WriteConflictError
-from hudi_engine.publish.layout import columns_told
+from hudi_engine.table.snapshot.layout import columns_told
 
 from tests.helpers.forms import forms
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.catalog import TableName, register_table
-from hudi_engine.config.enums import TableType
 from hudi_engine.errors import CorruptTableError, ServiceError
-from hudi_engine.frames.reason import spark_errors
-from hudi_engine.services.clustering import spread
+from hudi_engine.format.config.enums import TableType
+from hudi_engine.spark.catalog import TableName, register_table
+from hudi_engine.spark.read.reason import spark_errors
+from hudi_engine.spark.services import clustering as spread
 
 QUIET = {"hoodie.parquet.small.file.limit": "0", "hoodie.clean.automatic": "false"}
 BY_SHUFFLE = {**QUIET, "hoodie.engine.clustering.task.bytes": "0"}

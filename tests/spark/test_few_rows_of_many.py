@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.config.declared.engine_options import EngineOptions
+from hudi_engine.format.config.declared.engine_options import EngineOptions
 
 ESTIMATED = EngineOptions.SMALL_BATCH_BYTES.key
 READ = EngineOptions.SMALL_PLAN_BYTES.key

@@ -7,8 +7,8 @@ import json
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import ConfigError
-from hudi_engine.table_state import TableState
-from hudi_engine.telemetry.figures import FIGURES
+from hudi_engine.format.telemetry.figures import FIGURES
+from hudi_engine.table.state import TableState
 
 
 def test_a_write_tells_what_it_cost(spark, tmp_path):

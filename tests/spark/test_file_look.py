@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.write.spread.file_look import seen_partitions
-from hudi_engine.write.spread.file_sample import chosen_files
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.spark.write.spread.file_look import seen_partitions
+from hudi_engine.spark.write.spread.file_sample import chosen_files
 
 from tests.helpers.keyed import keyed_table
 

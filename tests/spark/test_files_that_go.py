@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine import HudiTable, WriteConflictError
-from hudi_engine.write import pipeline
+from hudi_engine.spark.write import pipeline
 
 RETRIES = {"hoodie.write.num.retries.on.conflict.failures": "3"}
 

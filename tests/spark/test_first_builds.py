@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine import HudiTable, WriteConflictError, build_table, table_rebuild
+from hudi_engine import HudiTable, WriteConflictError, build_table
+from hudi_engine.spark import table_rebuild
 
 ROWS = "id int, k int"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi_engine.filegroup.markers import list_markers, marker_folder
-from hudi_engine.storage.base import Storage
-from hudi_engine.timeline.commit_metadata import CommitMetadata
-from hudi_engine.txn import transaction
+from hudi_engine.format.filegroup.markers import list_markers, marker_folder
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.table.txn import transaction
 
 from tests.helpers.keyed import keyed_table
 

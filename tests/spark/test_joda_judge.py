@@ -6,9 +6,9 @@ import random
 
 import pytest
 from hudi_engine.errors import ConfigError
-from hudi_engine.keygen.joda.parser import DateTextError, JodaParser
-from hudi_engine.keygen.joda.pattern import format_millis, tokenize
-from hudi_engine.keygen.joda.time_zone import find_zone, local_time
+from hudi_engine.format.keygen.joda.parser import DateTextError, JodaParser
+from hudi_engine.format.keygen.joda.pattern import format_millis, tokenize
+from hudi_engine.format.keygen.joda.time_zone import find_zone, local_time
 
 ZONES = ["UTC", "Asia/Kolkata", "America/New_York", "Pacific/Auckland", "GMT+05:30"]
 SHORT_IDS = (

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.index.lookup import key_cache
-from hudi_engine.index.lookup.key_cache import DRIVER_KEYS, KeyCache
-from hudi_engine.table_state import TableState
-from hudi_engine.write.spread import driver_path
+from hudi_engine.spark.write.spread import driver_path
+from hudi_engine.table.lookup import key_cache
+from hudi_engine.table.lookup.key_cache import DRIVER_KEYS, KeyCache
+from hudi_engine.table.state import TableState
 
 from tests.helpers.keyed import keyed_table
 

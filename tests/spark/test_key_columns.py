@@ -7,13 +7,13 @@ import decimal
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, PathEscapeError, SchemaError
-from hudi_engine.keygen.generator import KeyGenerator, build_key_generator
-from hudi_engine.keygen.partition_path import check_new_partition
-from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
-from hudi_engine.write.rows.key_columns import rows_by_partition, with_key_columns
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.keygen.generator import KeyGenerator, build_key_generator
+from hudi_engine.format.keygen.partition_path import check_new_partition
+from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.spark.write.rows.key_columns import rows_by_partition, with_key_columns
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F

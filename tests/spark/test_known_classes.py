@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.frames.session import prepare_session
+from hudi_engine.spark.read.session import prepare_session
 from py4j.java_gateway import JVMView
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 from hudi_engine import HudiTable
-from hudi_engine.progress import note_file, progress_of, under_way
+from hudi_engine.format.progress import note_file, progress_of, under_way
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.long_work import LongWork

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.frames import file_index, many_files
+from hudi_engine.spark.read import file_index, many_files
 
 from tests.helpers.forms import forms
 from tests.spark.orders import SHAPES, create_orders, frame

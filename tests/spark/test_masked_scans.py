@@ -6,11 +6,11 @@ import hudi_engine
 import numpy as np
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.catalog import TableName, register_table
 from hudi_engine.errors import SchemaError, UnsupportedTableError
-from hudi_engine.frames import many_files, masked, masks, published
-from hudi_engine.frames.long_array import long_array
-from hudi_engine.publish.native import ROW_INDEX_COLUMN
+from hudi_engine.spark.catalog import TableName, register_table
+from hudi_engine.spark.read import many_files, masked, masks, published
+from hudi_engine.spark.read.long_array import long_array
+from hudi_engine.table.snapshot.native import ROW_INDEX_COLUMN
 from pyspark.sql import functions as F
 
 from tests.helpers.keyed import keyed_table
@@ -285,7 +285,7 @@ def test_a_meta_column_is_no_column_of_a_definition(spark, tmp_path, table_type,
 def test_a_column_of_another_writer_that_sparks_reader_fills_is_read_as_it_is_stored(
     spark, tmp_path, monkeypatch, table_type
 ):
-    monkeypatch.setattr("hudi_engine.write.rows.batch.refuse_reserved", lambda names: None)
+    monkeypatch.setattr("hudi_engine.spark.write.rows.batch.refuse_reserved", lambda names: None)
     path = tmp_path / "ana" / "t"
     made = keyed_table(spark, path, table_type, precombine_field=None)
     rows = spark.range(20).selectExpr("id", "'a' as dt", f"id * 10 as {ROW_INDEX_COLUMN}")

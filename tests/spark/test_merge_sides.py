@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine import ConfigError
-from hudi_engine.write.rows.clauses import MergeClauses
+from hudi_engine.spark.write.rows.clauses import MergeClauses
 
 from tests.helpers.forms import in_turn
 from tests.helpers.hudi_rs import rows_by_hudi_rs

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from hudi_engine.errors import SchemaError
-from hudi_engine.schema.spark_types import spark_to_arrow
+from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.rows.schema_changes import ChangeOfColumns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hudi_engine
 import pytest
 from hudi_engine import ConfigError, HudiTable
-from hudi_engine.write.rows.clauses import MergeClauses
+from hudi_engine.spark.write.rows.clauses import MergeClauses
 
 PAYLOADS = ["PartialUpdateAvroPayload", "OverwriteNonDefaultsWithLatestAvroPayload"]
 FIRST = [(1, 1, "secret"), (2, 1, "known")]

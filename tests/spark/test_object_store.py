@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import StorageError, TableNotFoundError
-from hudi_engine.merge.table_reader import read_table
-from hudi_engine.storage.factory import open_storage
+from hudi_engine.format.merge.table_reader import read_table
+from hudi_engine.format.storage.factory import open_storage
 
 from tests.helpers.forms import forms
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine import HudiTable, UnsupportedTableError
-from hudi_engine.schema.old_calendar import OldCalendar, days_turned
+from hudi_engine.format.schema.old_calendar import OldCalendar, days_turned
 
 LEGACY = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
@@ -185,7 +185,7 @@ def test_times_of_a_zone_that_is_not_known_are_refused_before_anything_is_writte
 
 def test_tasks_know_the_zones_of_old_times_too(spark):
     def known(batches):
-        from hudi_engine.schema.old_calendar import _switches
+        from hudi_engine.format.schema.old_calendar import _switches
 
         for _ in batches:
             yield pa.RecordBatch.from_pydict({"zones": [len(_switches())]})

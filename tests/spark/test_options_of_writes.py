@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine import ConfigError, DataError, HudiTable, SchemaError, build_table
-from hudi_engine.storage import open_storage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.storage import open_storage
+from hudi_engine.table.state import TableState
 
 from tests.helpers.forms import in_turn
 

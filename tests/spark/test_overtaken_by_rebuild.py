@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from hudi_engine import HudiTable, WriteConflictError, rebuild_table, table_rebuild
-from hudi_engine.services.planned import PlanRun
+from hudi_engine import HudiTable, WriteConflictError, rebuild_table
+from hudi_engine.spark import table_rebuild
+from hudi_engine.table.services.planned import PlanRun
 
 from tests.helpers.forms import forms
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hudi_engine.merge.modes.rule import MergeRule
+from hudi_engine.format.merge.modes.rule import MergeRule
 
 from tests.helpers.forms import in_turn
 from tests.helpers.keyed import keyed_table

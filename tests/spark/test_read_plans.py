@@ -5,13 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.catalog import TableName, refresh_table, register_table
-from hudi_engine.config.options import resolve_options
-from hudi_engine.frames import spark_read
-from hudi_engine.frames.spark_read import map_slices, snapshot_frame
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.table_state import TableState
-from hudi_engine.write.rows.source_plan import asks_for_the_time, estimated_rows, is_parquet_scan
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.spark.catalog import TableName, refresh_table, register_table
+from hudi_engine.spark.read import spark_read
+from hudi_engine.spark.read.spark_read import map_slices, snapshot_frame
+from hudi_engine.spark.write.rows.source_plan import asks_for_the_time, estimated_rows, is_parquet_scan
+from hudi_engine.table.state import TableState
 from pyspark.sql import functions as F
 
 from tests.helpers.handmade import HandmadeTable, file_id

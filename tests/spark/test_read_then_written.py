@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine import HudiTable, WriteConflictError
-from hudi_engine.frames.published import ListMovedError
-from hudi_engine.front import reads
-from hudi_engine.table_state import TableState
-from hudi_engine.write.operation import UPSERT
-from hudi_engine.write.rows.clauses import MergeClauses
-from hudi_engine.write.rows.replacement import Replacement
+from hudi_engine.spark.front import reads
+from hudi_engine.spark.read.published import ListMovedError
+from hudi_engine.spark.write.rows.clauses import MergeClauses
+from hudi_engine.spark.write.rows.replacement import Replacement
+from hudi_engine.table.state import TableState
+from hudi_engine.table.write.operation import UPSERT
 
 from tests.helpers.forms import forms
 

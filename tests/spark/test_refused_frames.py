@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from hudi_engine import SchemaError
-from hudi_engine.write.rows.frames import as_frame
+from hudi_engine.spark.write.rows.frames import as_frame
 from pyspark.sql import SparkSession
 
 LEFT = pa.table({"id": [1, 2], "v": ["a", "b"]})

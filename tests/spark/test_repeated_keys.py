@@ -8,8 +8,8 @@ import pytest
 from hudi_engine import DataError, HudiTable
 from hudi_engine import read as read_rows
 from hudi_engine.errors import RepeatedKeyError
-from hudi_engine.write.rows.clauses import MergeClauses
-from hudi_engine.write.rows.replacement import EventWindow
+from hudi_engine.spark.write.rows.clauses import MergeClauses
+from hudi_engine.spark.write.rows.replacement import EventWindow
 
 from tests.helpers.forms import in_turn
 from tests.helpers.hudi_rs import rows_by_hudi_rs

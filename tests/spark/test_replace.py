@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine import ConfigError, DataError, HudiTable, InvalidKeyError, WriteConflictError
-from hudi_engine.write.rows.replacement import EventWindow
+from hudi_engine.spark.write.rows.replacement import EventWindow
 
 from tests.helpers.forms import forms, in_turn
 from tests.helpers.hudi_rs import rows_by_hudi_rs

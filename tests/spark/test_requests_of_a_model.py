@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 
 import pytest
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.storage.local import LocalStorage
 
 from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt.adapters.hudi.model.plan import resolve_plan

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine import HistoryGapError, HudiTable
-from hudi_engine.changes.source import ChangeSource
-from hudi_engine.table_rebuild import rebuild_table
+from hudi_engine.spark.changes.source import ChangeSource
+from hudi_engine.spark.table_rebuild import rebuild_table
 
 KEEP = {"hoodie.clean.automatic": "false"}
 

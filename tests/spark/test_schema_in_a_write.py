@@ -8,11 +8,11 @@ import hudi_engine
 import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable, SchemaError, WriteConflictError
-from hudi_engine.catalog import TableName, register_table
-from hudi_engine.table_state import TableState
-from hudi_engine.write import operation as operations
-from hudi_engine.write.rows.clauses import MergeClauses
-from hudi_engine.write.schema_change import still_with_columns
+from hudi_engine.spark.catalog import TableName, register_table
+from hudi_engine.spark.write.rows.clauses import MergeClauses
+from hudi_engine.spark.write.schema_change import still_with_columns
+from hudi_engine.table.state import TableState
+from hudi_engine.table.write import operation as operations
 
 from tests.helpers.forms import forms
 from tests.helpers.keyed import keyed_table

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from hudi_engine import HudiTable, SchemaError, WriteConflictError, rebuild_table
-from hudi_engine.catalog import TableName, register_table
-from hudi_engine.changes.source import ChangeSource
-from hudi_engine.schema.avro import arrow_to_avro
-from hudi_engine.timeline.commit_metadata import CommitMetadata
-from hudi_engine.timeline.schema_commits import LATEST_SCHEMA
-from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.format.schema.avro import arrow_to_avro
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.format.timeline.schema_commits import LATEST_SCHEMA
+from hudi_engine.spark.catalog import TableName, register_table
+from hudi_engine.spark.changes.source import ChangeSource
+from hudi_engine.table.txn.transaction import WriteTransaction
 
 from tests.spark.orders import FIRST, create, frame
 

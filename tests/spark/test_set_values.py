@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine import ConfigError, HudiTable
-from hudi_engine.write.rows.clauses import MergeClauses
+from hudi_engine.spark.write.rows.clauses import MergeClauses
 
 COLUMNS = "id int, s struct<a: int, b: int>"
 

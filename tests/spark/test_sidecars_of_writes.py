@@ -6,13 +6,13 @@ import random
 
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.merge.slice_reader import resolve_delta
-from hudi_engine.merge.table_reader import read_context
-from hudi_engine.publish.manifest import newest_manifest, publish
-from hudi_engine.publish.sidecar import read_sidecar
-from hudi_engine.table_state import TableState
-from hudi_engine.write.place import sidecar_before
-from hudi_engine.write.place.sidecars import made_sidecars
+from hudi_engine.format.merge.slice_reader import resolve_delta
+from hudi_engine.format.merge.table_reader import read_context
+from hudi_engine.table.snapshot.manifest import newest_manifest, publish
+from hudi_engine.table.snapshot.sidecar import read_sidecar
+from hudi_engine.table.state import TableState
+from hudi_engine.table.write.place import sidecar_before
+from hudi_engine.table.write.place.sidecars import made_sidecars
 
 QUIET = {"hoodie.clean.automatic": "false", "hoodie.compact.inline": "false"}
 EXECUTORS = {**QUIET, "hoodie.engine.small.batch.rows": "0"}

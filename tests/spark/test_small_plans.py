@@ -7,7 +7,7 @@ import time
 
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.frames.small_plans import interpreted_if_small, is_small
+from hudi_engine.spark.read.small_plans import interpreted_if_small, is_small
 
 STAGES, FACTORY = "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode"
 MOST = 1 << 20

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.index.lookup.unit import BUCKET
-from hudi_engine.index.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
-from hudi_engine.schema.meta_fields import RECORD_KEY
-from hudi_engine.write.spread import distributed, parts
-from hudi_engine.write.spread.shuffle import shuffle_by_bucket
+from hudi_engine.format.schema.meta_fields import RECORD_KEY
+from hudi_engine.spark.lookup.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
+from hudi_engine.spark.write.spread import distributed, parts
+from hudi_engine.spark.write.spread.shuffle import shuffle_by_bucket
+from hudi_engine.table.lookup.unit import BUCKET
 from pyspark.sql import functions as F
 
 QUIET = {"hoodie.engine.publish.manifest": "false", "hoodie.clean.automatic": "false"}

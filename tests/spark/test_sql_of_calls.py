@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine import ConfigError
-from hudi_engine.write.rows.clauses import MergeClauses
+from hudi_engine.spark.write.rows.clauses import MergeClauses
 
 from tests.spark.orders import FIRST, create, frame, rows_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import TimelineError
-from hudi_engine.table_state import TableState
+from hudi_engine.table.state import TableState
 
 from dbt.adapters.hudi.spark.earlier import rows_as_of, rows_of_the_run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.catalog import TableName, register_table
+from hudi_engine.spark.catalog import TableName, register_table
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 

@@ -7,7 +7,7 @@ import shutil
 import pytest
 from hudi_engine import ConfigError, DataError, HudiTable, build_table, rebuild_table
 from hudi_engine.errors import TableExistsError, WriteConflictError
-from hudi_engine.write.spread import bulk_order
+from hudi_engine.spark.write.spread import bulk_order
 
 from tests.spark.orders import (
     COLUMNS,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 from hudi_engine import ConfigError
-from hudi_engine.write.rows.frames import as_frame
+from hudi_engine.spark.write.rows.frames import as_frame
 from pyspark.sql import SparkSession
 
 ZONE = "spark.sql.session.timeZone"

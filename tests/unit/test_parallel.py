@@ -18,7 +18,7 @@ from hudi_engine.errors import (
     StorageError,
     TaskMemoryError,
 )
-from hudi_engine.parallel import (
+from hudi_engine.format.parallel import (
     Failure,
     WorkerError,
     attempt,
@@ -116,7 +116,7 @@ def test_a_key_that_is_no_text_is_told_as_it_is() -> None:
 def test_a_lack_of_memory_below_what_any_write_needs_is_told_without_options_that_do_not_help(
     limit: int, advice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hudi_engine.parallel.memory_limit", lambda: limit * 2**20)
+    monkeypatch.setattr("hudi_engine.format.parallel.memory_limit", lambda: limit * 2**20)
 
     def fail(item: object) -> None:
         raise MemoryError

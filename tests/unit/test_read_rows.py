@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine import ConfigError, SchemaError
-from hudi_engine.changes.source import ChangeSource
 from hudi_engine.cli import main
-from hudi_engine.services import clean
+from hudi_engine.spark.changes.source import ChangeSource
+from hudi_engine.table.services import clean
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,11 +9,11 @@ from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import PathEscapeError
-from hudi_engine.keygen.generator import build_key_generator
-from hudi_engine.keygen.partition_path import check_partition_path, split_partition_path
-from hudi_engine.storage import open_storage
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.keygen.generator import build_key_generator
+from hudi_engine.format.keygen.partition_path import check_partition_path, split_partition_path
+from hudi_engine.format.storage import open_storage
 
 DOTS = [
     "..", ".", "...", "....", "..;", ". .", " ..", ".. ", "..\t", "․․", "‥", "．．", "。。", "..\u200b",

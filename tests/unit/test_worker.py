@@ -11,7 +11,7 @@ import pytest
 
 COLLECTS = """
 import gc
-from hudi_engine.worker import settle_worker
+from hudi_engine.format.worker import settle_worker
 settle_worker()
 settled = gc.get_freeze_count()
 assert settled > len(gc.get_objects())
@@ -20,7 +20,7 @@ assert gc.get_freeze_count() == settled, "once"
 """
 LISTS_NO_ARCHIVES = """
 import importlib, os, sys, zipfile, zipimport
-from hudi_engine.worker import settle_worker
+from hudi_engine.format.worker import settle_worker
 
 archives = [os.path.abspath(name) for name in ("pyspark.zip", "py4j-0.10.9.9-src.zip", "spark-core_2.13-4.1.1.jar", "mine.zip")]
 for name in archives:
@@ -39,7 +39,7 @@ KEEPS = """
 import resource
 import numpy as np
 import pyarrow as pa
-from hudi_engine.worker import keep_memory
+from hudi_engine.format.worker import keep_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -56,7 +56,7 @@ print(rounds[0], rounds[-1])
 HOLDS_LESS = """
 import resource
 import pyarrow as pa
-from hudi_engine.worker import memory_limit, rows_at_once, settle_worker
+from hudi_engine.format.worker import memory_limit, rows_at_once, settle_worker
 
 assert memory_limit() is None and rows_at_once(10**9) == 10**9
 resource.setrlimit(resource.RLIMIT_AS, (2**30, resource.RLIM_INFINITY))

@@ -10,8 +10,8 @@ from dbt.adapters.catalogs._exceptions import DbtCatalogIntegrationNotFoundError
 from dbt.adapters.catalogs._integration import CatalogIntegration, CatalogIntegrationConfig
 from dbt.adapters.contracts.relation import RelationConfig
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.spelling import did_you_mean
-from hudi_engine.storage.given import public_location
+from hudi_engine.format.spelling import did_you_mean
+from hudi_engine.format.storage.given import public_location
 
 _PROPERTIES = ("location_root",)
 

@@ -8,8 +8,8 @@ from typing import Any
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.schema.fit import quoted
-from hudi_engine.table_state import TableState
+from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.table.state import TableState
 from pyspark.errors import ParseException
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string

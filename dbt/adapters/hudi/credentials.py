@@ -12,10 +12,10 @@ from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentia
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from hudi_engine.errors import ConfigError
-from hudi_engine.spelling import did_you_mean, nearest
-from hudi_engine.storage.given import public_location
-from hudi_engine.storage.redact import shown_settings
-from hudi_engine.storage.uris import KINDS, RemoteUri
+from hudi_engine.format.spelling import did_you_mean, nearest
+from hudi_engine.format.storage.given import public_location
+from hudi_engine.format.storage.redact import shown_settings
+from hudi_engine.format.storage.uris import KINDS, RemoteUri
 
 from dbt.adapters.hudi.logs import warn
 from dbt.adapters.hudi.model.engine_options import is_of_one_table, option_problems

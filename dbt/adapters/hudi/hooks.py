@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.spelling import did_you_mean
+from hudi_engine.format.spelling import did_you_mean
 
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 

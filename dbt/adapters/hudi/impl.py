@@ -18,7 +18,7 @@ from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
 from dbt_common.contracts.config.base import MergeBehavior
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
-from hudi_engine.table_state import TableState
+from hudi_engine.table.state import TableState
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.audit.run import Audit

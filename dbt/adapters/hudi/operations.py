@@ -15,14 +15,14 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
-from hudi_engine.catalog import TableName
 from hudi_engine.cli.ask import ask
-from hudi_engine.inspect import partition_facts
-from hudi_engine.layout.layout import split_names
-from hudi_engine.repair import Repair
-from hudi_engine.report import default_name, write_report
-from hudi_engine.table_state import TableState
-from hudi_engine.write.metadata_only import partitions_there
+from hudi_engine.format.layout.layout import split_names
+from hudi_engine.spark.catalog import TableName
+from hudi_engine.spark.write.metadata_only import partitions_there
+from hudi_engine.table.inspect import partition_facts
+from hudi_engine.table.repair import Repair
+from hudi_engine.table.report import default_name, write_report
+from hudi_engine.table.state import TableState
 
 from dbt.adapters.hudi.adopting import AdoptMethods
 from dbt.adapters.hudi.cloning import CloneMethods

@@ -7,8 +7,8 @@ from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation, EventTimeFilter
 from dbt.adapters.spark.relation import SparkRelation
-from hudi_engine.catalog import TableName
-from hudi_engine.schema.fit import quoted
+from hudi_engine.spark.catalog import TableName
+from hudi_engine.spark.schema.fit import quoted
 from jinja2 import Undefined
 
 from dbt.adapters.hudi.model.selected import SELECTED

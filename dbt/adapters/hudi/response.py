@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterResponse
-from hudi_engine.report.markup import size
-from hudi_engine.services.result import CleanResult, ClusteringResult, CompactionResult
-from hudi_engine.write.result import RowCounts, WriteResult
+from hudi_engine.table.report.markup import size
+from hudi_engine.table.services.result import CleanResult, ClusteringResult, CompactionResult
+from hudi_engine.table.write.result import RowCounts, WriteResult
 
 
 @dataclass

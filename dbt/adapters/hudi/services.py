@@ -7,7 +7,7 @@ from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from hudi_engine import HudiTable
-from hudi_engine.report.markup import size
+from hudi_engine.table.report.markup import size
 
 from dbt.adapters.hudi.response import HudiAdapterResponse, counted, service_response
 

@@ -12,15 +12,15 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
-from hudi_engine.catalog import TableName
-from hudi_engine.config.declared.service_options import ArchiveOptions, CleanOptions, ServiceOptions
-from hudi_engine.config.enums import CleanPolicy
-from hudi_engine.config.options import canonical_key, laid_over, resolve_options
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError, UnsupportedTableError
-from hudi_engine.inspect import InstantFacts, instant_facts
-from hudi_engine.services.result import PendingClustering, PendingCompaction
-from hudi_engine.table_services import TableServices as Services
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.declared.service_options import ArchiveOptions, CleanOptions, ServiceOptions
+from hudi_engine.format.config.enums import CleanPolicy
+from hudi_engine.format.config.options import canonical_key, laid_over, resolve_options
+from hudi_engine.spark.catalog import TableName
+from hudi_engine.table.inspect import InstantFacts, instant_facts
+from hudi_engine.table.services.result import PendingClustering, PendingCompaction
+from hudi_engine.table.state import TableState
+from hudi_engine.table.table_services import TableServices as Services
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.connections import HudiConnectionManager

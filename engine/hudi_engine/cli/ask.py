@@ -12,7 +12,7 @@ from hudi_engine.cli.command import Call, Command
 from hudi_engine.cli.output import as_text
 from hudi_engine.cli.registry import COMMANDS
 from hudi_engine.errors import ConfigError
-from hudi_engine.table_services import TableServices
+from hudi_engine.table.table_services import TableServices
 
 LOOKS: Mapping[str, Command] = MappingProxyType(
     {each.name: each for each in COMMANDS if each.run.__module__ == look.__name__}

@@ -6,14 +6,14 @@ from argparse import ArgumentParser
 from dataclasses import replace
 
 from hudi_engine.cli.command import Answer, Call
-from hudi_engine.config.enums import LayoutStrategy
 from hudi_engine.errors import ConfigError
-from hudi_engine.layout.layout import split_names
-from hudi_engine.services import RunLarge
-from hudi_engine.services.clustering.asked import check_partitions, clustering_options
-from hudi_engine.services.clustering.write_group import ClusteringContext, GroupTask
-from hudi_engine.table_state import TableState
-from hudi_engine.timeline.commit_metadata import WriteStat
+from hudi_engine.format.config.enums import LayoutStrategy
+from hudi_engine.format.layout.layout import split_names
+from hudi_engine.format.timeline.commit_metadata import WriteStat
+from hudi_engine.table.services import RunLarge
+from hudi_engine.table.services.clustering.asked import check_partitions, clustering_options
+from hudi_engine.table.services.clustering.write_group import ClusteringContext, GroupTask
+from hudi_engine.table.state import TableState
 
 
 def cluster_arguments(parser: ArgumentParser) -> None:
@@ -95,7 +95,7 @@ def _in_local_spark() -> RunLarge:
                 f"a group of {task.size_bytes} bytes is sorted by Spark, and PySpark is not installed; install pyspark, or raise "
                 "hoodie.engine.clustering.task.bytes"
             ) from error
-        from hudi_engine.services import run_large_in_spark
+        from hudi_engine.spark.services.clustering import run_large_in_spark
 
         settings = {
             "spark.ui.enabled": "false",

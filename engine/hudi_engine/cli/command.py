@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from hudi_engine.config.options import Options
-from hudi_engine.storage.base import Storage
-from hudi_engine.table_services import TableServices
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.table.state import TableState
+from hudi_engine.table.table_services import TableServices
 
 Row = Mapping[str, Any]
 """Column to value, as JSON can hold it."""

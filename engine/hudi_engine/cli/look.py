@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 
 from hudi_engine.cli.command import Answer, Call
-from hudi_engine.inspect import (
+from hudi_engine.table.inspect import (
     Finding,
     commit_facts,
     duplicate_keys,
@@ -18,9 +18,9 @@ from hudi_engine.inspect import (
     table_stats,
     validate,
 )
-from hudi_engine.inspect.as_of import instant_as_of
-from hudi_engine.inspect.files import check_partition
-from hudi_engine.txn.savepoint import list_savepoints
+from hudi_engine.table.inspect.as_of import instant_as_of
+from hudi_engine.table.inspect.files import check_partition
+from hudi_engine.table.txn.savepoint import list_savepoints
 
 DEFAULT_LIMIT = 30
 

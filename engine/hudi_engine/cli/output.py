@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from typing import Any, TextIO
 
 from hudi_engine.cli.command import Answer, Row
-from hudi_engine.report.markup import size
+from hudi_engine.table.report.markup import size
 
 
 def escape_what_is_lacking(stream: TextIO) -> None:

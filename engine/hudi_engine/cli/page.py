@@ -20,7 +20,7 @@ def report_arguments(parser: ArgumentParser) -> None:
 def report(call: Call) -> Answer:
     """Write a page about the table, and tell where it is."""
     # What plans services loads more than the commands that only look.
-    from hudi_engine.report import write_report
+    from hudi_engine.table.report import write_report
 
     written = write_report(call.state, call.options, call.given.output, count_rows=call.given.count)
     return Answer(facts={"report": str(written.path), "bytes": written.bytes})
@@ -39,7 +39,7 @@ def serve_arguments(parser: ArgumentParser) -> None:
 
 def serve(call: Call) -> Answer:
     """Show the page to browsers, made anew for each look, until the process is interrupted."""
-    from hudi_engine.report.serve import LOOPBACK, serve_report
+    from hudi_engine.table.report.serve import LOOPBACK, serve_report
 
     given = call.given
     server = serve_report(

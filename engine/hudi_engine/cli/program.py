@@ -15,11 +15,11 @@ from hudi_engine import __version__
 from hudi_engine.cli.command import Call, Command
 from hudi_engine.cli.output import as_json, as_text, escape_what_is_lacking
 from hudi_engine.cli.registry import COMMANDS
-from hudi_engine.config.options import resolve_options
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError
-from hudi_engine.storage.read_only import is_refusal
-from hudi_engine.txn.swap import table_storage
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.read_only import is_refusal
+from hudi_engine.table.txn.swap import table_storage
 
 FOUND_SOMETHING, FAILED = 1, 2
 """Exit codes beside 0: the answer is no (``validate`` found harm); the command could not be carried out."""

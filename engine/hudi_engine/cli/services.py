@@ -8,9 +8,9 @@ from dataclasses import asdict
 
 from hudi_engine.cli.command import Answer, Call
 from hudi_engine.errors import ConfigError
-from hudi_engine.repair import DUPLICATE_KEYS, KINDS
-from hudi_engine.txn.restore_steps import RestoreResult
-from hudi_engine.txn.rollback import RollbackResult
+from hudi_engine.table.repair import DUPLICATE_KEYS, KINDS
+from hudi_engine.table.txn.restore_steps import RestoreResult
+from hudi_engine.table.txn.rollback import RollbackResult
 
 
 def compact_arguments(parser: ArgumentParser) -> None:

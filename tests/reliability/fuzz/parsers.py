@@ -12,17 +12,26 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hudi_engine.config.properties import format_properties, parse_properties
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import HudiError
-from hudi_engine.filegroup.base_file import base_file_name, parse_base_file
-from hudi_engine.filegroup.log_file import log_file_name, parse_log_file
-from hudi_engine.index.filters.footer import read_key_footer
-from hudi_engine.logformat.blocks import delete
-from hudi_engine.logformat.format import BlockType
-from hudi_engine.logformat.reader import decode_data_block, read_blocks, scan_blocks
-from hudi_engine.logformat.source import FileSource
-from hudi_engine.publish.manifest_file import (
+from hudi_engine.format.config.properties import format_properties, parse_properties
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.base_file import base_file_name, parse_base_file
+from hudi_engine.format.filegroup.log_file import log_file_name, parse_log_file
+from hudi_engine.format.index.filters.footer import read_key_footer
+from hudi_engine.format.logformat.blocks import delete
+from hudi_engine.format.logformat.format import BlockType
+from hudi_engine.format.logformat.reader import decode_data_block, read_blocks, scan_blocks
+from hudi_engine.format.logformat.source import FileSource
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.storage.paths import relative_path
+from hudi_engine.format.timeline import schemas
+from hudi_engine.format.timeline.archive_log import encode_archive_block, read_archive_log
+from hudi_engine.format.timeline.avro_file import encode_avro_file
+from hudi_engine.format.timeline.clock import query_instant
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.format.timeline.instant import parse_instant
+from hudi_engine.table.services.clean.plan import CleanPlan
+from hudi_engine.table.snapshot.manifest_file import (
     Derived,
     ManifestEntry,
     Origin,
@@ -31,17 +40,8 @@ from hudi_engine.publish.manifest_file import (
     format_manifest,
     parse_manifest,
 )
-from hudi_engine.services.clean.plan import CleanPlan
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.storage.paths import relative_path
-from hudi_engine.timeline import schemas
-from hudi_engine.timeline.archive_log import encode_archive_block, read_archive_log
-from hudi_engine.timeline.avro_file import encode_avro_file
-from hudi_engine.timeline.clock import query_instant
-from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.timeline.instant import parse_instant
-from hudi_engine.txn.restore_steps import RestorePlan
-from hudi_engine.txn.rollback_plan import RollbackPlan
+from hudi_engine.table.txn.restore_steps import RestorePlan
+from hudi_engine.table.txn.rollback_plan import RollbackPlan
 
 from tests.helpers.handmade import HandmadeTable
 

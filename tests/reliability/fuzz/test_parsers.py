@@ -14,15 +14,15 @@ from pathlib import Path
 import fastavro
 import pyarrow as pa
 import pytest
-from hudi_engine.config.properties import parse_properties
 from hudi_engine.errors import CorruptTableError, SchemaError
-from hudi_engine.logformat.format import MAGIC
-from hudi_engine.logformat.reader import scan_blocks
-from hudi_engine.logformat.source import FileSource
-from hudi_engine.schema.avro import avro_to_arrow
-from hudi_engine.timeline.archive_log import encode_archive_block, read_archive_log
-from hudi_engine.timeline.avro_file import decode_avro_file
-from hudi_engine.timeline.instant import parse_instant
+from hudi_engine.format.config.properties import parse_properties
+from hudi_engine.format.logformat.format import MAGIC
+from hudi_engine.format.logformat.reader import scan_blocks
+from hudi_engine.format.logformat.source import FileSource
+from hudi_engine.format.schema.avro import avro_to_arrow
+from hudi_engine.format.timeline.archive_log import encode_archive_block, read_archive_log
+from hudi_engine.format.timeline.avro_file import decode_avro_file
+from hudi_engine.format.timeline.instant import parse_instant
 
 ROOT = Path(__file__).parents[3]
 PLAN = {"type": "record", "name": "Plan", "fields": [{"name": "text", "type": "string"}]}

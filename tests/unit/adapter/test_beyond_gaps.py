@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine.changes.checkpoint import WindowLimits
-from hudi_engine.table_state import TableState
-from hudi_engine.txn.consumers import list_consumers
+from hudi_engine.table.changes.checkpoint import WindowLimits
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.consumers import list_consumers
 
 from dbt.adapters.hudi.changes.asked import Asked
 from dbt.adapters.hudi.changes.feed import OF_A_SAMPLE, Feed

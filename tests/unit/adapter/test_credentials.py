@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
-from hudi_engine.storage import open_storage
-from hudi_engine.storage.given import settings_for
-from hudi_engine.storage.uris import RemoteUri
+from hudi_engine.format.storage import open_storage
+from hudi_engine.format.storage.given import settings_for
+from hudi_engine.format.storage.uris import RemoteUri
 
 from dbt.adapters.hudi.credentials import HudiCredentials, absolute_location
 from dbt.adapters.hudi.model.plan import Places, resolve_plan

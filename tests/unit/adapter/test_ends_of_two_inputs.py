@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from hudi_engine.config.other_keys import CHECKPOINT
-from hudi_engine.services.archive.execute import archive_instants
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.table.services.archive.execute import archive_instants
+from hudi_engine.table.state import TableState
 
 from dbt.adapters.hudi.changes.asked import Asked
 from dbt.adapters.hudi.changes.feed import Feed

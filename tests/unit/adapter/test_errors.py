@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 
 import pytest
-from hudi_engine.catalog.session import query_loggers
 from hudi_engine.errors import CorruptTableError
-from hudi_engine.parallel import WorkerError
+from hudi_engine.format.parallel import WorkerError
+from hudi_engine.spark.catalog.session import query_loggers
 
 from dbt.adapters.hudi.spark.errors import shorten
 

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import WriteConflictError
-from hudi_engine.storage.factory import open_storage
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.storage.factory import open_storage
 
 from dbt.adapters.hudi.spark.folders import move_folder, remove_folder, remove_schema_folder
 from tests.faults import mini_table as mini

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hudi_engine.catalog.entry_notes import NOTES_PATH, EntryNotes
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.spark.catalog.entry_notes import NOTES_PATH, EntryNotes
 
 from dbt.adapters.hudi.spark.kept_notes import NOT_NULL, forget_columns
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.write.rows.clauses import MergeClauses
+from hudi_engine.spark.write.rows.clauses import MergeClauses
 
 from dbt.adapters.hudi.model.engine_options import option_problems
 from dbt.adapters.hudi.model.known_configs import USED

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.services.result import ArchiveResult, CleanResult, CompactionResult, ServicesReport
-from hudi_engine.write.result import WriteResult
+from hudi_engine.table.services.result import ArchiveResult, CleanResult, CompactionResult, ServicesReport
+from hudi_engine.table.write.result import WriteResult
 
 from dbt.adapters.hudi.response import short_number, write_response
 

@@ -8,11 +8,11 @@ from typing import cast
 
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.catalog import TableName
-from hudi_engine.clone import CloneResult
-from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.spark.catalog import TableName
+from hudi_engine.table.clone import CloneResult
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.rows.named_places import NamedPlace, clone_under_name

@@ -3,11 +3,11 @@ from __future__ import annotations
 import errno
 
 import pytest
-from hudi_engine.catalog.directory import DirectoryCatalog
-from hudi_engine.catalog.pointers import all_pointers
-from hudi_engine.catalog.sql_text import TableName
 from hudi_engine.errors import ConfigError, CorruptTableError
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.spark.catalog.directory import DirectoryCatalog
+from hudi_engine.spark.catalog.pointers import all_pointers
+from hudi_engine.spark.catalog.sql_text import TableName
 
 from tests.helpers.handmade import HandmadeTable
 from tests.unit.publish.conftest import SCHEMA, rows

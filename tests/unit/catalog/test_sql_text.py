@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.errors import ConfigError
+from hudi_engine.spark.catalog.sql_text import TableName, identifier, literal
 
 
 def test_backticks_in_names_are_doubled():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from hudi_engine.catalog.sql_text import TableName
-from hudi_engine.catalog.view_file import ViewDefinition
 from hudi_engine.errors import CorruptTableError
+from hudi_engine.spark.catalog.sql_text import TableName
+from hudi_engine.spark.catalog.view_file import ViewDefinition
 
 NAME = TableName("sales", "v")
 ZONE = {"spark.sql.session.timeZone": "UTC"}

@@ -6,10 +6,10 @@ import logging
 from pathlib import Path
 
 import pytest
-from hudi_engine.catalog import DirectoryCatalog
-from hudi_engine.catalog import rebuilds as module
-from hudi_engine.catalog.rebuilds import Settling
 from hudi_engine.errors import WriteConflictError
+from hudi_engine.spark.catalog import DirectoryCatalog
+from hudi_engine.spark.catalog import rebuilds as module
+from hudi_engine.spark.catalog.rebuilds import Settling
 
 
 class Clock:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine.changes.gaps import CleanedFiles
-from hudi_engine.changes.slices import slices_of_whole
-from hudi_engine.changes.window import Window, state_at
 from hudi_engine.errors import TimelineError
-from hudi_engine.services import clean
-from hudi_engine.table_state import TableState
+from hudi_engine.table.changes.gaps import CleanedFiles
+from hudi_engine.table.changes.slices import slices_of_whole
+from hudi_engine.table.changes.window import Window, state_at
+from hudi_engine.table.services import clean
+from hudi_engine.table.state import TableState
 
 from tests.unit.services.tables import DAY_1, GROUP_1, batch, copy_on_write, options
 

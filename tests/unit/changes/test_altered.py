@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hudi_engine.changes.altered import alterations
-from hudi_engine.changes.source import ChangeSource
 from hudi_engine.errors import SchemaError
+from hudi_engine.spark.changes.source import ChangeSource
+from hudi_engine.table.changes.altered import alterations
 
 from tests.helpers.handmade import HandmadeTable, file_id
 

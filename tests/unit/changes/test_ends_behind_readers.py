@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine.changes.checkpoint import NextWindow, next_window
-from hudi_engine.services.archive.execute import archive_instants
-from hudi_engine.table_state import TableState
+from hudi_engine.table.changes.checkpoint import NextWindow, next_window
+from hudi_engine.table.services.archive.execute import archive_instants
+from hudi_engine.table.state import TableState
 
 from tests.helpers.handmade import HandmadeTable, file_id
 from tests.unit.services.tables import DAY_1, SCHEMA, batch, options

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine.changes.checkpoint import NextWindow, WindowLimits, next_window
-from hudi_engine.changes.source import ChangeSource
-from hudi_engine.publish.publication import publication_of
-from hudi_engine.services import clean
-from hudi_engine.services.archive.execute import archive_instants
-from hudi_engine.table_state import TableState
-from hudi_engine.txn.savepoint import create_savepoint
+from hudi_engine.spark.changes.source import ChangeSource
+from hudi_engine.table.changes.checkpoint import NextWindow, WindowLimits, next_window
+from hudi_engine.table.services import clean
+from hudi_engine.table.services.archive.execute import archive_instants
+from hudi_engine.table.snapshot.publication import publication_of
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.savepoint import create_savepoint
 
 from tests.helpers.handmade import HandmadeTable, file_id
 from tests.unit.services.tables import DAY_1, GROUP_1, SCHEMA, batch, options

@@ -8,17 +8,17 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hudi_engine.changes.checkpoint import WindowLimits, next_window
-from hudi_engine.changes.gaps import check_since, check_start
-from hudi_engine.changes.source import ChangeSource
-from hudi_engine.changes.window import state_at
-from hudi_engine.clone import clone_table
-from hudi_engine.config.other_keys import CLONE_REPLACED
 from hudi_engine.errors import CorruptTableError, HistoryGapError, TimelineError
-from hudi_engine.inspect.as_of import instant_as_of
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.other_keys import CLONE_REPLACED
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.spark.changes.source import ChangeSource
+from hudi_engine.table.changes.checkpoint import WindowLimits, next_window
+from hudi_engine.table.changes.gaps import check_since, check_start
+from hudi_engine.table.changes.window import state_at
+from hudi_engine.table.clone import clone_table
+from hudi_engine.table.inspect.as_of import instant_as_of
+from hudi_engine.table.state import TableState
 
 import tests.faults.mini_table as mini
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine.changes.columns import ALL, NET
-from hudi_engine.changes.plan import plan_changes, steps_since
-from hudi_engine.config.options import resolve_options
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.table.changes.columns import ALL, NET
+from hudi_engine.table.changes.plan import plan_changes, steps_since
+from hudi_engine.table.state import TableState
 
 from tests.helpers.handmade import HandmadeTable
 from tests.unit.services.tables import DAY_1, DAY_2, GROUP_1, GROUP_2, GROUP_3, SCHEMA, batch

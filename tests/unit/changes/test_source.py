@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hudi_engine.changes.checkpoint import next_window
-from hudi_engine.changes.source import ChangeSource
 from hudi_engine.errors import ConfigError, UnsupportedTableError
-from hudi_engine.publish.publication import publication_of
-from hudi_engine.services import archive, clean
-from hudi_engine.services.archive.execute import archive_instants
-from hudi_engine.table_state import TableState
-from hudi_engine.txn.savepoint import create_savepoint
+from hudi_engine.spark.changes.source import ChangeSource
+from hudi_engine.table.changes.checkpoint import next_window
+from hudi_engine.table.services import archive, clean
+from hudi_engine.table.services.archive.execute import archive_instants
+from hudi_engine.table.snapshot.publication import publication_of
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.savepoint import create_savepoint
 
 from tests.helpers.handmade import HandmadeTable, file_id
 from tests.unit.services.tables import DAY_1, GROUP_1, SCHEMA, batch, options, writes
@@ -138,7 +138,7 @@ def test_a_table_with_a_column_of_the_name_of_one_of_changes_is_refused(tmp_path
 def test_small_file_groups_are_one_task_and_each_row_is_told_once(
     table: HandmadeTable, monkeypatch: pytest.MonkeyPatch, enough: int
 ) -> None:
-    monkeypatch.setattr("hudi_engine.changes.pieces.TASK_BYTES", enough)
+    monkeypatch.setattr("hudi_engine.table.changes.pieces.TASK_BYTES", enough)
     start = table.commit({DAY_1: {file_id(): batch({"z": 1}, DAY_1)}})
     table.commit({DAY_1: {file_id(): batch({name: 1}, DAY_1) for name in "abcdef"}})
     for begin, rows in (("earliest", "abcdefz"), (start, "abcdef")):

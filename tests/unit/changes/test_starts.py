@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi_engine.changes.columns import NET
-from hudi_engine.changes.gaps import check_start
-from hudi_engine.changes.plan import plan_changes, plan_newest, steps_since
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import CorruptTableError, HistoryGapError
-from hudi_engine.services import run_compaction
-from hudi_engine.services.archive.execute import archive_instants
-from hudi_engine.table_state import TableState
-from hudi_engine.timeline.avro_file import encode_avro_file
-from hudi_engine.timeline.schemas import ROLLBACK_METADATA
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.timeline.avro_file import encode_avro_file
+from hudi_engine.format.timeline.schemas import ROLLBACK_METADATA
+from hudi_engine.table.changes.columns import NET
+from hudi_engine.table.changes.gaps import check_start
+from hudi_engine.table.changes.plan import plan_changes, plan_newest, steps_since
+from hudi_engine.table.services import run_compaction
+from hudi_engine.table.services.archive.execute import archive_instants
+from hudi_engine.table.state import TableState
 
 import tests.faults.mini_table as mini
 from tests.unit.services.tables import (

@@ -12,10 +12,10 @@ import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.chunks.chunk import Chunk
-from hudi_engine.chunks.file import ChunkFile
-from hudi_engine.chunks.writer import ChunkWriter
 from hudi_engine.errors import CorruptTableError
+from hudi_engine.format.parquet.chunk import Chunk
+from hudi_engine.format.parquet.file import ChunkFile
+from hudi_engine.format.parquet.writer import ChunkWriter
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.chunks.thrift import (
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.format.parquet.thrift import (
     BINARY,
     BYTE,
     DOUBLE,
@@ -22,7 +23,6 @@ from hudi_engine.chunks.thrift import (
     read_struct,
     write_struct,
 )
-from hudi_engine.errors import CorruptTableError
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.cli import main
-from hudi_engine.merge.table_reader import read_table
-from hudi_engine.storage.factory import open_storage
+from hudi_engine.format.merge.table_reader import read_table
+from hudi_engine.format.storage.factory import open_storage
 
 from tests.golden.golden import unpack
 

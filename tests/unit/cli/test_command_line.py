@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from hudi_engine.cli import main
 from hudi_engine.cli.registry import COMMANDS
-from hudi_engine.merge.table_reader import read_table
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.merge.table_reader import read_table
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.storage.local import LocalStorage
 
 from tests.golden.golden import NAMES, description, unpack
 from tests.helpers.hudi_rs import rows_by_hudi_rs

@@ -6,10 +6,10 @@ import pickle
 import re
 
 import pytest
-from hudi_engine.config.declared.service_options import CleanOptions
-from hudi_engine.config.declared.write_options import FileOptions, IndexOptions, WriteOptions
-from hudi_engine.config.options import OPTIONS, resolve_options
 from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.declared.service_options import CleanOptions
+from hudi_engine.format.config.declared.write_options import FileOptions, IndexOptions, WriteOptions
+from hudi_engine.format.config.options import OPTIONS, resolve_options
 
 
 def test_an_absent_option_has_hudis_default():
@@ -56,9 +56,9 @@ def test_a_key_that_is_not_hudis_is_refused():
 def said(monkeypatch):
     """What is said from now on of options, in a process that has not spoken of any key yet."""
     found = []
-    monkeypatch.setattr("hudi_engine.config.options._said", set())
+    monkeypatch.setattr("hudi_engine.format.config.options._said", set())
     monkeypatch.setattr(
-        "hudi_engine.config.options.logger.warning", lambda text, *given: found.append(text % given)
+        "hudi_engine.format.config.options.logger.warning", lambda text, *given: found.append(text % given)
     )
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.config.properties import format_properties, parse_properties, table_checksum
+from hudi_engine.format.config.properties import format_properties, parse_properties, table_checksum
 from hypothesis import given
 from hypothesis import strategies as st
 

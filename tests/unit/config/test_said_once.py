@@ -7,14 +7,14 @@ from collections import defaultdict
 from enum import Enum
 from pathlib import Path
 
-from hudi_engine.config import enums
-from hudi_engine.config.option import Option
-from hudi_engine.config.options import DECLARED, GROUPS
-from hudi_engine.write.define import properties
+from hudi_engine.format.config import enums
+from hudi_engine.format.config.option import Option
+from hudi_engine.format.config.options import DECLARED, GROUPS
+from hudi_engine.table.write.define import properties
 
 ROOT = Path(__file__).resolve().parents[3]
-HOME = ROOT / "engine/hudi_engine/config/enums.py"
-DECLARATIONS = ROOT / "engine/hudi_engine/config/declared"
+HOME = ROOT / "engine/hudi_engine/format/config/enums.py"
+DECLARATIONS = ROOT / "engine/hudi_engine/format/config/declared"
 CODE = [
     path
     for room in ("engine/hudi_engine", "dbt/adapters/hudi")

@@ -6,11 +6,11 @@ import pickle
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.enums import KeyGeneratorType, MergeMode, TableType
-from hudi_engine.config.properties import format_properties, parse_properties, table_checksum
-from hudi_engine.config.table_config import PartitionField, TableConfig
 from hudi_engine.errors import CorruptTableError, TableNotFoundError, UnsupportedTableError
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.config.enums import KeyGeneratorType, MergeMode, TableType
+from hudi_engine.format.config.properties import format_properties, parse_properties, table_checksum
+from hudi_engine.format.config.table_config import PartitionField, TableConfig
+from hudi_engine.format.storage.local import LocalStorage
 
 V6 = {
     "hoodie.table.name": "trips",

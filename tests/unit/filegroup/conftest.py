@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
-from hudi_engine.filegroup.view import FileSystemView
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 
 LAYOUTS = {6: "1", 9: "2"}
 

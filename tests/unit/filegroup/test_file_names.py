@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine.errors import DataError
-from hudi_engine.filegroup.base_file import BaseFile, base_file_name, parse_base_file
-from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.filegroup.log_file import LogFile, log_file_name, parse_log_file
-from hudi_engine.storage.base import FileStatus
+from hudi_engine.format.filegroup.base_file import BaseFile, base_file_name, parse_base_file
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.filegroup.log_file import LogFile, log_file_name, parse_log_file
+from hudi_engine.format.storage.base import FileStatus
 
 UUID = "6d3d1d6e-2298-4080-a0c1-494877d6f40a-0"
 T = "20240418173550988"

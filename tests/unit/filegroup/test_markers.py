@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import PathEscapeError, TimelineError
-from hudi_engine.filegroup.markers import (
+from hudi_engine.format.filegroup.markers import (
     MarkerBook,
     delete_markers,
     list_markers,
@@ -15,7 +15,7 @@ from hudi_engine.filegroup.markers import (
     marker_path,
     write_marker,
 )
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.storage.local import LocalStorage
 
 T = "20240418173213674"
 BASE = f"f-0_0-1-2_{T}.parquet"

@@ -8,10 +8,10 @@ import hudi_engine
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import CorruptTableError
-from hudi_engine.filegroup.missing import check_nothing_missing
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.filegroup.missing import check_nothing_missing
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.state import TableState
 
 from tests.golden.golden import NAMES, unpack
 from tests.helpers.handmade import HandmadeTable, file_id

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import DataError
-from hudi_engine.filegroup.partition_metadata import (
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.partition_metadata import (
     begin_partition,
     ensure_partition_metadata,
     format_partition_metadata,
 )
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.storage.local import LocalStorage
 
 T = "20240418173213674"
 

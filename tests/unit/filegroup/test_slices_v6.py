@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.timeline.avro_file import encode_avro_file
-from hudi_engine.timeline.commit_metadata import WriteStat
-from hudi_engine.timeline.schemas import COMPACTION_PLAN
+from hudi_engine.format.timeline.avro_file import encode_avro_file
+from hudi_engine.format.timeline.commit_metadata import WriteStat
+from hudi_engine.format.timeline.schemas import COMPACTION_PLAN
 
 COMPACT_F = {
     "3.compaction.requested": encode_avro_file(

@@ -9,13 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import WriteConflictError
-from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.handles import append
-from hudi_engine.logformat.blocks.delete import decode
-from hudi_engine.logformat.reader import decode_data_block, read_blocks
-from hudi_engine.storage.factory import open_storage
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.logformat.blocks.delete import decode
+from hudi_engine.format.logformat.reader import decode_data_block, read_blocks
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.table.handles import append
 
 from tests.unit.handles.test_merge import a_task, batch, changed
 

@@ -13,15 +13,15 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.config.enums import BloomFilterType, ParquetCodec
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, CorruptTableError, InvalidKeyError, PathEscapeError, SchemaError
-from hudi_engine.handles.base_file_options import BaseFileOptions
-from hudi_engine.handles.base_file_writer import attach_meta_columns, read_key_footer, write_base_file
-from hudi_engine.index.filters.bloom import BloomFilter
-from hudi_engine.index.filters.footer import key_range
-from hudi_engine.schema.meta_fields import META_FIELDS
-from hudi_engine.storage import open_storage
+from hudi_engine.format.config.enums import BloomFilterType, ParquetCodec
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.index.filters.bloom import BloomFilter
+from hudi_engine.format.index.filters.footer import key_range
+from hudi_engine.format.schema.meta_fields import META_FIELDS
+from hudi_engine.format.storage import open_storage
+from hudi_engine.table.handles.base_file_options import BaseFileOptions
+from hudi_engine.table.handles.base_file_writer import attach_meta_columns, read_key_footer, write_base_file
 from hypothesis import given
 from hypothesis import strategies as st
 

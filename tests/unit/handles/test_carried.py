@@ -13,17 +13,17 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.chunks.file import ChunkFile
 from hudi_engine.errors import CorruptTableError
-from hudi_engine.filegroup.base_file import BaseFile
-from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.handles.merge import merge_file
-from hudi_engine.handles.updates import FileChanges
-from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.index.filters.footer import read_key_footer
-from hudi_engine.schema.leaves import leaves_with_statistics
-from hudi_engine.schema.meta_fields import META_FIELDS, RECORD_KEY
-from hudi_engine.storage.forwarding import ForwardingStorage
+from hudi_engine.format.filegroup.base_file import BaseFile
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.index.filters.footer import read_key_footer
+from hudi_engine.format.parquet.file import ChunkFile
+from hudi_engine.format.schema.leaves import leaves_with_statistics
+from hudi_engine.format.schema.meta_fields import META_FIELDS, RECORD_KEY
+from hudi_engine.format.storage.forwarding import ForwardingStorage
+from hudi_engine.table.handles.merge import merge_file
+from hudi_engine.table.handles.updates import FileChanges
+from hudi_engine.table.handles.write_task import WriteTask
 
 from tests.unit.handles.test_merge import NEW, OLD, a_file, a_task
 
@@ -61,8 +61,8 @@ ROWS = [a_row(number) for number in range(3 * GROUP)]
 def whatever_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files too are carried, whatever row groups they have."""
     monkeypatch.setattr("tests.unit.handles.test_merge.TABLE", SCHEMA)
-    monkeypatch.setattr("hudi_engine.handles.carried._LEAST_BYTES", 0)
-    monkeypatch.setattr("hudi_engine.handles.carried._are_as_wanted", lambda groups, options: True)
+    monkeypatch.setattr("hudi_engine.table.handles.carried._LEAST_BYTES", 0)
+    monkeypatch.setattr("hudi_engine.table.handles.carried._are_as_wanted", lambda groups, options: True)
 
 
 @pytest.fixture

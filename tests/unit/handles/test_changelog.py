@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import DataError
-from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.handles import changelog
-from hudi_engine.schema.meta_fields import RECORD_KEY, with_meta_columns
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.schema.meta_fields import RECORD_KEY, with_meta_columns
+from hudi_engine.table.handles import changelog
 
 DATA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("name", pa.string())])
 SCHEMA = with_meta_columns(DATA, operation=True)

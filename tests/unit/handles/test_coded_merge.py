@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.handles.merge import merge_file
-from hudi_engine.handles.updates import FileChanges
-from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.merge.base_reader import opened_base_file
-from hudi_engine.schema.coded import coded_like, decoded, with_used_values
-from hudi_engine.schema.meta_fields import RECORD_KEY
+from hudi_engine.format.merge.base_reader import opened_base_file
+from hudi_engine.format.schema.coded import coded_like, decoded, with_used_values
+from hudi_engine.format.schema.meta_fields import RECORD_KEY
+from hudi_engine.table.handles.merge import merge_file
+from hudi_engine.table.handles.updates import FileChanges
+from hudi_engine.table.handles.write_task import WriteTask
 from hypothesis import given
 from hypothesis import strategies as st
 

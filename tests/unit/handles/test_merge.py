@@ -8,22 +8,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError
-from hudi_engine.filegroup.base_file import BaseFile, base_file_name
-from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.handles.base_file_options import BaseFileOptions
-from hudi_engine.handles.base_file_writer import attach_meta_columns, read_key_footer
-from hudi_engine.handles.merge import merge_file
-from hudi_engine.handles.updates import FileChanges
-from hudi_engine.handles.write_context import WriteContext
-from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.merge.base_reader import BaseFileRows
-from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.schema.avro import arrow_to_avro
-from hudi_engine.schema.meta_fields import RECORD_KEY, with_meta_columns
-from hudi_engine.storage import open_storage
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.base_file import BaseFile, base_file_name
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.merge.base_reader import BaseFileRows
+from hudi_engine.format.merge.read_context import ReadContext
+from hudi_engine.format.schema.avro import arrow_to_avro
+from hudi_engine.format.schema.meta_fields import RECORD_KEY, with_meta_columns
+from hudi_engine.format.storage import open_storage
+from hudi_engine.table.handles.base_file_options import BaseFileOptions
+from hudi_engine.table.handles.base_file_writer import attach_meta_columns, read_key_footer
+from hudi_engine.table.handles.merge import merge_file
+from hudi_engine.table.handles.updates import FileChanges
+from hudi_engine.table.handles.write_context import WriteContext
+from hudi_engine.table.handles.write_task import WriteTask
 
 pytestmark = pytest.mark.usefixtures("coded_texts", "carried_columns")
 OLD, NEW = "20260101000000000", "20260102000000000"
@@ -113,7 +113,7 @@ def read_back(folder, stat):
 @pytest.fixture(params=[1, 3, 4, 100])
 def block_rows(request, monkeypatch):
     """How many rows are merged at a time."""
-    monkeypatch.setattr("hudi_engine.merge.base_reader.BLOCK_ROWS", request.param)
+    monkeypatch.setattr("hudi_engine.format.merge.base_reader.BLOCK_ROWS", request.param)
 
 
 @pytest.mark.usefixtures("block_rows")
@@ -229,7 +229,7 @@ def test_a_merge_holds_some_row_groups_and_not_the_file(tmp_path, monkeypatch, l
             yield block
 
     monkeypatch.setattr(BaseFileRows, "blocks", blocks)
-    monkeypatch.setattr("hudi_engine.merge.base_reader.BLOCK_ROWS", 10_000)
+    monkeypatch.setattr("hudi_engine.format.merge.base_reader.BLOCK_ROWS", 10_000)
     # What comes in is held whole, so it is little.
     touched = [count - 1] if last_only else range(0, count, 100)
     picks = np.full(count, -1)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.filegroup.base_file import BaseFile
-from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.handles.merge import merge_file
-from hudi_engine.handles.updates import FileChanges
-from hudi_engine.schema.meta_fields import RECORD_KEY
+from hudi_engine.format.filegroup.base_file import BaseFile
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.schema.meta_fields import RECORD_KEY
+from hudi_engine.table.handles.merge import merge_file
+from hudi_engine.table.handles.updates import FileChanges
 
 from tests.unit.handles.test_merge import OLD, a_file, a_task
 
@@ -31,7 +31,7 @@ def test_old_dates_are_neither_carried_nor_written_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, marks: dict[str, str], day: int
 ) -> None:
     monkeypatch.setattr("tests.unit.handles.test_merge.TABLE", SCHEMA)
-    monkeypatch.setattr("hudi_engine.handles.carried._LEAST_BYTES", 0)
+    monkeypatch.setattr("hudi_engine.table.handles.carried._LEAST_BYTES", 0)
     slice_ = a_file(tmp_path, [{"id": key, "ts": 1} for key in "abcd"], SCHEMA, 2)
     path = tmp_path / slice_.base_file.path
     rows = pq.read_table(path)

@@ -6,12 +6,12 @@ import json
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.declared.sync_options import SyncOptions
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError
-from hudi_engine.hive_sync.entry import entries_of
-from hudi_engine.storage import open_storage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.declared.sync_options import SyncOptions
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.storage import open_storage
+from hudi_engine.spark.hive_sync.entry import entries_of
+from hudi_engine.table.state import TableState
 
 from tests.helpers.handmade import HandmadeTable
 

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, ServiceError, TableExistsError
-from hudi_engine.hive_sync.sync import _check_own, check_sync, sync_after_commit, sync_hive
-from hudi_engine.storage import open_storage
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage import open_storage
+from hudi_engine.spark.hive_sync.sync import _check_own, check_sync, sync_after_commit, sync_hive
 from py4j.protocol import Py4JError, Py4JNetworkError
 
 from tests.helpers.handmade import HandmadeTable
@@ -65,7 +65,7 @@ def test_whatever_fails_after_a_commit_says_that_it_stands(tmp_path, monkeypatch
     def fails(_):
         raise error
 
-    monkeypatch.setattr("hudi_engine.hive_sync.sync.Metastore", fails)
+    monkeypatch.setattr("hudi_engine.spark.hive_sync.sync.Metastore", fails)
     with pytest.raises(ServiceError, match=f"commit 20260102000000000 stands.*{re.escape(str(error))}"):
         sync_after_commit(SESSION, storage, resolve_options(DAY), "20260102000000000")
     quiet = {**DAY, "hoodie.datasource.hive_sync.ignore_exceptions": "true"}
@@ -80,8 +80,8 @@ def test_a_session_without_the_classes_of_the_metastore_is_told_before_anything_
     def fails(_):
         raise TypeError("'JavaPackage' object is not callable")
 
-    monkeypatch.setattr("hudi_engine.hive_sync.sync.Metastore", fails)
-    monkeypatch.setattr("hudi_engine.hive_sync.sync.check_hive", lambda _: None)
+    monkeypatch.setattr("hudi_engine.spark.hive_sync.sync.Metastore", fails)
+    monkeypatch.setattr("hudi_engine.spark.hive_sync.sync.check_hive", lambda _: None)
     with pytest.raises(ConfigError, match="has not got the classes of Hive's metastore"):
         check_sync(SESSION, storage, TableConfig.load(storage), resolve_options(DAY))
 

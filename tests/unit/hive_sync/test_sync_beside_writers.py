@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ServiceError
-from hudi_engine.hive_sync.entry import LAST_COMMIT, HiveEntry
-from hudi_engine.hive_sync.sync import sync_after_commit, sync_hive
-from hudi_engine.storage import open_storage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.storage import open_storage
+from hudi_engine.spark.hive_sync.entry import LAST_COMMIT, HiveEntry
+from hudi_engine.spark.hive_sync.sync import sync_after_commit, sync_hive
+from hudi_engine.table.state import TableState
 
 from tests.helpers.handmade import HandmadeTable
 
@@ -100,7 +100,7 @@ class Shared:
 @pytest.fixture
 def metastore(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shared]:
     shared = Shared()
-    monkeypatch.setattr("hudi_engine.hive_sync.sync.Metastore", shared)
+    monkeypatch.setattr("hudi_engine.spark.hive_sync.sync.Metastore", shared)
     yield shared
 
 

@@ -8,9 +8,9 @@ import struct
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.enums import BloomFilterType
 from hudi_engine.errors import ConfigError, CorruptTableError, UnsupportedTableError
-from hudi_engine.index.filters.bloom import BloomFilter
+from hudi_engine.format.config.enums import BloomFilterType
+from hudi_engine.format.index.filters.bloom import BloomFilter
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, InvalidKeyError
-from hudi_engine.index.buckets import (
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.index.buckets import (
     bucket_ids,
     bucket_of_file,
     has_one_form,
@@ -15,7 +15,7 @@ from hudi_engine.index.buckets import (
     java_hashes,
     split_complex_keys,
 )
-from hudi_engine.keygen.hashed_parts import BucketForm
+from hudi_engine.format.keygen.hashed_parts import BucketForm
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.config.enums import IndexType
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError
-from hudi_engine.index.lookup.kinds import index_kind
+from hudi_engine.format.config.enums import IndexType
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.table.lookup.kinds import index_kind
 
 
 def test_a_write_that_names_no_index_looks_keys_up_in_their_partition() -> None:

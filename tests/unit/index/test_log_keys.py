@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hudi_engine.index.lookup.log_keys import with_log_keys
-from hudi_engine.table_state import TableState
-from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.timeline.instant import Instant
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.format.timeline.instant import Instant
+from hudi_engine.table.lookup.log_keys import with_log_keys
+from hudi_engine.table.state import TableState
 
 from tests.helpers.handmade import HandmadeTable
 

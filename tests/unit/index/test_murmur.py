@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hudi_engine.index.filters.murmur import key_blocks
+from hudi_engine.format.index.filters.murmur import key_blocks
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.filegroup.base_file import BaseFile, base_file_name
-from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.handles.base_file_options import BaseFileOptions
-from hudi_engine.handles.base_file_writer import attach_meta_columns, write_base_file
-from hudi_engine.index.lookup.tagging import KeyPruning, tag_slice
-from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.schema.avro import arrow_to_avro
-from hudi_engine.schema.meta_fields import with_meta_columns
-from hudi_engine.storage import open_storage
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.base_file import BaseFile, base_file_name
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.merge.read_context import ReadContext
+from hudi_engine.format.schema.avro import arrow_to_avro
+from hudi_engine.format.schema.meta_fields import with_meta_columns
+from hudi_engine.format.storage import open_storage
+from hudi_engine.table.handles.base_file_options import BaseFileOptions
+from hudi_engine.table.handles.base_file_writer import attach_meta_columns, write_base_file
+from hudi_engine.table.lookup.tagging import KeyPruning, tag_slice
 
 INSTANT = "20260101000000000"
 SCHEMA = with_meta_columns(pa.schema([("id", pa.string())]))

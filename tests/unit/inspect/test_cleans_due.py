@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.inspect.stats import services_due
-from hudi_engine.services.clean.execute import clean
-from hudi_engine.table_state import TableState
-from hudi_engine.txn.consumers import CONSUMERS, register_consumer
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.table.inspect.stats import services_due
+from hudi_engine.table.services.clean.execute import clean
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.consumers import CONSUMERS, register_consumer
 
 from tests.unit.services.tables import copy_on_write
 

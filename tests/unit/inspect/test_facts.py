@@ -10,8 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from hudi import HudiReadOptions, HudiTableBuilder
-from hudi_engine.config.options import resolve_options
-from hudi_engine.inspect import (
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.logformat.reader import read_blocks
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.table.inspect import (
     commit_facts,
     file_facts,
     instant_facts,
@@ -19,10 +21,8 @@ from hudi_engine.inspect import (
     partition_facts,
     table_stats,
 )
-from hudi_engine.inspect.stats import services_due
-from hudi_engine.logformat.reader import read_blocks
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.table_state import TableState
+from hudi_engine.table.inspect.stats import services_due
+from hudi_engine.table.state import TableState
 
 from tests.golden.golden import NAMES, description, unpack
 from tests.helpers.handmade import HandmadeTable

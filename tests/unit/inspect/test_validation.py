@@ -9,12 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.filegroup.base_file import parse_base_file
-from hudi_engine.inspect import duplicate_keys, file_facts, validate
-from hudi_engine.services import clean
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.filegroup.base_file import parse_base_file
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.table.inspect import duplicate_keys, file_facts, validate
+from hudi_engine.table.services import clean
+from hudi_engine.table.state import TableState
 
 from tests.golden.golden import NAMES, unpack
 from tests.helpers.handmade import HandmadeTable, file_id
@@ -156,7 +156,7 @@ def test_lost_files_of_earlier_states_are_looked_up_and_not_searched_for(
         parsed.append(path)
         return parse_base_file(path, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("hudi_engine.inspect.validation.parse_base_file", parse)
+    monkeypatch.setattr("hudi_engine.table.inspect.validation.parse_base_file", parse)
     found = validate(state_of(tmp_path / "t"))
 
     told = [each.message.partition("states before ")[2].partition(" ")[0] for each in found]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hudi_engine.keygen.joda.columns import DateColumnReader
-from hudi_engine.keygen.joda.parser import DateTextError, JodaParser
-from hudi_engine.keygen.joda.time_zone import find_zone
+from hudi_engine.format.keygen.joda.columns import DateColumnReader
+from hudi_engine.format.keygen.joda.parser import DateTextError, JodaParser
+from hudi_engine.format.keygen.joda.time_zone import find_zone
 from hypothesis import given
 from hypothesis import strategies as st
 

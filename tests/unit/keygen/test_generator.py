@@ -6,10 +6,10 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, InvalidKeyError, PathEscapeError, SchemaError
-from hudi_engine.keygen.generator import KeyGenerator, build_key_generator
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.keygen.generator import KeyGenerator, build_key_generator
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,9 +6,9 @@ import datetime as dt
 
 import pytest
 from hudi_engine.errors import ConfigError
-from hudi_engine.keygen.joda.parser import DateTextError, JodaParser
-from hudi_engine.keygen.joda.pattern import format_millis, tokenize
-from hudi_engine.keygen.joda.time_zone import find_zone
+from hudi_engine.format.keygen.joda.parser import DateTextError, JodaParser
+from hudi_engine.format.keygen.joda.pattern import format_millis, tokenize
+from hudi_engine.format.keygen.joda.time_zone import find_zone
 from hypothesis import given
 from hypothesis import strategies as st
 

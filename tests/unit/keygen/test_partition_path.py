@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import PathEscapeError
-from hudi_engine.keygen.partition_path import (
+from hudi_engine.format.keygen.partition_path import (
     check_partition_path,
     escape_partition_value,
     partition_paths,

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import SchemaError
-from hudi_engine.keygen.text import key_text
-from hudi_engine.schema.number_text import java_floating_text
+from hudi_engine.format.keygen.text import key_text
+from hudi_engine.format.schema.number_text import java_floating_text
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,9 +9,9 @@ import pickle
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import ConfigError, InvalidKeyError, SchemaError
-from hudi_engine.keygen.joda.pattern import format_millis, tokenize
-from hudi_engine.keygen.joda.time_zone import find_zone
-from hudi_engine.keygen.timestamp_format import TimestampFormat
+from hudi_engine.format.keygen.joda.pattern import format_millis, tokenize
+from hudi_engine.format.keygen.joda.time_zone import find_zone
+from hudi_engine.format.keygen.timestamp_format import TimestampFormat
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
-from hudi_engine.keygen.generator import build_key_generator
-from hudi_engine.write.define.properties import table_properties
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.keygen.generator import build_key_generator
+from hudi_engine.table.write.define.properties import table_properties
 
 TABLE = TableConfig.from_properties(
     {

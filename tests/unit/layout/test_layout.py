@@ -8,11 +8,11 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from hudi_engine.config.enums import CurveBuild, LayoutStrategy
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError
-from hudi_engine.layout.grid import fit_grid
-from hudi_engine.layout.layout import RowLayout
+from hudi_engine.format.config.enums import CurveBuild, LayoutStrategy
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.layout.grid import fit_grid
+from hudi_engine.format.layout.layout import RowLayout
 
 SCHEMA = pa.schema(
     [

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from hudi_engine.errors import CorruptTableError, SchemaError, UnsupportedTableError
-from hudi_engine.logformat.blocks import data_avro
-from hudi_engine.schema.avro import arrow_to_avro
+from hudi_engine.format.logformat.blocks import data_avro
+from hudi_engine.format.schema.avro import arrow_to_avro
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,7 +8,7 @@ import struct
 
 import pytest
 from hudi_engine.errors import CorruptTableError, HudiError, UnsupportedTableError
-from hudi_engine.logformat.hfile.block import decode
+from hudi_engine.format.logformat.hfile.block import decode
 
 SCHEMA = json.dumps(
     {

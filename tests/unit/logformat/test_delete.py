@@ -12,8 +12,8 @@ import fastavro
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import CorruptTableError, InvalidKeyError, SchemaError, UnsupportedTableError
-from hudi_engine.logformat.blocks import delete
-from hudi_engine.logformat.blocks.delete_record import DeleteRecord
+from hudi_engine.format.logformat.blocks import delete
+from hudi_engine.format.logformat.blocks.delete_record import DeleteRecord
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from hudi_engine.errors import CorruptTableError, UnsupportedTableError
-from hudi_engine.logformat.blocks.delete import decode
-from hudi_engine.logformat.blocks.delete_record import DeleteRecord
+from hudi_engine.format.logformat.blocks.delete import decode
+from hudi_engine.format.logformat.blocks.delete_record import DeleteRecord
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,10 +8,10 @@ import time
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import CorruptTableError, UnsupportedTableError
-from hudi_engine.logformat.format import BlockType, HeaderKey, LogBlock
-from hudi_engine.logformat.reader import decode_data_block, read_blocks, scan_blocks
-from hudi_engine.logformat.source import BytesSource, FileSource
-from hudi_engine.logformat.writer import encode_block, encode_rollback_block
+from hudi_engine.format.logformat.format import BlockType, HeaderKey, LogBlock
+from hudi_engine.format.logformat.reader import decode_data_block, read_blocks, scan_blocks
+from hudi_engine.format.logformat.source import BytesSource, FileSource
+from hudi_engine.format.logformat.writer import encode_block, encode_rollback_block
 
 EMPTY_DELETE = bytes.fromhex(
     "2348554449230000000000000042000000010000000100000001000000000000001130303030303030303030303030303030300000"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.enums import ParquetCodec
 from hudi_engine.errors import ConfigError, CorruptTableError
-from hudi_engine.logformat.blocks import data_parquet
-from hudi_engine.logformat.blocks.delete import decode
-from hudi_engine.logformat.blocks.delete_record import DeleteRecord
-from hudi_engine.logformat.format import BlockType, HeaderKey
-from hudi_engine.logformat.reader import decode_data_block, read_blocks
-from hudi_engine.logformat.writer import encode_data_blocks, encode_delete_blocks
-from hudi_engine.schema.avro import arrow_to_avro, avro_to_arrow
+from hudi_engine.format.config.enums import ParquetCodec
+from hudi_engine.format.logformat.blocks import data_parquet
+from hudi_engine.format.logformat.blocks.delete import decode
+from hudi_engine.format.logformat.blocks.delete_record import DeleteRecord
+from hudi_engine.format.logformat.format import BlockType, HeaderKey
+from hudi_engine.format.logformat.reader import decode_data_block, read_blocks
+from hudi_engine.format.logformat.writer import encode_data_blocks, encode_delete_blocks
+from hudi_engine.format.schema.avro import arrow_to_avro, avro_to_arrow
 
 INSTANT = "20260101000000000"
 ROWS = pa.table({"id": [f"key {n}" for n in range(100)], "n": pa.array(range(100), pa.int64())})

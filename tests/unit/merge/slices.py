@@ -10,16 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.config.trusted_rules import trust_rules
-from hudi_engine.filegroup.base_file import BaseFile, base_file_name
-from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.filegroup.log_file import LogFile
-from hudi_engine.logformat.writer import encode_data_blocks, encode_delete_blocks
-from hudi_engine.merge.slice_reader import ReadContext
-from hudi_engine.schema.avro import arrow_to_avro
-from hudi_engine.schema.meta_fields import with_meta_columns
-from hudi_engine.storage import open_storage
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.config.trusted_rules import trust_rules
+from hudi_engine.format.filegroup.base_file import BaseFile, base_file_name
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.filegroup.log_file import LogFile
+from hudi_engine.format.logformat.writer import encode_data_blocks, encode_delete_blocks
+from hudi_engine.format.merge.slice_reader import ReadContext
+from hudi_engine.format.schema.avro import arrow_to_avro
+from hudi_engine.format.schema.meta_fields import with_meta_columns
+from hudi_engine.format.storage import open_storage
 
 FILE_ID = "f-0"
 TOKEN = "0-0-0"

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.filegroup.base_file import BaseFile, parse_base_file
-from hudi_engine.merge import base_reader
-from hudi_engine.merge.base_reader import opened_base_file
-from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.schema.meta_fields import with_meta_columns
-from hudi_engine.storage import open_storage
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.base_file import BaseFile, parse_base_file
+from hudi_engine.format.merge import base_reader
+from hudi_engine.format.merge.base_reader import opened_base_file
+from hudi_engine.format.merge.read_context import ReadContext
+from hudi_engine.format.schema.meta_fields import with_meta_columns
+from hudi_engine.format.storage import open_storage
 from slices import config
 
 BLOCK = 100

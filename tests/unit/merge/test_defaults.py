@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import UnsupportedTableError
-from hudi_engine.merge.modes.defaults import defaults_that_fill
-from hudi_engine.merge.slice_reader import read_slice
-from hudi_engine.merge.table_reader import read_context
-from hudi_engine.storage import open_storage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.merge.modes.defaults import defaults_that_fill
+from hudi_engine.format.merge.slice_reader import read_slice
+from hudi_engine.format.merge.table_reader import read_context
+from hudi_engine.format.storage import open_storage
+from hudi_engine.table.state import TableState
 from slices import DATA, DEFAULT, NON_DEFAULTS, PARTIAL, SliceBuilder, config, row, upserts
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hudi_engine.merge.slice_reader import read_slice
+from hudi_engine.format.merge.slice_reader import read_slice
 from slices import DATA, DEFAULT, SliceBuilder, config, data_rows, deletes, row, upserts
 
 OF_RELEASE_0 = {

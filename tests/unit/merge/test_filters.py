@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine.errors import SchemaError
-from hudi_engine.merge.filters import as_expression
+from hudi_engine.format.merge.filters import as_expression
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 ROWS = pa.table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hudi_engine.merge import key_sets
+from hudi_engine.format.merge import key_sets
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

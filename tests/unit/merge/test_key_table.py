@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hudi_engine.merge import key_sets
-from hudi_engine.merge.key_table import KeyTable, length_of_all
+from hudi_engine.format.merge import key_sets
+from hudi_engine.format.merge.key_table import KeyTable, length_of_all
 from hypothesis import example, given
 from hypothesis import strategies as st
 

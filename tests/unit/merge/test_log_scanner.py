@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 from hudi_engine.errors import CorruptTableError, TimelineError
-from hudi_engine.logformat.format import BlockType, HeaderKey
-from hudi_engine.logformat.writer import encode_block, encode_rollback_block
-from hudi_engine.merge.log_scanner import scan_slice
-from hudi_engine.merge.slice_reader import read_slice, scan_logs
-from hudi_engine.storage import open_storage
+from hudi_engine.format.logformat.format import BlockType, HeaderKey
+from hudi_engine.format.logformat.writer import encode_block, encode_rollback_block
+from hudi_engine.format.merge.log_scanner import scan_slice
+from hudi_engine.format.merge.slice_reader import read_slice, scan_logs
+from hudi_engine.format.storage import open_storage
 from slices import LATEST, Committed, SliceBuilder, config, data_rows, deletes, instant, row, upserts
 
 from tests.helpers.s3_server import S3Server

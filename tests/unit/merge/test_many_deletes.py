@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hudi_engine.merge.entries import Entries
-from hudi_engine.merge.slice_reader import scan_logs
-from hudi_engine.merge.spill import SpillStore
+from hudi_engine.format.merge.entries import Entries
+from hudi_engine.format.merge.slice_reader import scan_logs
+from hudi_engine.format.merge.spill import SpillStore
 from slices import SliceBuilder, config, deletes
 
 COUNT = 70_000

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hudi_engine.config import trusted_rules
-from hudi_engine.config.enums import MergeMode
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.config.trusted_rules import is_trusted, trust_rules
 from hudi_engine.errors import ConfigError, UnsupportedTableError
-from hudi_engine.merge.merge_rows import merge_rows
-from hudi_engine.merge.modes.payloads import RULES_OF_RELEASE_0
-from hudi_engine.merge.modes.registry import RULES, merge_rule
-from hudi_engine.merge.modes.rule import MergeRule
-from hudi_engine.merge.slice_reader import read_base_file, read_slice, resolve_delta
+from hudi_engine.format.config import trusted_rules
+from hudi_engine.format.config.enums import MergeMode
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.config.trusted_rules import is_trusted, trust_rules
+from hudi_engine.format.merge.merge_rows import merge_rows
+from hudi_engine.format.merge.modes.payloads import RULES_OF_RELEASE_0
+from hudi_engine.format.merge.modes.registry import RULES, merge_rule
+from hudi_engine.format.merge.modes.rule import MergeRule
+from hudi_engine.format.merge.slice_reader import read_base_file, read_slice, resolve_delta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slices import (

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import TimelineError
-from hudi_engine.publish.manifest import live_manifest_files, publish
-from hudi_engine.services import clean
-from hudi_engine.storage.base import Listing
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.storage.base import Listing
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.services import clean
+from hudi_engine.table.snapshot.manifest import live_manifest_files, publish
 
 from tests.helpers.handmade import HandmadeTable
 from tests.unit.services.tables import DAY_1, DAY_2, GROUP_1, GROUP_2, SCHEMA, batch, options, rows, writes

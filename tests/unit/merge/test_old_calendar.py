@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine.errors import UnsupportedTableError
-from hudi_engine.logformat.format import BlockType, HeaderKey
-from hudi_engine.logformat.writer import encode_block
-from hudi_engine.merge import base_reader
-from hudi_engine.merge.base_reader import opened_base_file
-from hudi_engine.merge.slice_reader import read_slice
-from hudi_engine.schema.old_calendar import OldCalendar
+from hudi_engine.format.logformat.format import BlockType, HeaderKey
+from hudi_engine.format.logformat.writer import encode_block
+from hudi_engine.format.merge import base_reader
+from hudi_engine.format.merge.base_reader import opened_base_file
+from hudi_engine.format.merge.slice_reader import read_slice
+from hudi_engine.format.schema.old_calendar import OldCalendar
 from slices import SliceBuilder, config, instant, with_meta
 
 AT = pa.timestamp("us", "UTC")

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import SchemaError
-from hudi_engine.merge.ordering import is_default, newer_wins, ordering_ranks
+from hudi_engine.format.merge.ordering import is_default, newer_wins, ordering_ranks
 
 NAN = float("nan")
 ASCENDING = [

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.merge.merge_rows import merge_rows
-from hudi_engine.merge.modes.registry import combine_batch, keeps_newer_rows
-from hudi_engine.merge.modes.rule import MergeRule
-from hudi_engine.merge.slice_reader import read_slice, resolve_delta
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.merge.merge_rows import merge_rows
+from hudi_engine.format.merge.modes.registry import combine_batch, keeps_newer_rows
+from hudi_engine.format.merge.modes.rule import MergeRule
+from hudi_engine.format.merge.slice_reader import read_slice, resolve_delta
 from slices import DATA, SliceBuilder, data_rows, row, trusting, upserts, with_meta
 
 Rows = list[dict[str, Any]]

@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError, UnsupportedTableError
-from hudi_engine.merge.modes.registry import merge_rule, refuse_to_write
-from hudi_engine.merge.slice_reader import read_slice, resolve_delta
-from hudi_engine.schema.meta_fields import with_meta_columns
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.merge.modes.registry import merge_rule, refuse_to_write
+from hudi_engine.format.merge.slice_reader import read_slice, resolve_delta
+from hudi_engine.format.schema.meta_fields import with_meta_columns
 from slices import SliceBuilder, config, deletes, upserts
 
 PACKAGE = "org.apache.hudi.common.model."

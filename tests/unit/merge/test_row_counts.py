@@ -11,15 +11,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.config.declared.write_options import FileOptions
-from hudi_engine.config.options import resolve_options
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, CorruptTableError
-from hudi_engine.filegroup.base_file import BaseFile, parse_base_file
-from hudi_engine.merge.base_reader import BaseFileRows, opened_base_file, read_base_file, scan_base_file
-from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.schema.meta_fields import with_meta_columns
-from hudi_engine.storage import open_storage
+from hudi_engine.format.config.declared.write_options import FileOptions
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.base_file import BaseFile, parse_base_file
+from hudi_engine.format.merge.base_reader import (
+    BaseFileRows,
+    opened_base_file,
+    read_base_file,
+    scan_base_file,
+)
+from hudi_engine.format.merge.read_context import ReadContext
+from hudi_engine.format.schema.meta_fields import with_meta_columns
+from hudi_engine.format.storage import open_storage
 from slices import config
 
 DATA = pa.schema([("id", pa.int64()), ("tags", pa.list_(pa.string()))])

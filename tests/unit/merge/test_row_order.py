@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.config.trusted_rules import trust_rules
-from hudi_engine.logformat.format import HeaderKey
-from hudi_engine.logformat.writer import encode_data_blocks
-from hudi_engine.merge.modes.rule import MergeRule
-from hudi_engine.merge.slice_reader import read_slice
-from hudi_engine.schema.avro import arrow_to_avro
-from hudi_engine.schema.meta_fields import META_FIELDS, RECORD_KEY
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.config.trusted_rules import trust_rules
+from hudi_engine.format.logformat.format import HeaderKey
+from hudi_engine.format.logformat.writer import encode_data_blocks
+from hudi_engine.format.merge.modes.rule import MergeRule
+from hudi_engine.format.merge.slice_reader import read_slice
+from hudi_engine.format.schema.avro import arrow_to_avro
+from hudi_engine.format.schema.meta_fields import META_FIELDS, RECORD_KEY
 from slices import (
     AWS_DMS,
     DATA,
@@ -105,7 +105,7 @@ def file_slice(request: pytest.FixtureRequest, builder: SliceBuilder) -> SliceBu
 def test_neither_columns_nor_memory_change_the_rows_or_their_order(
     settings: TableConfig, file_slice: SliceBuilder, merge_type: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hudi_engine.merge.spill._ORDERED_AT_ONCE", 10_000)
+    monkeypatch.setattr("hudi_engine.format.merge.spill._ORDERED_AT_ONCE", 10_000)
 
     def read(columns: list[str], memory: int) -> pa.Table:
         context = file_slice.context(settings, memory_limit_bytes=memory)

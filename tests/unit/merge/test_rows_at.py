@@ -11,15 +11,15 @@ import hudi_engine
 import numpy as np
 import pyarrow as pa
 import pytest
-from hudi_engine.filegroup.base_file import BaseFile
-from hudi_engine.handles.blocks import with_rows_at
-from hudi_engine.merge import row_equality, slice_reader
-from hudi_engine.merge import rows_at as module
-from hudi_engine.merge.entries import plain_entries
-from hudi_engine.merge.modes.rule import pick
-from hudi_engine.merge.row_equality import equal_rows, unchanged_columns
-from hudi_engine.merge.rows_at import rows_at, taken, values_at
-from hudi_engine.merge.slice_reader import ReadContext, resolve_delta
+from hudi_engine.format.filegroup.base_file import BaseFile
+from hudi_engine.format.merge import row_equality, slice_reader
+from hudi_engine.format.merge import rows_at as module
+from hudi_engine.format.merge.entries import plain_entries
+from hudi_engine.format.merge.modes.rule import pick
+from hudi_engine.format.merge.row_equality import equal_rows, unchanged_columns
+from hudi_engine.format.merge.rows_at import rows_at, taken, values_at
+from hudi_engine.format.merge.slice_reader import ReadContext, resolve_delta
+from hudi_engine.table.handles.blocks import with_rows_at
 from hypothesis import given
 from hypothesis import strategies as st
 from slices import DEFAULT, PARTIAL, SliceBuilder, config, data_rows, row, upserts
@@ -200,8 +200,8 @@ def test_whole_rows_are_taken_in_one_way() -> None:
     engine = Path(hudi_engine.__file__).parent
     found = []
     for path in {*engine.rglob("*.py")} - {
-        *engine.glob("logformat/**/*.py"),
-        engine / "merge" / "rows_at.py",
+        *engine.glob("format/logformat/**/*.py"),
+        engine / "format" / "merge" / "rows_at.py",
     }:
         for node in ast.walk(ast.parse(path.read_text())):
             if (

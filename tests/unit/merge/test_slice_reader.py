@@ -16,14 +16,14 @@ from hudi_engine.errors import (
     TimelineError,
     UnsupportedTableError,
 )
-from hudi_engine.filegroup.base_file import BaseFile
-from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.logformat.format import HeaderKey
-from hudi_engine.logformat.writer import encode_data_blocks
-from hudi_engine.merge.slice_reader import read_base_file, read_slice, resolve_delta
-from hudi_engine.schema.avro import arrow_to_avro
-from hudi_engine.schema.internal_schema import parse_history
-from hudi_engine.schema.meta_fields import META_FIELDS, with_meta_columns
+from hudi_engine.format.filegroup.base_file import BaseFile
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.logformat.format import HeaderKey
+from hudi_engine.format.logformat.writer import encode_data_blocks
+from hudi_engine.format.merge.slice_reader import read_base_file, read_slice, resolve_delta
+from hudi_engine.format.schema.avro import arrow_to_avro
+from hudi_engine.format.schema.internal_schema import parse_history
+from hudi_engine.format.schema.meta_fields import META_FIELDS, with_meta_columns
 from slices import DATA, LATEST, SliceBuilder, config, data_rows, deletes, instant, row, upserts
 
 

@@ -9,17 +9,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.filegroup.base_file import base_file_name
-from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
-from hudi_engine.index.filters.footer import MAX_KEY, MIN_KEY
-from hudi_engine.logformat.writer import encode_data_blocks
-from hudi_engine.schema.avro import arrow_to_avro
-from hudi_engine.schema.meta_fields import RECORD_KEY, with_meta_columns
-from hudi_engine.storage import open_storage
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.forwarding import ForwardingStorage
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.base_file import base_file_name
+from hudi_engine.format.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.format.index.filters.footer import MAX_KEY, MIN_KEY
+from hudi_engine.format.logformat.writer import encode_data_blocks
+from hudi_engine.format.schema.avro import arrow_to_avro
+from hudi_engine.format.schema.meta_fields import RECORD_KEY, with_meta_columns
+from hudi_engine.format.storage import open_storage
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.forwarding import ForwardingStorage
+from hudi_engine.table.state import TableState
 from slices import DATA, FILE_ID, TOKEN, SliceBuilder, config, deletes, instant, row, with_meta
 
 from tests.unit.merge.test_table_reader import _commit

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError, TableNotFoundError
-from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
-from hudi_engine.merge.slice_reader import read_slice
-from hudi_engine.merge.table_reader import read_table, table_schema
-from hudi_engine.schema.avro import arrow_to_avro
-from hudi_engine.schema.meta_fields import META_FIELDS
-from hudi_engine.storage import open_storage
-from hudi_engine.table_state import TableState
-from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.commit_metadata import CommitMetadata
-from hudi_engine.timeline.schema_commits import load_schema_history
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.format.merge.slice_reader import read_slice
+from hudi_engine.format.merge.table_reader import read_table, table_schema
+from hudi_engine.format.schema.avro import arrow_to_avro
+from hudi_engine.format.schema.meta_fields import META_FIELDS
+from hudi_engine.format.storage import open_storage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.format.timeline.schema_commits import load_schema_history
+from hudi_engine.table.state import TableState
 from slices import DATA, SliceBuilder, config, data_rows, deletes, instant, row, upserts
 
 from tests.unit.services import tables

@@ -14,19 +14,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.handles.base_file_options import BaseFileOptions
-from hudi_engine.handles.base_file_writer import write_base_file
-from hudi_engine.keygen.generator import build_key_generator
-from hudi_engine.logformat.format import BlockType, HeaderKey
-from hudi_engine.logformat.writer import encode_block, encode_data_blocks, encode_delete_blocks
-from hudi_engine.merge.base_reader import opened_base_file
-from hudi_engine.merge.slice_reader import read_slice
-from hudi_engine.publish.native import natively_readable
-from hudi_engine.schema.avro import avro_to_arrow, with_meta_fields
-from hudi_engine.schema.casting import cast_table
-from hudi_engine.schema.meta_fields import with_meta_columns
-from hudi_engine.storage import open_storage
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.keygen.generator import build_key_generator
+from hudi_engine.format.logformat.format import BlockType, HeaderKey
+from hudi_engine.format.logformat.writer import encode_block, encode_data_blocks, encode_delete_blocks
+from hudi_engine.format.merge.base_reader import opened_base_file
+from hudi_engine.format.merge.slice_reader import read_slice
+from hudi_engine.format.schema.avro import avro_to_arrow, with_meta_fields
+from hudi_engine.format.schema.casting import cast_table
+from hudi_engine.format.schema.meta_fields import with_meta_columns
+from hudi_engine.format.storage import open_storage
+from hudi_engine.table.handles.base_file_options import BaseFileOptions
+from hudi_engine.table.handles.base_file_writer import write_base_file
+from hudi_engine.table.snapshot.native import natively_readable
 from slices import SliceBuilder, config, instant, with_meta
 
 MILLIS = 1705311000000

@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import UnsupportedTableError
-from hudi_engine.merge.slice_reader import read_slice
-from hudi_engine.merge.younger_columns import schema_that_fills
-from hudi_engine.schema.avro import avro_to_arrow
-from hudi_engine.schema.meta_fields import with_meta_columns
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.merge.slice_reader import read_slice
+from hudi_engine.format.merge.younger_columns import schema_that_fills
+from hudi_engine.format.schema.avro import avro_to_arrow
+from hudi_engine.format.schema.meta_fields import with_meta_columns
 from slices import DEFAULT, SliceBuilder, config, upserts
 
 RELEASE_0 = {

@@ -9,16 +9,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import ConfigError, HudiError, ServiceError, TimelineError
-from hudi_engine.filegroup.base_file import base_file_name
-from hudi_engine.inspect import file_facts
-from hudi_engine.procedures import PROCEDURES, find_procedure
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.table_services import TableServices
-from hudi_engine.table_state import TableState
-from hudi_engine.txn.owner import Owner, register, unregister
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.filegroup.base_file import base_file_name
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.spark.procedures import PROCEDURES, find_procedure
+from hudi_engine.table.inspect import file_facts
+from hudi_engine.table.state import TableState
+from hudi_engine.table.table_services import TableServices
+from hudi_engine.table.txn.owner import Owner, register, unregister
 
 from tests.helpers.handmade import HandmadeTable
 from tests.helpers.owners import write_owner

@@ -6,9 +6,9 @@ import shutil
 from contextlib import suppress
 
 import pytest
-from hudi_engine.publish.manifest import live_manifest_files, newest_manifest, publish
-from hudi_engine.publish.manifest_file import Layout, ManifestFolder
-from hudi_engine.storage import open_storage
+from hudi_engine.format.storage import open_storage
+from hudi_engine.table.snapshot.manifest import live_manifest_files, newest_manifest, publish
+from hudi_engine.table.snapshot.manifest_file import Layout, ManifestFolder
 
 from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 from tests.unit.publish.conftest import rows

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError
-from hudi_engine.publish.layout import choose_layout, column_is_null
-from hudi_engine.publish.manifest_file import Layout
-from hudi_engine.storage import open_storage
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage import open_storage
+from hudi_engine.table.snapshot.layout import choose_layout, column_is_null
+from hudi_engine.table.snapshot.manifest_file import Layout
 
 BY_HUDI = {"hoodie.partition.metafile.use.base.format": "false"}
 CUSTOM = {"hoodie.table.keygenerator.class": "org.apache.hudi.keygen.CustomKeyGenerator"}

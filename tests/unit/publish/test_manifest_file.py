@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 from hudi_engine.errors import CorruptTableError
-from hudi_engine.publish.manifest_file import (
+from hudi_engine.format.storage import open_storage
+from hudi_engine.table.snapshot.manifest_file import (
     Derived,
     Layout,
     Manifest,
@@ -23,7 +24,6 @@ from hudi_engine.publish.manifest_file import (
     parse_line,
     parse_manifest,
 )
-from hudi_engine.storage import open_storage
 
 STAMP = Stamp("file:/data/t", "COPY_ON_WRITE", "2", ("1", "2"), "digest")
 

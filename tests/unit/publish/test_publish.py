@@ -8,19 +8,19 @@ from contextlib import suppress
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.catalog.foreign import sweep_cache
 from hudi_engine.errors import UnsupportedTableError
-from hudi_engine.publish.derive import make_in_threads
-from hudi_engine.publish.manifest import (
+from hudi_engine.format.storage import open_storage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.spark.catalog.foreign import sweep_cache
+from hudi_engine.table.snapshot.derive import make_in_threads
+from hudi_engine.table.snapshot.manifest import (
     is_current,
     listed_uris,
     live_manifest_files,
     newest_manifest,
     publish,
 )
-from hudi_engine.publish.manifest_file import Layout, ManifestFolder, is_healthy
-from hudi_engine.storage import open_storage
-from hudi_engine.timeline.active import Timeline
+from hudi_engine.table.snapshot.manifest_file import Layout, ManifestFolder, is_healthy
 
 from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 from tests.helpers.handmade import HandmadeTable

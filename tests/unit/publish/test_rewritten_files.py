@@ -7,12 +7,12 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.publish import native
-from hudi_engine.publish.manifest import newest_manifest, publish
-from hudi_engine.publish.native import natively_readable
-from hudi_engine.storage import open_storage
-from hudi_engine.timeline.commit_metadata import CommitMetadata
-from hudi_engine.timeline.schema_commits import LATEST_SCHEMA
+from hudi_engine.format.storage import open_storage
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.format.timeline.schema_commits import LATEST_SCHEMA
+from hudi_engine.table.snapshot import native
+from hudi_engine.table.snapshot.manifest import newest_manifest, publish
+from hudi_engine.table.snapshot.native import natively_readable
 
 from tests.helpers.handmade import HandmadeTable
 from tests.unit.publish.conftest import SCHEMA, log_update, rows

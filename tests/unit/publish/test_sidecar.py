@@ -3,19 +3,20 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.merge.slice_reader import SliceDelta
-from hudi_engine.publish.derive import make_in_threads
-from hudi_engine.publish.manifest import live_manifest_files, newest_manifest, publish
-from hudi_engine.publish.mask import CHUNK_BITS, CHUNK_COLUMN, WORDS_COLUMN, mask_table, read_mask_words
-from hudi_engine.publish.sidecar import (
-    parse_sidecar,
-    read_sidecar,
-    sidecar_schema,
-    write_sidecar,
+from hudi_engine.format.merge.slice_reader import SliceDelta
+from hudi_engine.format.schema.meta_fields import with_meta_columns
+from hudi_engine.table.snapshot.derive import make_in_threads
+from hudi_engine.table.snapshot.manifest import live_manifest_files, newest_manifest, publish
+from hudi_engine.table.snapshot.mask import (
+    CHUNK_BITS,
+    CHUNK_COLUMN,
+    WORDS_COLUMN,
+    mask_table,
+    read_mask_words,
 )
-from hudi_engine.publish.sidecar_files import obsolete_sidecars, sidecar_files
-from hudi_engine.publish.snapshot_files import DELTA_LABEL, MASKED_LABEL
-from hudi_engine.schema.meta_fields import with_meta_columns
+from hudi_engine.table.snapshot.sidecar import parse_sidecar, read_sidecar, sidecar_schema, write_sidecar
+from hudi_engine.table.snapshot.sidecar_files import obsolete_sidecars, sidecar_files
+from hudi_engine.table.snapshot.snapshot_files import DELTA_LABEL, MASKED_LABEL
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.unit.publish.conftest import SCHEMA, log_update, rows

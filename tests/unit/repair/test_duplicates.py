@@ -9,14 +9,14 @@ import pyarrow as pa
 import pytest
 from hudi_engine.cli import main
 from hudi_engine.errors import ConfigError, WriteConflictError
-from hudi_engine.filegroup.base_file import parse_base_file
-from hudi_engine.inspect import duplicate_keys, validate
-from hudi_engine.merge.table_reader import read_table
-from hudi_engine.procedures import PROCEDURES
-from hudi_engine.repair.surplus import find_surplus
-from hudi_engine.storage.base import Storage
-from hudi_engine.table_services import TableServices
-from hudi_engine.table_state import TableState
+from hudi_engine.format.filegroup.base_file import parse_base_file
+from hudi_engine.format.merge.table_reader import read_table
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.spark.procedures import PROCEDURES
+from hudi_engine.table.inspect import duplicate_keys, validate
+from hudi_engine.table.repair.surplus import find_surplus
+from hudi_engine.table.state import TableState
+from hudi_engine.table.table_services import TableServices
 
 from tests.helpers.handmade import HandmadeTable, file_id
 from tests.helpers.hudi_rs import rows_by_hudi_rs
@@ -87,7 +87,7 @@ def test_keys_are_read_once_unless_somebody_writes_meanwhile(
             table.commit({DAY: {file_id(): batch(("a", 10, "newest"))}})
         return found
 
-    monkeypatch.setattr("hudi_engine.repair.duplicates.find_surplus", look)
+    monkeypatch.setattr("hudi_engine.table.repair.duplicates.find_surplus", look)
     services(table.storage).repair(("duplicate_keys",), dry_run=False)
 
     assert len(looks) == 1 + somebody_writes

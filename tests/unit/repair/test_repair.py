@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import ConfigError
-from hudi_engine.filegroup.base_file import base_file_name
-from hudi_engine.filegroup.partition_metadata import PARTITION_METADATA
-from hudi_engine.inspect import Finding, validate
-from hudi_engine.repair import KINDS
-from hudi_engine.services import archive
-from hudi_engine.storage.base import Listing
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.table_services import TableServices
-from hudi_engine.table_state import TableState
+from hudi_engine.format.filegroup.base_file import base_file_name
+from hudi_engine.format.filegroup.partition_metadata import PARTITION_METADATA
+from hudi_engine.format.storage.base import Listing
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.inspect import Finding, validate
+from hudi_engine.table.repair import KINDS
+from hudi_engine.table.services import archive
+from hudi_engine.table.state import TableState
+from hudi_engine.table.table_services import TableServices
 
 from tests.faults import mini_table as mini
 
@@ -71,7 +71,7 @@ def test_a_table_is_looked_at_once_for_all_repairs(
         looks.append(state)
         return validate(state)
 
-    monkeypatch.setattr("hudi_engine.repair.repairs.validate", look)
+    monkeypatch.setattr("hudi_engine.table.repair.repairs.validate", look)
     services(storage).repair(dry_run=False)
     assert len(looks) == 1
     services(storage).repair(("damaged_plans",))

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.report import serve
-from hudi_engine.storage.factory import open_storage
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.table.report import serve
 
 from tests.helpers.busy_table import busy_table
 
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture
 def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The page as it is served, with a script behind its own that looks at it and clicks."""
-    source = importlib.import_module("hudi_engine.report.page")
+    source = importlib.import_module("hudi_engine.table.report.page")
     monkeypatch.setattr(source, "SCRIPT", source.SCRIPT + LOOK)
     days = [f"day={number}" for number in range(30)]
     table = busy_table(tmp_path / "t", commits=60, partitions=days, logs=True)

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError
-from hudi_engine.inspect import commit_facts, table_stats
-from hudi_engine.report import Facts, gather, page, write_report
-from hudi_engine.report.facts import rows_over_time
-from hudi_engine.report.markup import tag, text
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.table_services import TableServices
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.table.inspect import commit_facts, table_stats
+from hudi_engine.table.report import Facts, gather, page, write_report
+from hudi_engine.table.report.facts import rows_over_time
+from hudi_engine.table.report.markup import tag, text
+from hudi_engine.table.state import TableState
+from hudi_engine.table.table_services import TableServices
 
 from tests.golden.golden import NAMES, description, unpack
 from tests.helpers.busy_table import busy_table

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.cli import main
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError
-from hudi_engine.report.serve import ReportServer, serve_report
-from hudi_engine.storage.factory import open_storage
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.table.report.serve import ReportServer, serve_report
 
 from tests.helpers.interrupts import take_interrupts
 from tests.unit.services import tables

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudi_engine.schema.any_case import AnyCase, spellings
+from hudi_engine.format.schema.any_case import AnyCase, spellings
 
 
 def test_a_name_is_found_in_every_spelling_and_told_in_its_own() -> None:

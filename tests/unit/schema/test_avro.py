@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import SchemaError
-from hudi_engine.schema.avro import (
+from hudi_engine.format.schema.avro import (
     arrow_to_avro,
     avro_to_arrow,
     check_avro_names,
@@ -16,7 +16,7 @@ from hudi_engine.schema.avro import (
     with_meta_fields,
     without_meta_fields,
 )
-from hudi_engine.schema.meta_fields import META_FIELDS
+from hudi_engine.format.schema.meta_fields import META_FIELDS
 
 NESTED = pa.schema(
     [

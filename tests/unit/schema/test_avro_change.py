@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hudi_engine.schema.avro import avro_to_arrow
-from hudi_engine.schema.avro_change import avro_with_columns
+from hudi_engine.format.schema.avro import avro_to_arrow
+from hudi_engine.format.schema.avro_change import avro_with_columns
 
 COLOR = {"type": "enum", "name": "Color", "symbols": ["red", "blue"]}
 AT = {"type": "long", "logicalType": "timestamp-millis"}

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import SchemaError
-from hudi_engine.schema.casting import cast_array, cast_table
+from hudi_engine.format.schema.casting import cast_array, cast_table
 
 OLD = pa.struct(
     [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import SchemaError
-from hudi_engine.schema.evolution import can_promote, evolve
-from hudi_engine.schema.meta_fields import META_FIELDS, with_meta_columns
+from hudi_engine.format.schema.evolution import can_promote, evolve
+from hudi_engine.format.schema.meta_fields import META_FIELDS, with_meta_columns
 
 TABLE = pa.schema([("id", pa.string()), ("n", pa.int32()), ("price", pa.decimal128(10, 2))])
 

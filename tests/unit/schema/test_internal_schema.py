@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import CorruptTableError
-from hudi_engine.schema.internal_schema import parse_history, rename_nested, restore_names
+from hudi_engine.format.schema.internal_schema import parse_history, rename_nested, restore_names
 
 
 def _column(number: int, name: str, kind: Any) -> dict[str, Any]:

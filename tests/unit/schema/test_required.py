@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hudi_engine.schema.required import has_required, nulls_of_rows, with_nulls_allowed
+from hudi_engine.format.schema.required import has_required, nulls_of_rows, with_nulls_allowed
 
 INNER = {
     "type": "record",

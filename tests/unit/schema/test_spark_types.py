@@ -8,7 +8,7 @@ import pytest
 types = pytest.importorskip("pyspark.sql.types")
 
 from hudi_engine.errors import SchemaError  # noqa: E402
-from hudi_engine.schema.spark_types import arrow_to_spark, spark_to_arrow  # noqa: E402
+from hudi_engine.spark.schema.spark_types import arrow_to_spark, spark_to_arrow  # noqa: E402
 
 
 def _schema(kind: object) -> object:

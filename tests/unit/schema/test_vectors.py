@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import SchemaError, UnsupportedTableError
-from hudi_engine.logformat.blocks import data_avro
-from hudi_engine.schema.avro import avro_to_arrow
-from hudi_engine.schema.casting import cast_array
-from hudi_engine.schema.only_read import refuse_only_read
+from hudi_engine.format.logformat.blocks import data_avro
+from hudi_engine.format.schema.avro import avro_to_arrow
+from hudi_engine.format.schema.casting import cast_array
+from hudi_engine.format.schema.only_read import refuse_only_read
 
 
 def vector(element: str, dimension: int, size: int, **more: object) -> dict[str, Any]:

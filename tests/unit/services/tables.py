@@ -7,14 +7,14 @@ import shutil
 from pathlib import Path
 
 import pyarrow as pa
-from hudi_engine.config.options import Options, resolve_options
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.merge.table_reader import read_table
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.commit_metadata import CommitMetadata
-from hudi_engine.txn.owner import Owner, register
+from hudi_engine.format.config.options import Options, resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.merge.table_reader import read_table
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.table.txn.owner import Owner, register
 
 from tests.helpers.handmade import HandmadeTable
 from tests.helpers.owners import write_owner

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.logformat.reader import read_blocks
-from hudi_engine.services import archive
-from hudi_engine.storage.base import Storage
-from hudi_engine.timeline.archive_files import list_archive_files
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.logformat.reader import read_blocks
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.timeline.archive_files import list_archive_files
+from hudi_engine.table.services import archive
 
 from tests.unit.services import tables
 

@@ -6,11 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.options import Options
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import UnsupportedTableError
-from hudi_engine.services import run_clustering, run_compaction, schedule_clustering, schedule_compaction
-from hudi_engine.storage.base import Storage
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.table.services import (
+    run_clustering,
+    run_compaction,
+    schedule_clustering,
+    schedule_compaction,
+)
 
 from tests.unit.services import tables
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import ConfigError, CorruptTableError, PathEscapeError, ServiceError, TimelineError
-from hudi_engine.services import Publication, clean, run_compaction, schedule_compaction
-from hudi_engine.services.clean.plan import CleanPlan
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
-from hudi_engine.timeline.clock import parse_instant_time
-from hudi_engine.timeline.schemas import CLEANER_PLAN, SAVEPOINT_METADATA
-from hudi_engine.txn.owner import Owner, register, unregister
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
+from hudi_engine.format.timeline.clock import parse_instant_time
+from hudi_engine.format.timeline.schemas import CLEANER_PLAN, SAVEPOINT_METADATA
+from hudi_engine.table.services import Publication, clean, run_compaction, schedule_compaction
+from hudi_engine.table.services.clean.plan import CleanPlan
+from hudi_engine.table.txn.owner import Owner, register, unregister
 
 from tests.helpers.handmade import HandmadeTable
 from tests.helpers.hudi_rs import rows_by_hudi_rs
@@ -111,7 +111,7 @@ def test_by_hours_what_a_reader_of_the_last_hours_needs_stays(
     five: HandmadeTable, hours: int, seconds_late: float, kept: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = parse_instant_time("20260101000000000") + timedelta(seconds=seconds_late)
-    monkeypatch.setattr("hudi_engine.timeline.clock._utc_now", lambda: now)
+    monkeypatch.setattr("hudi_engine.format.timeline.clock._utc_now", lambda: now)
     clean(five.storage, options(clean__policy="KEEP_LATEST_BY_HOURS", clean__hours__retained=hours))
     assert versions(five) == kept
 

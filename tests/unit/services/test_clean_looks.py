@@ -6,8 +6,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 import pytest
-from hudi_engine.services import Publication, clean
-from hudi_engine.services.clean import execute
+from hudi_engine.table.services import Publication, clean
+from hudi_engine.table.services.clean import execute
 
 from tests.helpers.handmade import HandmadeTable
 from tests.unit.services import tables

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import (
     ConfigError,
     CorruptTableError,
@@ -19,7 +18,10 @@ from hudi_engine.errors import (
     UnsupportedTableError,
     WriteConflictError,
 )
-from hudi_engine.services import (
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.avro_file import decode_avro_file
+from hudi_engine.table.services import (
     Workers,
     archive,
     clean,
@@ -28,13 +30,11 @@ from hudi_engine.services import (
     schedule_clustering,
     show_clusterings,
 )
-from hudi_engine.services.clustering.asked import clustering_options
-from hudi_engine.services.clustering.plan import ClusteringPlan
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.avro_file import decode_avro_file
-from hudi_engine.txn.clustered import PlannedBy, closed_groups, refuse_closed, updates_allowed
-from hudi_engine.txn.footprint import FileGroup
-from hudi_engine.txn.liveness import Liveness
+from hudi_engine.table.services.clustering.asked import clustering_options
+from hudi_engine.table.services.clustering.plan import ClusteringPlan
+from hudi_engine.table.txn.clustered import PlannedBy, closed_groups, refuse_closed, updates_allowed
+from hudi_engine.table.txn.footprint import FileGroup
+from hudi_engine.table.txn.liveness import Liveness
 
 from tests.unit.services import tables
 from tests.unit.services.tables import DAY_1, DAY_2, GROUP_1, GROUP_2, GROUP_3, MERGED, options, rows

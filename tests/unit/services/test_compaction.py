@@ -9,15 +9,15 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine.errors import ConfigError, CorruptTableError, ServiceError, TimelineError, WriteConflictError
-from hudi_engine.filegroup.view import FileSystemView
-from hudi_engine.services import run_compaction, schedule_compaction, show_compactions
-from hudi_engine.services.compaction.plan import CompactionPlan
-from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
-from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.timeline.schemas import COMPACTION_PLAN
-from hudi_engine.txn.owner import Owner, register, unregister
-from hudi_engine.txn.publication import UNPUBLISHED
-from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.format.timeline.schemas import COMPACTION_PLAN
+from hudi_engine.table.services import run_compaction, schedule_compaction, show_compactions
+from hudi_engine.table.services.compaction.plan import CompactionPlan
+from hudi_engine.table.txn.owner import Owner, register, unregister
+from hudi_engine.table.txn.publication import UNPUBLISHED
+from hudi_engine.table.txn.transaction import WriteTransaction
 
 from tests.helpers.handmade import HandmadeTable
 from tests.helpers.hudi_rs import rows_by_hudi_rs

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import ConfigError, CorruptTableError, HistoryGapError
-from hudi_engine.services import clean
-from hudi_engine.txn.consumers import (
+from hudi_engine.table.services import clean
+from hudi_engine.table.txn.consumers import (
     CONSUMERS,
     forget_consumer,
     list_consumers,
@@ -51,7 +51,7 @@ def test_clean_spares_what_a_reader_has_not_taken(five: HandmadeTable, policy: o
 def test_a_reader_that_went_away_holds_nothing(five: HandmadeTable, monkeypatch: pytest.MonkeyPatch) -> None:
     register_consumer(five.storage, "daily", SECOND, 24)
     (found,) = list_consumers(five.storage)
-    monkeypatch.setattr("hudi_engine.txn.consumers.time.time", lambda: found.until_ms / 1000 + 1)
+    monkeypatch.setattr("hudi_engine.table.txn.consumers.time.time", lambda: found.until_ms / 1000 + 1)
     assert list_consumers(five.storage) == []
     assert clean(five.storage, BY_COMMITS).files_deleted == 3
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import CorruptTableError
-from hudi_engine.filegroup.base_file import base_file_name
-from hudi_engine.services import run_compaction, schedule_compaction
-from hudi_engine.table_services import TableServices
+from hudi_engine.format.filegroup.base_file import base_file_name
+from hudi_engine.table.services import run_compaction, schedule_compaction
+from hudi_engine.table.table_services import TableServices
 
 from tests.unit.services import tables
 from tests.unit.services.tables import DAY_1, GROUP_1, MERGED, data_files, options, rows

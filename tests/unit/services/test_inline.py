@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from hudi_engine.errors import ServiceError
-from hudi_engine.services import (
+from hudi_engine.table.services import (
     Workers,
     clean,
     inline,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.services.compaction.triggers import compaction_due, since_last_compaction
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.instant import Instant, State
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.instant import Instant, State
+from hudi_engine.table.services.compaction.triggers import compaction_due, since_last_compaction
 
 from tests.unit.services.tables import options
 

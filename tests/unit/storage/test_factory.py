@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from hudi_engine.errors import ConfigError, StorageError
-from hudi_engine.storage import open_storage
-from hudi_engine.storage.aws_profile import profile_settings
-from hudi_engine.storage.given import Told, use_profile, use_settings
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.storage.object_client import ObjectClient
-from hudi_engine.storage.objects import ObjectStorage
-from hudi_engine.storage.uris import RemoteUri
+from hudi_engine.format.storage import open_storage
+from hudi_engine.format.storage.aws_profile import profile_settings
+from hudi_engine.format.storage.given import Told, use_profile, use_settings
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.storage.object_client import ObjectClient
+from hudi_engine.format.storage.objects import ObjectStorage
+from hudi_engine.format.storage.uris import RemoteUri
 
 S3_OPTIONS = "?region=us-east-1&endpoint_override=localhost:1"
 
@@ -267,7 +267,7 @@ def test_a_file_of_keys_that_is_malformed_is_named_and_not_repeated(text: bytes,
 def test_keys_that_are_renewed_in_the_file_are_used_by_storages_that_are_open(
     credentials: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hudi_engine.storage.object_client._OPEN", opened := {})
+    monkeypatch.setattr("hudi_engine.format.storage.object_client._OPEN", opened := {})
     uri = RemoteUri.parse("s3://lake/wh")
     client = ObjectClient.of(uri, uri.settings)
     for number in (1, 2):
@@ -288,7 +288,7 @@ KEYS = "[default]\naws_access_key_id = K{}\naws_secret_access_key = s\naws_sessi
 @pytest.fixture
 def client(credentials: Path, monkeypatch: pytest.MonkeyPatch) -> ObjectClient:
     """A client with the first keys of the file, which are an hour old."""
-    monkeypatch.setattr("hudi_engine.storage.object_client._OPEN", {})
+    monkeypatch.setattr("hudi_engine.format.storage.object_client._OPEN", {})
     uri = RemoteUri.parse("s3://lake/wh")
     say(credentials, KEYS.format(1), seconds_ago=3600)
     return ObjectClient.of(uri, uri.settings)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import ConfigError
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.storage.local import LocalStorage
 
 from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import PathEscapeError, StorageError
-from hudi_engine.storage.local import LocalStorage
+from hudi_engine.format.storage.local import LocalStorage
 
 
 def test_one_of_many_racing_creates_wins(tmp_path: Path) -> None:

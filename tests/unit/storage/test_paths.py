@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine.errors import PathEscapeError
-from hudi_engine.storage.paths import join, name, parent, relative_path
+from hudi_engine.format.storage.paths import join, name, parent, relative_path
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.storage.redact import is_secret, redacted, secrets_of
+from hudi_engine.format.storage.redact import is_secret, redacted, secrets_of
 
 
 @pytest.mark.parametrize(

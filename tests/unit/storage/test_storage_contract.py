@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import PathEscapeError
-from hudi_engine.storage.arrow import ArrowStorage
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.storage.objects import ObjectStorage
+from hudi_engine.format.storage.arrow import ArrowStorage
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.storage.objects import ObjectStorage
 from pyarrow import fs
 
 from tests.helpers.azure_server import AzureServer

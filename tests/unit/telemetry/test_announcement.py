@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import CorruptTableError
-from hudi_engine.telemetry.announcement import Commit, announce_commit
-from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.telemetry.announcement import Commit, announce_commit
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 
 COMMIT = Commit("commit", "20260101000000000", CommitMetadata({}, {}), {})
 

@@ -9,10 +9,10 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError
-from hudi_engine.telemetry.callback import call_back, check_callback
-from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.telemetry.callback import call_back, check_callback
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 
 METADATA = CommitMetadata(
     {"dt=x": [WriteStat(file_id="f-0", path="dt=x/f.parquet", num_writes=3)]}, {"a": "b"}

@@ -6,13 +6,13 @@ import json
 import os
 
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.table_services import TableServices
-from hudi_engine.telemetry import phases
-from hudi_engine.telemetry.figures import WriteFigures
-from hudi_engine.telemetry.metrics import commit_metrics, report
-from hudi_engine.telemetry.phases import phase, seconds_so_far, timed
-from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.telemetry import phases
+from hudi_engine.format.telemetry.figures import WriteFigures
+from hudi_engine.format.telemetry.metrics import commit_metrics, report
+from hudi_engine.format.telemetry.phases import phase, seconds_so_far, timed
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.table.table_services import TableServices
 
 from tests.unit.services import tables
 

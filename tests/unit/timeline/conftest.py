@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.active import Timeline
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.active import Timeline
 
 LAYOUTS = {6: "1", 8: "2", 9: "2"}
 

@@ -7,8 +7,8 @@ import io
 import fastavro
 import pytest
 from hudi_engine.errors import CorruptTableError
-from hudi_engine.timeline import schemas
-from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
+from hudi_engine.format.timeline import schemas
+from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
 
 INFO = {"commitTime": "1", "action": "commit"}
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from hudi_engine.errors import TimelineError
-from hudi_engine.timeline.clock import InstantClock, format_instant, parse_instant_time, query_instant
+from hudi_engine.format.timeline.clock import InstantClock, format_instant, parse_instant_time, query_instant
 
 NOON = datetime(2024, 2, 29, 12, 0, 0, 123456, tzinfo=timezone.utc)
 

@@ -7,8 +7,8 @@ import json
 import fastavro
 import pytest
 from hudi_engine.errors import CorruptTableError
-from hudi_engine.timeline.avro_file import encode_avro_file
-from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.format.timeline.avro_file import encode_avro_file
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 
 STAT_KEYS = (
     "fileId path cdcStats prevCommit numWrites numDeletes numUpdateWrites numInserts totalWriteBytes "

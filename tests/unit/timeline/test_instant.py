@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine.errors import TimelineError
-from hudi_engine.timeline.instant import ACTIONS, Instant, State, parse_instant, timeline_file_name
+from hudi_engine.format.timeline.instant import ACTIONS, Instant, State, parse_instant, timeline_file_name
 
 T, C = "20240418173213674", "20240418173214000"
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from hudi_engine.errors import TimelineError
-from hudi_engine.timeline.moments import Moment, digits_of
+from hudi_engine.format.timeline.moments import Moment, digits_of
 
 from tests.helpers.table_settings import version_6
 

@@ -6,17 +6,17 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import SchemaError
-from hudi_engine.schema.avro import arrow_to_avro
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.table_state import TableState
-from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.archived import ArchivedTimeline
-from hudi_engine.timeline.clock import parse_instant_time
-from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.timeline.instant import Instant, State
-from hudi_engine.write.returning_columns import check_returning
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.schema.avro import arrow_to_avro
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.archived import ArchivedTimeline
+from hudi_engine.format.timeline.clock import parse_instant_time
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.format.timeline.instant import Instant, State
+from hudi_engine.table.state import TableState
+from hudi_engine.table.write.returning_columns import check_returning
 
 from dbt.adapters.hudi.spark.freshness import last_write_time
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from hudi_engine.errors import CorruptTableError, TimelineError
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.avro_file import encode_avro_file
-from hudi_engine.timeline.commit_metadata import CommitMetadata
-from hudi_engine.timeline.instant import State
-from hudi_engine.timeline.schemas import COMPACTION_PLAN, REQUESTED_REPLACE_METADATA
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.avro_file import encode_avro_file
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.format.timeline.instant import State
+from hudi_engine.format.timeline.schemas import COMPACTION_PLAN, REQUESTED_REPLACE_METADATA
 
 MakeTimeline = Callable[..., Timeline]
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import TimelineError, UnsupportedTableError, WriteConflictError
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.active import check_inflight
-from hudi_engine.timeline.instant import State
-from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.active import check_inflight
+from hudi_engine.format.timeline.instant import State
+from hudi_engine.format.timeline.writer import TimelineWriter
 
 T = "20240101000000000"
 

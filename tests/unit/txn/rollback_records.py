@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from hudi_engine.errors import TimelineError
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
-from hudi_engine.timeline.instant import State
-from hudi_engine.timeline.schemas import ROLLBACK_PLAN
-from hudi_engine.txn.liveness import Liveness
-from hudi_engine.txn.publication import UNPUBLISHED
-from hudi_engine.txn.rollback import resume_rollbacks
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
+from hudi_engine.format.timeline.instant import State
+from hudi_engine.format.timeline.schemas import ROLLBACK_PLAN
+from hudi_engine.table.txn.liveness import Liveness
+from hudi_engine.table.txn.publication import UNPUBLISHED
+from hudi_engine.table.txn.rollback import resume_rollbacks
 
 import tests.faults.mini_table as mini
 

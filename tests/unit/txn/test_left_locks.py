@@ -6,9 +6,9 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.txn.lock import LOCK_PATH, TableLock
-from hudi_engine.txn.owner import LOCK_FILES, Owner
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.txn.lock import LOCK_PATH, TableLock
+from hudi_engine.table.txn.owner import LOCK_FILES, Owner
 
 from tests.helpers.owners import is_given_up, wait_until
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import StorageError, WriteConflictError
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.txn.lock import LOCK_PATH, TableLock
-from hudi_engine.txn.owner import Owner, register, unregister
-from hudi_engine.txn.process import ProcessIdentity
-from hudi_engine.txn.recovery import table_lock
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.txn.lock import LOCK_PATH, TableLock
+from hudi_engine.table.txn.owner import Owner, register, unregister
+from hudi_engine.table.txn.process import ProcessIdentity
+from hudi_engine.table.txn.recovery import table_lock
 
 from tests.helpers.owners import age
 
@@ -56,7 +56,7 @@ def said() -> Iterator[list[str]]:
     lines: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
-    log = logging.getLogger("hudi_engine.txn.lock")
+    log = logging.getLogger("hudi_engine.table.txn.lock")
     log.addHandler(handler)
     yield lines
     log.removeHandler(handler)
@@ -65,7 +65,7 @@ def said() -> Iterator[list[str]]:
 def test_who_waits_says_once_for_whom(
     storage: LocalStorage, other: Owner, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hudi_engine.txn.lock._SILENT_SECONDS", 0.05)
+    monkeypatch.setattr("hudi_engine.table.txn.lock._SILENT_SECONDS", 0.05)
     storage.create(LOCK_PATH, other.to_json())
     with pytest.raises(WriteConflictError), TableLock(storage, wait_ms=1500):
         pass
@@ -77,7 +77,7 @@ def test_who_waits_says_once_for_whom(
 def test_who_waits_for_a_thread_of_the_same_process_says_so(
     storage: LocalStorage, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hudi_engine.txn.lock._SILENT_SECONDS", 0.05)
+    monkeypatch.setattr("hudi_engine.table.txn.lock._SILENT_SECONDS", 0.05)
 
     def wait() -> None:
         with pytest.raises(WriteConflictError), TableLock(storage, wait_ms=200):

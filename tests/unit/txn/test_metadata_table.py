@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine.services.clean.execute import clean
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.txn.lock import LOCK_PATH
-from hudi_engine.txn.metadata_table import METADATA_TABLE
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.services.clean.execute import clean
+from hudi_engine.table.txn.lock import LOCK_PATH
+from hudi_engine.table.txn.metadata_table import METADATA_TABLE
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import die_before_commit

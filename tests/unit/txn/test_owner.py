@@ -13,11 +13,11 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.txn.liveness import Liveness
-from hudi_engine.txn.owner import (
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.txn.liveness import Liveness
+from hudi_engine.table.txn.owner import (
     Beating,
     Owner,
     OwnerState,
@@ -27,9 +27,9 @@ from hudi_engine.txn.owner import (
     storage_now_ms,
     unregister,
 )
-from hudi_engine.txn.ownership import Ownership
-from hudi_engine.txn.process import ProcessIdentity, slept_ms
-from hudi_engine.txn.swap_record import read_swap_record
+from hudi_engine.table.txn.ownership import Ownership
+from hudi_engine.table.txn.process import ProcessIdentity, slept_ms
+from hudi_engine.table.txn.swap_record import read_swap_record
 
 from tests.helpers.owners import age, is_given_up, running, wait_until, write_owner
 
@@ -101,8 +101,8 @@ def test_a_swap_is_not_judged_by_the_beat_of_the_process_before(storage: LocalSt
 
 def test_a_process_of_this_machine_that_has_ended_is_dead_at_once(storage: LocalStorage) -> None:
     script = (
-        "from hudi_engine.storage.local import LocalStorage\n"
-        "from hudi_engine.txn.owner import Owner\n"
+        "from hudi_engine.format.storage.local import LocalStorage\n"
+        "from hudi_engine.table.txn.owner import Owner\n"
         f"LocalStorage({storage.base!r}).create({heartbeat_path(INSTANT)!r}, Owner.current().to_json())\n"
     )
     subprocess.run(
@@ -134,14 +134,18 @@ def test_a_process_of_this_machine_that_was_stopped_is_not_judged_by_its_silence
 def test_a_young_beat_of_this_machine_needs_no_look_at_the_storages_clock(
     storage: LocalStorage, beside: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr("hudi_engine.txn.owner.storage_now_ms")
+    monkeypatch.delattr("hudi_engine.table.txn.owner.storage_now_ms")
     assert running(beside).state_in(storage, int(time.time() * 1000)) is OwnerState.ALIVE
 
 
 def test_a_machine_that_never_slept_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hudi_engine.txn.process.time.clock_gettime", lambda clock: time.monotonic() + 3.5)
+    monkeypatch.setattr(
+        "hudi_engine.table.txn.process.time.clock_gettime", lambda clock: time.monotonic() + 3.5
+    )
     assert 3400 < slept_ms() <= 3500
-    monkeypatch.setattr("hudi_engine.txn.process.time.clock_gettime", lambda clock: time.monotonic() - 3.5)
+    monkeypatch.setattr(
+        "hudi_engine.table.txn.process.time.clock_gettime", lambda clock: time.monotonic() - 3.5
+    )
     assert slept_ms() == 0
 
 
@@ -285,7 +289,7 @@ def test_a_live_process_that_proc_hides_is_not_taken_for_gone(
     hidden = ProcessIdentity(ProcessIdentity.current().machine, other.pid, "1")
     for shown in ("self", "sys"):
         (tmp_path / shown).symlink_to(f"/proc/{shown}")
-    monkeypatch.setattr("hudi_engine.txn.process._PROC", tmp_path)
+    monkeypatch.setattr("hudi_engine.table.txn.process._PROC", tmp_path)
     assert hidden.is_running() is None
     other.communicate()
     assert hidden.is_running() is False

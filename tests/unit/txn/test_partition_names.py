@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.table_config import PartitionField, TableConfig
+from hudi_engine.format.config.table_config import PartitionField, TableConfig
 
 import tests.faults.mini_table as mini
 

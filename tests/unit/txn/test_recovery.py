@@ -14,15 +14,15 @@ from hudi_engine.errors import (
     TimelineError,
     UnsupportedTableError,
 )
-from hudi_engine.filegroup.markers import marker_folder
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
-from hudi_engine.timeline.instant import State
-from hudi_engine.timeline.schemas import COMPACTION_PLAN, REQUESTED_REPLACE_METADATA
-from hudi_engine.txn.owner import Owner, heartbeat_path
-from hudi_engine.txn.process import ProcessIdentity
-from hudi_engine.txn.publication import UNPUBLISHED
-from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.format.filegroup.markers import marker_folder
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
+from hudi_engine.format.timeline.instant import State
+from hudi_engine.format.timeline.schemas import COMPACTION_PLAN, REQUESTED_REPLACE_METADATA
+from hudi_engine.table.txn.owner import Owner, heartbeat_path
+from hudi_engine.table.txn.process import ProcessIdentity
+from hudi_engine.table.txn.publication import UNPUBLISHED
+from hudi_engine.table.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import MOR, die_before_commit, upsert_first

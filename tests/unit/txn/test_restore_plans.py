@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import CorruptTableError, TimelineError, WriteConflictError
-from hudi_engine.services.clean.execute import clean
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.avro_file import encode_avro_file
-from hudi_engine.timeline.commit_metadata import CommitMetadata
-from hudi_engine.timeline.instant import State
-from hudi_engine.timeline.schemas import RESTORE_PLAN
-from hudi_engine.txn.recovery import next_instant
-from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.avro_file import encode_avro_file
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.format.timeline.instant import State
+from hudi_engine.format.timeline.schemas import RESTORE_PLAN
+from hudi_engine.table.services.clean.execute import clean
+from hudi_engine.table.txn.recovery import next_instant
+from hudi_engine.table.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, recover_now
@@ -99,7 +99,7 @@ def test_a_restore_that_cannot_be_planned_is_not_begun(
         raise TimelineError("a file of it cannot be read")
 
     with monkeypatch.context() as patch, pytest.raises(TimelineError, match="cannot be read"):
-        patch.setattr("hudi_engine.txn.restore_steps.plan_removal", refused)
+        patch.setattr("hudi_engine.table.txn.restore_steps.plan_removal", refused)
         mini.restore(storage, first)
     assert files(storage) == before
     mini.restore(storage, first)

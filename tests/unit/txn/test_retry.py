@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine.errors import PlannedMeanwhileError, StorageError, WriteConflictError
-from hudi_engine.txn.retry import retried
+from hudi_engine.table.txn.retry import retried
 
 
 def overtaken(times: int, error: type[Exception] = WriteConflictError) -> tuple[list[int], object]:

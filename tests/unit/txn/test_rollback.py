@@ -9,19 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import CorruptTableError, PathEscapeError, StorageError, TimelineError
-from hudi_engine.filegroup.markers import marker_folder, write_marker
-from hudi_engine.logformat.format import BlockType, HeaderKey
-from hudi_engine.logformat.reader import read_blocks
-from hudi_engine.logformat.writer import encode_block
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.avro_file import encode_avro_file
-from hudi_engine.timeline.instant import State
-from hudi_engine.timeline.schemas import CLEAN_METADATA, REQUESTED_REPLACE_METADATA, ROLLBACK_PLAN
-from hudi_engine.txn.publication import UNPUBLISHED
-from hudi_engine.txn.recovery import rollback_write
-from hudi_engine.txn.restore import restore
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.filegroup.markers import marker_folder, write_marker
+from hudi_engine.format.logformat.format import BlockType, HeaderKey
+from hudi_engine.format.logformat.reader import read_blocks
+from hudi_engine.format.logformat.writer import encode_block
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.avro_file import encode_avro_file
+from hudi_engine.format.timeline.instant import State
+from hudi_engine.format.timeline.schemas import CLEAN_METADATA, REQUESTED_REPLACE_METADATA, ROLLBACK_PLAN
+from hudi_engine.table.txn.publication import UNPUBLISHED
+from hudi_engine.table.txn.recovery import rollback_write
+from hudi_engine.table.txn.restore import restore
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, die_before_commit, overwrite_partition, recover_now, upsert_first

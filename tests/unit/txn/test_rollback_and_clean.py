@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.options import Options
 from hudi_engine.errors import CorruptTableError, TimelineError
-from hudi_engine.filegroup.base_file import base_file_name
-from hudi_engine.filegroup.log_file import log_file_name
-from hudi_engine.logformat.format import BlockType, HeaderKey
-from hudi_engine.logformat.writer import encode_block
-from hudi_engine.services.clean.execute import clean
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.timeline.instant import State
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.filegroup.base_file import base_file_name
+from hudi_engine.format.filegroup.log_file import log_file_name
+from hudi_engine.format.logformat.format import BlockType, HeaderKey
+from hudi_engine.format.logformat.writer import encode_block
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.format.timeline.instant import State
+from hudi_engine.table.services.clean.execute import clean
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR

@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import ServiceError
-from hudi_engine.filegroup.markers import write_marker
-from hudi_engine.services import (
+from hudi_engine.format.filegroup.markers import write_marker
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.avro_file import encode_avro_file
+from hudi_engine.format.timeline.instant import State
+from hudi_engine.format.timeline.schemas import ROLLBACK_PLAN
+from hudi_engine.table.services import (
     run_clustering,
     run_compaction,
     schedule_clustering,
@@ -15,17 +20,12 @@ from hudi_engine.services import (
     show_clusterings,
     show_compactions,
 )
-from hudi_engine.services.archive.execute import archive_instants
-from hudi_engine.services.give_up import give_up_run
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.table_state import TableState
-from hudi_engine.timeline.avro_file import encode_avro_file
-from hudi_engine.timeline.instant import State
-from hudi_engine.timeline.schemas import ROLLBACK_PLAN
-from hudi_engine.txn.publication import UNPUBLISHED
-from hudi_engine.txn.recovery import rollback_write
-from hudi_engine.txn.removal import Removal
+from hudi_engine.table.services.archive.execute import archive_instants
+from hudi_engine.table.services.give_up import give_up_run
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.publication import UNPUBLISHED
+from hudi_engine.table.txn.recovery import rollback_write
+from hudi_engine.table.txn.removal import Removal
 
 from tests.faults.scenarios import recover_now
 from tests.helpers.handmade import HandmadeTable

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import CorruptTableError, TimelineError
-from hudi_engine.filegroup.markers import write_marker
-from hudi_engine.merge.table_reader import read_table
-from hudi_engine.services.clean.execute import clean
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.archive_log import encode_archive_block
-from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
-from hudi_engine.timeline.instant import State
-from hudi_engine.timeline.schemas import CLEAN_METADATA, COMPACTION_PLAN, RESTORE_PLAN
-from hudi_engine.txn.savepoint import delete_savepoint, list_savepoints
+from hudi_engine.format.filegroup.markers import write_marker
+from hudi_engine.format.merge.table_reader import read_table
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.archive_log import encode_archive_block
+from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
+from hudi_engine.format.timeline.instant import State
+from hudi_engine.format.timeline.schemas import CLEAN_METADATA, COMPACTION_PLAN, RESTORE_PLAN
+from hudi_engine.table.services.clean.execute import clean
+from hudi_engine.table.txn.savepoint import delete_savepoint, list_savepoints
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import MOR, recover_now

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import WriteConflictError
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.txn.lock import LOCK_PATH, TableLock
-from hudi_engine.txn.moving import check_nobody_writes
-from hudi_engine.txn.owner import LOCK_FILES, NEAR_MS, Owner, OwnerState, heartbeat_path, owner_state
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.txn.lock import LOCK_PATH, TableLock
+from hudi_engine.table.txn.moving import check_nobody_writes
+from hudi_engine.table.txn.owner import LOCK_FILES, NEAR_MS, Owner, OwnerState, heartbeat_path, owner_state
 
 import tests.faults.mini_table as mini
 from tests.helpers.owners import Watch, age, running, write_owner
@@ -30,7 +30,7 @@ def storage(tmp_path: Path) -> LocalStorage:
 @pytest.fixture
 def beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes]]:
     """Another process of this machine, which has not slept."""
-    monkeypatch.setattr("hudi_engine.txn.owner.slept_ms", lambda: 0)
+    monkeypatch.setattr("hudi_engine.table.txn.owner.slept_ms", lambda: 0)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         yield process
         process.kill()
@@ -71,7 +71,7 @@ def test_one_that_has_long_been_silent_awake_is_dead_when_it_beats_no_more(
     watch: Watch,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("hudi_engine.txn.owner.slept_ms", lambda: slept)
+    monkeypatch.setattr("hudi_engine.table.txn.owner.slept_ms", lambda: slept)
     owner = running(beside)
     write_owner(storage, INSTANT, owner)
     for passes, expected in ((0, OwnerState.ALIVE), (69, OwnerState.ALIVE), (2, later)):
@@ -100,7 +100,7 @@ def test_a_beat_that_is_watched_needs_no_look_at_the_storages_clock(
 ) -> None:
     owner, long_ago = running(beside), int(time.time() * 1000) - HOUR_MS
     assert owner.state_in(storage, long_ago) is OwnerState.ALIVE
-    monkeypatch.delattr("hudi_engine.txn.owner.storage_now_ms")
+    monkeypatch.delattr("hudi_engine.table.txn.owner.storage_now_ms")
     assert owner.state_in(storage, long_ago) is OwnerState.ALIVE
 
 
@@ -131,7 +131,7 @@ def test_what_it_writes_is_rolled_back_only_when_it_beats_no_more(
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the time of watching go by quickly."""
-    monkeypatch.setattr("hudi_engine.txn.silence.monotonic", lambda: 200 * time.monotonic())
+    monkeypatch.setattr("hudi_engine.table.txn.silence.monotonic", lambda: 200 * time.monotonic())
 
 
 def assert_free_once_old(storage: LocalStorage, path: str) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import WriteConflictError
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.timeline.instant import State
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.format.timeline.instant import State
 
 import tests.faults.mini_table as mini
 from tests.helpers.owners import age

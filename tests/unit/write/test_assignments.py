@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import ConfigError
-from hudi_engine.storage import open_storage
-from hudi_engine.table_state import TableState
-from hudi_engine.write.rows.arguments import check_assignments
+from hudi_engine.format.storage import open_storage
+from hudi_engine.spark.write.rows.arguments import check_assignments
+from hudi_engine.table.state import TableState
 
 from tests.helpers.handmade import HandmadeTable
 

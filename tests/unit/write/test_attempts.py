@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hudi_engine.filegroup.log_file import parse_log_file
-from hudi_engine.frames.collect import current_task
-from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.schema.meta_fields import PARTITION_PATH
-from hudi_engine.write.spread import driver_path
+from hudi_engine.format.filegroup.log_file import parse_log_file
+from hudi_engine.format.schema.meta_fields import PARTITION_PATH
+from hudi_engine.spark.read.collect import current_task
+from hudi_engine.spark.write.spread import driver_path
+from hudi_engine.table.handles.write_task import WriteTask
 
 from tests.unit.handles.test_merge import NEW, a_task
 

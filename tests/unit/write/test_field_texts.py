@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.keygen.generator import build_key_generator
-from hudi_engine.schema.casting import cast_array
-from hudi_engine.write.rows.field_texts import field_text
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.keygen.generator import build_key_generator
+from hudi_engine.format.schema.casting import cast_array
+from hudi_engine.spark.write.rows.field_texts import field_text
 
 from tests.helpers.table_settings import version_6
 

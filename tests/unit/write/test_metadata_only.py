@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine.changes.checkpoint import format_checkpoint, read_checkpoint
-from hudi_engine.config.options import Options
 from hudi_engine.errors import WriteConflictError
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.table_state import TableState
-from hudi_engine.txn.transaction import WriteTransaction
-from hudi_engine.write.metadata_only import delete_partitions, note_checkpoint
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.spark.write.metadata_only import delete_partitions, note_checkpoint
+from hudi_engine.table.changes.checkpoint import format_checkpoint, read_checkpoint
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini
 

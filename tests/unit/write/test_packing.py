@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from hudi_engine.config.enums import TableType
-from hudi_engine.config.options import resolve_options
-from hudi_engine.filegroup.base_file import BaseFile
-from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.filegroup.log_file import LogFile
-from hudi_engine.handles.sizing import FileSize
-from hudi_engine.table_state import TableState
-from hudi_engine.write.place.packing import share_inserts
+from hudi_engine.format.config.enums import TableType
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.filegroup.base_file import BaseFile
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.filegroup.log_file import LogFile
+from hudi_engine.table.handles.sizing import FileSize
+from hudi_engine.table.state import TableState
+from hudi_engine.table.write.place.packing import share_inserts
 
 from tests.unit.services import tables
 

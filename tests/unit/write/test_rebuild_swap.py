@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 from hudi_engine.errors import StorageError
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.txn.owner import Owner
-from hudi_engine.txn.swap import is_switched, recover_swap, side_folder, swap, table_storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.txn.owner import Owner
+from hudi_engine.table.txn.swap import is_switched, recover_swap, side_folder, swap, table_storage
 
 
 def table(folder, rows):
@@ -95,7 +95,7 @@ def test_without_a_complete_successor_the_old_table_comes_back(tmp_path):
 def test_a_table_that_is_removed_after_its_swap_does_not_come_back_as_the_old_one(tmp_path, monkeypatch):
     base, side = old_and_new(tmp_path)
     with monkeypatch.context() as killed:
-        killed.setattr("hudi_engine.txn.swap.clear_after_swap", lambda *_: None)
+        killed.setattr("hudi_engine.table.txn.swap.clear_after_swap", lambda *_: None)
         swap(str(base), side)
     assert content(base) == "new" and len(list(tmp_path.iterdir())) == 2
     shutil.rmtree(base)

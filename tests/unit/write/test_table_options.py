@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.config.options import resolve_options
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
-from hudi_engine.write.define.properties import table_properties
-from hudi_engine.write.define.table_options import as_called, with_table_options
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.table.write.define.properties import table_properties
+from hudi_engine.table.write.define.table_options import as_called, with_table_options
 
 CONSISTENT = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
 OUTPUT, INPUT, KIND = (

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hudi_engine.config.enums import MergeMode
-from hudi_engine.config.options import resolve_options
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, StorageError, TableExistsError, WriteConflictError
-from hudi_engine.merge.modes.registry import merge_rule
-from hudi_engine.merge.modes.rule import MergeRule
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.storage.local import LocalStorage
-from hudi_engine.write.define.create_table import create_table
-from hudi_engine.write.define.properties import table_properties
-from hudi_engine.write.define.rebuild import check_same_definition, same_definition
-from hudi_engine.write.define.table_options import with_table_options
+from hudi_engine.format.config.enums import MergeMode
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.merge.modes.registry import merge_rule
+from hudi_engine.format.merge.modes.rule import MergeRule
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.table.write.define.create_table import create_table
+from hudi_engine.table.write.define.properties import table_properties
+from hudi_engine.table.write.define.rebuild import check_same_definition, same_definition
+from hudi_engine.table.write.define.table_options import with_table_options
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("ts", pa.int64()), ("dt", pa.string()), ("tags", pa.list_(pa.string()))]

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.schema.fit import quoted
-from hudi_engine.schema.meta_fields import META_FIELDS
-from hudi_engine.write.inspection import before_commit
+from hudi_engine.format.schema.meta_fields import META_FIELDS
+from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.write.inspection import before_commit
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.catalog.sql_text import type_text
-from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED, DELETE
-from hudi_engine.changes.read import changes_between
-from hudi_engine.changes.window import Span
-from hudi_engine.config.options import resolve_options
-from hudi_engine.schema.any_case import spellings
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.schema.any_case import spellings
+from hudi_engine.spark.catalog.sql_text import type_text
+from hudi_engine.spark.changes.read import changes_between
+from hudi_engine.table.changes.columns import CHANGE_TYPE, COMMITTED, DELETE
+from hudi_engine.table.changes.window import Span
+from hudi_engine.table.state import TableState
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hudi_engine.changes.columns import BEFORE, CHANGE_TYPE, CHANGE_TYPES, COMMITTED, DELETE
-from hudi_engine.config.declared.table_options import TableOptions
-from hudi_engine.config.declared.write_options import IndexOptions
-from hudi_engine.config.enums import MergeMode
-from hudi_engine.config.merge_mode import payload_merge_mode
-from hudi_engine.schema.any_case import spellings
-from hudi_engine.schema.fit import quoted
-from hudi_engine.schema.meta_fields import DELETES
+from hudi_engine.format.config.declared.table_options import TableOptions
+from hudi_engine.format.config.declared.write_options import IndexOptions
+from hudi_engine.format.config.enums import MergeMode
+from hudi_engine.format.config.merge_mode import payload_merge_mode
+from hudi_engine.format.schema.any_case import spellings
+from hudi_engine.format.schema.meta_fields import DELETES
+from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.table.changes.columns import BEFORE, CHANGE_TYPE, CHANGE_TYPES, COMMITTED, DELETE
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.changes.checkpoint import format_checkpoint
-from hudi_engine.config.other_keys import CHECKPOINT, CHECKPOINT_BEFORE
+from hudi_engine.format.config.other_keys import CHECKPOINT, CHECKPOINT_BEFORE
+from hudi_engine.table.changes.checkpoint import format_checkpoint
 from pyspark.sql import DataFrame
 
 from dbt.adapters.hudi.model.merge import ADDING

@@ -10,17 +10,17 @@ from typing import Any
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.catalog import TableName
-from hudi_engine.changes.checkpoint import read_checkpoint
-from hudi_engine.changes.columns import ALL
-from hudi_engine.changes.gaps import check_known
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import HistoryGapError
-from hudi_engine.inspect.as_of import LATEST_STATE, instant_as_of
-from hudi_engine.storage import open_storage
-from hudi_engine.table_state import TableState
-from hudi_engine.txn.consumers import list_consumers
-from hudi_engine.write.metadata_only import note_checkpoint
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.storage import open_storage
+from hudi_engine.spark.catalog import TableName
+from hudi_engine.spark.write.metadata_only import note_checkpoint
+from hudi_engine.table.changes.checkpoint import read_checkpoint
+from hudi_engine.table.changes.columns import ALL
+from hudi_engine.table.changes.gaps import check_known
+from hudi_engine.table.inspect.as_of import LATEST_STATE, instant_as_of
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.consumers import list_consumers
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.changes.asked import FAIL, SNAPSHOT, Asked, check_relation

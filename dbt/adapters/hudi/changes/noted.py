@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.changes.checkpoint import format_checkpoint, read_checkpoint
-from hudi_engine.table_state import TableState
-from hudi_engine.timeline.moments import digits_of
-from hudi_engine.txn.consumers import Consumer, register_consumer
+from hudi_engine.format.timeline.moments import digits_of
+from hudi_engine.table.changes.checkpoint import format_checkpoint, read_checkpoint
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.consumers import Consumer, register_consumer
 
 from dbt.adapters.hudi.changes.feed import OF_A_SAMPLE, Taken
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.changes.checkpoint import next_window
-from hudi_engine.changes.read import Wanted, changes_between
-from hudi_engine.changes.window import Span, check_order, position_of, start_of
-from hudi_engine.config.options import resolve_options
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.spark.changes.read import Wanted, changes_between
+from hudi_engine.table.changes.checkpoint import next_window
+from hudi_engine.table.changes.window import Span, check_order, position_of, start_of
+from hudi_engine.table.state import TableState
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.changes.asked import Asked

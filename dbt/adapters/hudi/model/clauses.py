@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from hudi_engine.write.rows.clauses import MergeClauses
-from hudi_engine.write.rows.match import SOURCE, TARGET
-from hudi_engine.write.rows.settled import DELETE
+from hudi_engine.spark.write.rows.clauses import MergeClauses
+from hudi_engine.spark.write.rows.match import SOURCE, TARGET
+from hudi_engine.spark.write.rows.settled import DELETE
 
 from dbt.adapters.hudi.model.known_configs import CLAUSES
 from dbt.adapters.hudi.model.reading import Problems, boolean, mapping

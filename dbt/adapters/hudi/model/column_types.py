@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from hudi_engine.spelling import nearest
+from hudi_engine.format.spelling import nearest
 
 from dbt.adapters.hudi.model.reading import Problems, mapping
 

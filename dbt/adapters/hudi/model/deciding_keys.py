@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hudi_engine.config.declared.clustering_options import ClusteringOptions
-from hudi_engine.config.declared.service_options import CleanOptions, CompactionOptions
-from hudi_engine.config.enums import CleanPolicy, CompactionTrigger, Name, PartitionFilter
-from hudi_engine.config.option import Option
-from hudi_engine.config.options import canonical_key
 from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.declared.clustering_options import ClusteringOptions
+from hudi_engine.format.config.declared.service_options import CleanOptions, CompactionOptions
+from hudi_engine.format.config.enums import CleanPolicy, CompactionTrigger, Name, PartitionFilter
+from hudi_engine.format.config.option import Option
+from hudi_engine.format.config.options import canonical_key
 
 from dbt.adapters.hudi.model.table import RawConfig
 

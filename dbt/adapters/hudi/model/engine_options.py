@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hudi_engine.config.declared.table_options import TABLE, TableOptions
-from hudi_engine.config.declared.telemetry_options import TelemetryOptions
-from hudi_engine.config.declared.write_options import INDEX
-from hudi_engine.config.option import Option, OptionValue
-from hudi_engine.config.options import OPTIONS, canonical_key, resolve_options
-from hudi_engine.config.other_keys import DEFINED_ELSEWHERE
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError
-from hudi_engine.keygen.joda.time_zone import may_be_said_anew
-from hudi_engine.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
-from hudi_engine.services.compaction.strategies import strategy_of
-from hudi_engine.write.define.properties import table_properties
+from hudi_engine.format.config.declared.table_options import TABLE, TableOptions
+from hudi_engine.format.config.declared.telemetry_options import TelemetryOptions
+from hudi_engine.format.config.declared.write_options import INDEX
+from hudi_engine.format.config.option import Option, OptionValue
+from hudi_engine.format.config.options import OPTIONS, canonical_key, resolve_options
+from hudi_engine.format.config.other_keys import DEFINED_ELSEWHERE
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.keygen.joda.time_zone import may_be_said_anew
+from hudi_engine.format.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
+from hudi_engine.table.services.compaction.strategies import strategy_of
+from hudi_engine.table.write.define.properties import table_properties
 
 PROFILE_ONLY = (
     TelemetryOptions.TEXTFILE_FOLDER.key,

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from hudi_engine.config.declared.clustering_options import LayoutOptions
-from hudi_engine.config.declared.service_options import ArchiveOptions, CleanOptions
-from hudi_engine.config.enums import IndexType
-from hudi_engine.config.option import Option
-from hudi_engine.config.options import OPTIONS, canonical_key
 from hudi_engine.errors import ConfigError
-from hudi_engine.repair import KINDS
-from hudi_engine.spelling import did_you_mean
+from hudi_engine.format.config.declared.clustering_options import LayoutOptions
+from hudi_engine.format.config.declared.service_options import ArchiveOptions, CleanOptions
+from hudi_engine.format.config.enums import IndexType
+from hudi_engine.format.config.option import Option
+from hudi_engine.format.config.options import OPTIONS, canonical_key
+from hudi_engine.format.spelling import did_you_mean
+from hudi_engine.table.repair import KINDS
 from jinja2 import Environment, TemplateError, nodes
 
 from dbt.adapters.hudi.model.engine_options import option_problems

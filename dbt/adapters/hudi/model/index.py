@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hudi_engine.config.declared.write_options import IndexOptions
-from hudi_engine.config.enums import IndexType
+from hudi_engine.format.config.declared.write_options import IndexOptions
+from hudi_engine.format.config.enums import IndexType
 
 from dbt.adapters.hudi.model.reading import Problems, choice, option_text
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig

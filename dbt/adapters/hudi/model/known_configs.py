@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from hudi_engine.spelling import nearest
+from hudi_engine.format.spelling import nearest
 
 OTHER_SPELLINGS = ("primaryKey", "preCombineField", "precombineKey", "preCombineKey")
 """Names that dbt-spark's users and Hudi's SQL know some configs by; who writes nearly one of ours is not sent to them."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from hudi_engine.config.declared.engine_options import EngineOptions
-from hudi_engine.config.declared.write_options import WriteOptions
-from hudi_engine.spelling import did_you_mean
-from hudi_engine.write.rows.clauses import MergeClauses
+from hudi_engine.format.config.declared.engine_options import EngineOptions
+from hudi_engine.format.config.declared.write_options import WriteOptions
+from hudi_engine.format.spelling import did_you_mean
+from hudi_engine.spark.write.rows.clauses import MergeClauses
 
 from dbt.adapters.hudi.model.clauses import CONFIGS, read_clauses
 from dbt.adapters.hudi.model.known_configs import CLAUSES

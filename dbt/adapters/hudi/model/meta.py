@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.config.options import laid_over
-from hudi_engine.spelling import did_you_mean
+from hudi_engine.format.config.options import laid_over
+from hudi_engine.format.spelling import did_you_mean
 
 from dbt.adapters.hudi.model.known_configs import OF_DBT, USED
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from hudi_engine.spelling import nearest
+from hudi_engine.format.spelling import nearest
 
 from dbt.adapters.hudi.model.merge import STRATEGIES, is_known
 

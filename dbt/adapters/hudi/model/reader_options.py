@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from hudi_engine.spelling import nearest
+from hudi_engine.format.spelling import nearest
 
 # Source: the tables of data source options in Spark's documentation, generic ones and those of each format (Spark 3.5, 4).
 _OF_FILES = (

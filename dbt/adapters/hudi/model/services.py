@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from hudi_engine.config.declared.clustering_options import ClusteringOptions, LayoutOptions
-from hudi_engine.config.declared.service_options import ArchiveOptions, CleanOptions, CompactionOptions
-from hudi_engine.config.declared.write_options import WriteOptions
+from hudi_engine.format.config.declared.clustering_options import ClusteringOptions, LayoutOptions
+from hudi_engine.format.config.declared.service_options import ArchiveOptions, CleanOptions, CompactionOptions
+from hudi_engine.format.config.declared.write_options import WriteOptions
 
 from dbt.adapters.hudi.model.deciding_keys import DECIDING_KEYS
 from dbt.adapters.hudi.model.reading import Problems, boolean, names, option_text

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hudi_engine.catalog.plain_files import FORMATS
 from hudi_engine.errors import ConfigError
-from hudi_engine.spelling import did_you_mean, nearest
-from hudi_engine.storage.given import public_location
+from hudi_engine.format.spelling import did_you_mean, nearest
+from hudi_engine.format.storage.given import public_location
+from hudi_engine.spark.catalog.plain_files import FORMATS
 
 from dbt.adapters.hudi.model.reader_options import misspelt_option
 from dbt.adapters.hudi.model.reading import option_text

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hudi_engine.config.declared.table_options import TableOptions
-from hudi_engine.config.enums import MergeMode
-from hudi_engine.config.options import canonical_key, laid_over
-from hudi_engine.spelling import did_you_mean
+from hudi_engine.format.config.declared.table_options import TableOptions
+from hudi_engine.format.config.enums import MergeMode
+from hudi_engine.format.config.options import canonical_key, laid_over
+from hudi_engine.format.spelling import did_you_mean
 
 from dbt.adapters.hudi.model.known_configs import OTHER_SPELLINGS
 from dbt.adapters.hudi.model.reading import Problems, boolean, choice, mapping, names, option_text

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.catalog.sql_text import type_text
-from hudi_engine.schema.any_case import AnyCase, spellings
-from hudi_engine.schema.fit import quoted
-from hudi_engine.schema.meta_fields import DELETES, IS_DELETED, META_FIELDS
-from hudi_engine.schema.spark_types import spark_to_arrow
-from hudi_engine.write.rows.marks import exact_marks, refuse_false_marks
+from hudi_engine.format.schema.any_case import AnyCase, spellings
+from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED, META_FIELDS
+from hudi_engine.spark.catalog.sql_text import type_text
+from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.schema.spark_types import spark_to_arrow
+from hudi_engine.spark.write.rows.marks import exact_marks, refuse_false_marks
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F

@@ -9,7 +9,7 @@ from typing import Any
 
 from dbt_common.invocation import get_invocation_id
 from hudi_engine import HudiTable
-from hudi_engine.write.rows.replacement import with_zone
+from hudi_engine.spark.write.rows.replacement import with_zone
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan

@@ -8,17 +8,17 @@ from functools import partial
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, build_table, rebuild_table
-from hudi_engine.config.declared.engine_options import WriterOptions
-from hudi_engine.config.declared.write_options import WriteOptions
-from hudi_engine.config.enums import TableType
-from hudi_engine.config.options import laid_over
 from hudi_engine.errors import TableExistsError, TableNotFoundError
-from hudi_engine.schema.any_case import spellings
-from hudi_engine.table_state import TableState
-from hudi_engine.write import operation as operations
-from hudi_engine.write.define.properties import table_properties
-from hudi_engine.write.result import WriteResult
-from hudi_engine.write.rows.replacement import EventWindow, outside_rows
+from hudi_engine.format.config.declared.engine_options import WriterOptions
+from hudi_engine.format.config.declared.write_options import WriteOptions
+from hudi_engine.format.config.enums import TableType
+from hudi_engine.format.config.options import laid_over
+from hudi_engine.format.schema.any_case import spellings
+from hudi_engine.spark.write.rows.replacement import EventWindow, outside_rows
+from hudi_engine.table.state import TableState
+from hudi_engine.table.write import operation as operations
+from hudi_engine.table.write.define.properties import table_properties
+from hudi_engine.table.write.result import WriteResult
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 

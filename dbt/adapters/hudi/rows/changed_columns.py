@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hudi_engine.errors import HudiError
-from hudi_engine.schema.any_case import AnyCase
-from hudi_engine.schema.spark_types import spark_to_arrow
-from hudi_engine.table_state import TableState
-from hudi_engine.write.schema_change import check_schema_change, columns_to_be
+from hudi_engine.format.schema.any_case import AnyCase
+from hudi_engine.spark.schema.spark_types import spark_to_arrow
+from hudi_engine.spark.write.schema_change import check_schema_change, columns_to_be
+from hudi_engine.table.state import TableState
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.rows.schema_changes import APPEND, SYNC, ChangeOfColumns, schema_change

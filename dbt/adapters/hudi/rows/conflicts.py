@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from hudi_engine.errors import ConsumedMeanwhileError, PlannedMeanwhileError, WriteConflictError
-from hudi_engine.txn.retry import retried
+from hudi_engine.table.txn.retry import retried
 
 Result = TypeVar("Result")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.frames.expression import expression
-from hudi_engine.schema.any_case import spellings
-from hudi_engine.schema.fit import quoted
-from hudi_engine.schema.meta_fields import DELETES, IS_DELETED
-from hudi_engine.write.rows.arguments import resolving
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.schema.any_case import spellings
+from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
+from hudi_engine.spark.read.expression import expression
+from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.write.rows.arguments import resolving
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from hudi_engine.errors import SchemaError
-from hudi_engine.schema.fit import quoted
-from hudi_engine.schema.spark_types import spark_to_arrow
+from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from pyspark.sql import types as T
 
 

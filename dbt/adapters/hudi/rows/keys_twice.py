@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hudi_engine import HudiTable
-from hudi_engine.config.options import resolve_options
-from hudi_engine.inspect import duplicate_keys
-from hudi_engine.merge.modes.registry import merge_rule
-from hudi_engine.schema.meta_fields import DELETES, IS_DELETED
-from hudi_engine.table_state import TableState
-from hudi_engine.write.result import WriteResult
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.merge.modes.registry import merge_rule
+from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
+from hudi_engine.table.inspect import duplicate_keys
+from hudi_engine.table.state import TableState
+from hudi_engine.table.write.result import WriteResult
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import rebuild_table
-from hudi_engine.catalog import CatalogEntry, TableName, drop_table
-from hudi_engine.clone import CloneResult
-from hudi_engine.config.options import laid_over
-from hudi_engine.table_rebuild import build_instead
-from hudi_engine.write.result import WriteResult
+from hudi_engine.format.config.options import laid_over
+from hudi_engine.spark.catalog import CatalogEntry, TableName, drop_table
+from hudi_engine.spark.table_rebuild import build_instead
+from hudi_engine.table.clone import CloneResult
+from hudi_engine.table.write.result import WriteResult
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.logs import logger

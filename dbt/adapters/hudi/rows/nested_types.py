@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.schema.any_case import AnyCase
-from hudi_engine.write.rows.set_values import field_problems
+from hudi_engine.format.schema.any_case import AnyCase
+from hudi_engine.spark.write.rows.set_values import field_problems
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from hudi_engine.catalog import TableName
 from hudi_engine.errors import TableNotFoundError
-from hudi_engine.publish.manifest import current_manifest
-from hudi_engine.table_state import TableState
-from hudi_engine.txn.swap import table_storage
+from hudi_engine.spark.catalog import TableName
+from hudi_engine.table.snapshot.manifest import current_manifest
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.swap import table_storage
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.spark.folders import same_place

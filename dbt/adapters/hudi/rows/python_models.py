@@ -10,8 +10,8 @@ from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.errors import ConfigError, SchemaError
-from hudi_engine.schema.fit import quoted
-from hudi_engine.write.rows.frames import as_frame
+from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.write.rows.frames import as_frame
 from pyspark import cloudpickle
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.catalog import CatalogEntry, TableName
 from hudi_engine.errors import TableNotFoundError
-from hudi_engine.table_state import TableState
+from hudi_engine.spark.catalog import CatalogEntry, TableName
+from hudi_engine.table.state import TableState
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.logs import logger

@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-from hudi_engine.catalog.sql_text import type_text
-from hudi_engine.schema.any_case import AnyCase
-from hudi_engine.schema.evolution import can_change
-from hudi_engine.schema.meta_fields import DELETES
-from hudi_engine.schema.spark_types import spark_to_arrow
+from hudi_engine.format.schema.any_case import AnyCase
+from hudi_engine.format.schema.evolution import can_change
+from hudi_engine.format.schema.meta_fields import DELETES
+from hudi_engine.spark.catalog.sql_text import type_text
+from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
 

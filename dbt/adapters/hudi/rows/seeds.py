@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.errors import SchemaError
-from hudi_engine.schema.any_case import AnyCase
-from hudi_engine.schema.avro import check_avro_names
-from hudi_engine.write.rows.frames import as_frame
+from hudi_engine.format.schema.any_case import AnyCase
+from hudi_engine.format.schema.avro import check_avro_names
+from hudi_engine.spark.write.rows.frames import as_frame
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T

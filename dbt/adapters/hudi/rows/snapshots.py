@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import and_
 
-from hudi_engine.schema.any_case import AnyCase, spellings
-from hudi_engine.schema.fit import quoted
-from hudi_engine.write import operation as operations
+from hudi_engine.format.schema.any_case import AnyCase, spellings
+from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.table.write import operation as operations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from dbt_common.invocation import get_invocation_id
 from hudi_engine.errors import TableNotFoundError
-from hudi_engine.inspect.commits import CommitFacts
-from hudi_engine.table_state import TableState
+from hudi_engine.table.inspect.commits import CommitFacts
+from hudi_engine.table.state import TableState
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.model.plan import ModelPlan

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from dbt.cli.main import cli
-from hudi_engine.storage.redact import HIDDEN
+from hudi_engine.format.storage.redact import HIDDEN
 
 _MANIFEST = Path("target") / "manifest.json"
 _SELECTS = ("-s", "--select", "-m", "--models", "--model", "--exclude")

@@ -13,7 +13,7 @@ from typing import TextIO
 
 from dbt.cli.main import cli, dbtRunner
 from dbt_common.events.base_types import EventMsg
-from hudi_engine.spelling import did_you_mean
+from hudi_engine.format.spelling import did_you_mean
 
 from dbt.adapters.hudi.shell.prompt import typed_lines, without_values
 from dbt.adapters.hudi.spark.session import keep_up, leave_spark

@@ -11,15 +11,15 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 from dbt_common.events.contextvars import get_node_info
 from hudi_engine import HudiTable
-from hudi_engine.catalog import CatalogEntry
-from hudi_engine.config.enums import TableType
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import HudiError
-from hudi_engine.inspect import table_stats
-from hudi_engine.schema.any_case import AnyCase
-from hudi_engine.schema.meta_fields import DELETES, IS_DELETED
-from hudi_engine.table_state import TableState
-from hudi_engine.timeline.clock import parse_instant_time
+from hudi_engine.format.config.enums import TableType
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.schema.any_case import AnyCase
+from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
+from hudi_engine.format.timeline.clock import parse_instant_time
+from hudi_engine.spark.catalog import CatalogEntry
+from hudi_engine.table.inspect import table_stats
+from hudi_engine.table.state import TableState
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import CorruptTableError, TimelineError
-from hudi_engine.frames.spark_read import snapshot_frame
-from hudi_engine.schema.meta_fields import meta_fields
-from hudi_engine.table_state import TableState
-from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.instant import WRITE_ACTIONS
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.schema.meta_fields import meta_fields
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.instant import WRITE_ACTIONS
+from hudi_engine.spark.read.spark_read import snapshot_frame
+from hudi_engine.table.state import TableState
 from pyspark.sql import DataFrame, SparkSession
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dbt_common.exceptions import DbtBaseException, DbtDatabaseError, DbtRuntimeError
-from hudi_engine.catalog.session import query_loggers
 from hudi_engine.errors import HudiError
-from hudi_engine.parallel import carried_failure
-from hudi_engine.storage.read_only import is_refusal
+from hudi_engine.format.parallel import carried_failure
+from hudi_engine.format.storage.read_only import is_refusal
+from hudi_engine.spark.catalog.session import query_loggers
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hudi_engine.catalog import DirectoryCatalog, TableName
-from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
-from hudi_engine.storage import open_storage
-from hudi_engine.storage.base import Storage
+from hudi_engine.format.storage import open_storage
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.spark.catalog import DirectoryCatalog, TableName
+from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 
 
 class FolderNames:

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.catalog.read_only import is_read_only
-from hudi_engine.config.options import resolve_options
-from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import HudiError
-from hudi_engine.storage import open_storage
-from hudi_engine.storage.uris import RemoteUri
-from hudi_engine.txn.moving import move_table
-from hudi_engine.txn.table_folder import delete_table
-from hudi_engine.txn.table_place import place_of
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.storage import open_storage
+from hudi_engine.format.storage.uris import RemoteUri
+from hudi_engine.spark.catalog.read_only import is_read_only
+from hudi_engine.table.txn.moving import move_table
+from hudi_engine.table.txn.table_folder import delete_table
+from hudi_engine.table.txn.table_place import place_of
 
 _PROBE = ".dbt_hudi_probe"
 # of the layouts 1 and 2

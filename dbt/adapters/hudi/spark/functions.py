@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.catalog import DirectoryCatalog, FunctionDefinition, TableName, function_names, identifier
+from hudi_engine.spark.catalog import (
+    DirectoryCatalog,
+    FunctionDefinition,
+    TableName,
+    function_names,
+    identifier,
+)
 from pyspark.sql import SparkSession
 
 _FIRST_VERSION = 4

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtDatabaseError
-from hudi_engine.config.declared.engine_options import EngineOptions
-from hudi_engine.frames.small_plans import interpreted_if_small
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.declared.engine_options import EngineOptions
+from hudi_engine.spark.read.small_plans import interpreted_if_small
+from hudi_engine.table.state import TableState
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.spark.errors import dbt_errors

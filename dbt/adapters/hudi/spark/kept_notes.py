@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from hudi_engine import HudiTable
-from hudi_engine.catalog.entry_notes import EntryNotes
+from hudi_engine.spark.catalog.entry_notes import EntryNotes
 
 from dbt.adapters.hudi.model.plan import ModelPlan
 

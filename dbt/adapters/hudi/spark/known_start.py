@@ -22,7 +22,7 @@ from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
-from hudi_engine.storage.redact import is_secret
+from hudi_engine.format.storage.redact import is_secret
 from pyspark import SparkConf
 from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer

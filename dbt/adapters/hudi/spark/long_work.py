@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbt_common.events.contextvars import get_node_info
-from hudi_engine.progress import progress_of
+from hudi_engine.format.progress import progress_of
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.logs import logger

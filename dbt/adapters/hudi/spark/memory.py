@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from hudi_engine.worker import LEAST_MEMORY
+from hudi_engine.format.worker import LEAST_MEMORY
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.logs import logger

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.catalog import CatalogEntry, TableName
-from hudi_engine.catalog.entry import kept_name_problems
+from hudi_engine.spark.catalog import CatalogEntry, TableName
+from hudi_engine.spark.catalog.entry import kept_name_problems
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.folders import move_folder, same_place

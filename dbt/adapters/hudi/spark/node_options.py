@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 
-from hudi_engine.config.options import laid_over
+from hudi_engine.format.config.options import laid_over
 
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.spark.folders import same_place

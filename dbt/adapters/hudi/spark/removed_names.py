@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.catalog import CatalogEntry, TableName, drop_table
+from hudi_engine.spark.catalog import CatalogEntry, TableName, drop_table
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.logs import logger

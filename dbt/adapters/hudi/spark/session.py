@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pyspark
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.frames.known_classes import know_classes
+from hudi_engine.spark.read.known_classes import know_classes
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession

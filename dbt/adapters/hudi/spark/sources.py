@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass
 
 from dbt_common.events.contextvars import get_node_info
-from hudi_engine.catalog import FORMATS
+from hudi_engine.spark.catalog import FORMATS
 
 
 @dataclass(frozen=True)

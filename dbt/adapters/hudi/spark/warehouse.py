@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
-from hudi_engine.catalog import (
+from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.schema.any_case import spellings
+from hudi_engine.format.storage import open_storage
+from hudi_engine.format.storage.given import public_location, use_profile
+from hudi_engine.spark.catalog import (
     FORMATS,
     CatalogEntry,
     DirectoryCatalog,
@@ -29,15 +34,10 @@ from hudi_engine.catalog import (
     registered_base,
     session_conf,
 )
-from hudi_engine.catalog.directory import source_cache
-from hudi_engine.catalog.gone import forget_other_warehouses
-from hudi_engine.catalog.read_only import is_read_only
-from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError
-from hudi_engine.schema.any_case import spellings
-from hudi_engine.storage import open_storage
-from hudi_engine.storage.given import public_location, use_profile
-from hudi_engine.txn.swap import recover_swap
+from hudi_engine.spark.catalog.directory import source_cache
+from hudi_engine.spark.catalog.gone import forget_other_warehouses
+from hudi_engine.spark.catalog.read_only import is_read_only
+from hudi_engine.table.txn.swap import recover_swap
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
@@ -67,8 +67,8 @@ from dbt.adapters.hudi.spark.shared_folders import SharedFolders
 from dbt.adapters.hudi.spark.sources import NOTED, SourcePlace
 
 if TYPE_CHECKING:
-    from hudi_engine.catalog.entry_notes import NotesGiven
-    from hudi_engine.table_state import TableState
+    from hudi_engine.spark.catalog.entry_notes import NotesGiven
+    from hudi_engine.table.state import TableState
     from typing_extensions import Unpack
 
 

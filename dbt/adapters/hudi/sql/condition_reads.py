@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from hudi_engine.catalog import TableName
-from hudi_engine.schema.fit import quoted
-from hudi_engine.table_state import TableState
+from hudi_engine.spark.catalog import TableName
+from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.table.state import TableState
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 

@@ -9,10 +9,10 @@ from functools import partial
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, build_table, rebuild_table
-from hudi_engine.catalog.entry import CatalogEntry
-from hudi_engine.catalog.sql_text import TableName
 from hudi_engine.errors import TableExistsError, TableNotFoundError
-from hudi_engine.write.result import WriteResult
+from hudi_engine.spark.catalog.entry import CatalogEntry
+from hudi_engine.spark.catalog.sql_text import TableName
+from hudi_engine.table.write.result import WriteResult
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.credentials import absolute_location, location_problems

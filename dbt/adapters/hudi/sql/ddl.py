@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
-from hudi_engine.catalog.entry import CatalogEntry, kept_name_problems
-from hudi_engine.catalog.entry_notes import EntryNotes
-from hudi_engine.catalog.schema_folder import held_in
-from hudi_engine.catalog.sql_text import TableName, identifier, literal
-from hudi_engine.catalog.view_file import ViewDefinition
 from hudi_engine.errors import HudiError
+from hudi_engine.spark.catalog.entry import CatalogEntry, kept_name_problems
+from hudi_engine.spark.catalog.entry_notes import EntryNotes
+from hudi_engine.spark.catalog.schema_folder import held_in
+from hudi_engine.spark.catalog.sql_text import TableName, identifier, literal
+from hudi_engine.spark.catalog.view_file import ViewDefinition
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import types as T

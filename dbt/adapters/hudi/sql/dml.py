@@ -8,12 +8,12 @@ from functools import partial
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from hudi_engine import HudiTable
-from hudi_engine.index.lookup.unit import INSERT_FLAG
-from hudi_engine.merge.modes.registry import merge_rule
-from hudi_engine.schema.any_case import AnyCase
-from hudi_engine.spelling import did_you_mean
-from hudi_engine.table_state import TableState
-from hudi_engine.write.result import WriteResult
+from hudi_engine.format.merge.modes.registry import merge_rule
+from hudi_engine.format.schema.any_case import AnyCase
+from hudi_engine.format.spelling import did_you_mean
+from hudi_engine.table.lookup.unit import INSERT_FLAG
+from hudi_engine.table.state import TableState
+from hudi_engine.table.write.result import WriteResult
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T

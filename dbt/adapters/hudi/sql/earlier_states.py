@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
-from hudi_engine.inspect.as_of import instant_as_of
-from hudi_engine.schema.fit import quoted
-from hudi_engine.schema.meta_fields import COMMIT_TIME
-from hudi_engine.table_state import TableState
+from hudi_engine.format.schema.meta_fields import COMMIT_TIME
+from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.table.changes.columns import CHANGE_TYPE, COMMITTED
+from hudi_engine.table.inspect.as_of import instant_as_of
+from hudi_engine.table.state import TableState
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from hudi_engine.catalog.sql_text import identifier
+from hudi_engine.spark.catalog.sql_text import identifier
 
 from dbt.adapters.hudi.sql.plans import JavaPlan
 from dbt.adapters.hudi.sql.substituted import with_tables_replaced

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dbt.adapters.contracts.connection import AdapterResponse
-from hudi_engine.catalog import FunctionDefinition, TableName
+from hudi_engine.spark.catalog import FunctionDefinition, TableName
 
 from dbt.adapters.hudi.spark import functions
 from dbt.adapters.hudi.spark.handle import Routed

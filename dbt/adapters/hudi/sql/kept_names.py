@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.catalog import FunctionDefinition, TableName
-from hudi_engine.catalog.view_file import ViewDefinition
 from hudi_engine.errors import CorruptTableError
-from hudi_engine.frames.reason import reason_of, spark_errors
+from hudi_engine.spark.catalog import FunctionDefinition, TableName
+from hudi_engine.spark.catalog.view_file import ViewDefinition
+from hudi_engine.spark.read.reason import reason_of, spark_errors
 
 from dbt.adapters.hudi.sql.targets import Statement
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudi_engine.write.rows.settled import ACTION, DELETE
+from hudi_engine.spark.write.rows.settled import ACTION, DELETE
 from pyspark.sql import Column, DataFrame, WindowSpec
 from pyspark.sql import functions as F
 

@@ -13,16 +13,16 @@ from operator import and_, or_
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
-from hudi_engine.config.options import Options
-from hudi_engine.frames.named import under_name
-from hudi_engine.index.lookup.kinds import index_kind
-from hudi_engine.schema.any_case import spellings
-from hudi_engine.schema.meta_fields import PARTITION_PATH
-from hudi_engine.table_state import TableState
-from hudi_engine.write.define.table_options import with_table_options
-from hudi_engine.write.operation import UPSERT
-from hudi_engine.write.rows.key_columns import with_key_columns
-from hudi_engine.write.rows.settled import OLD_PARTITION
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.schema.any_case import spellings
+from hudi_engine.format.schema.meta_fields import PARTITION_PATH
+from hudi_engine.spark.read.named import under_name
+from hudi_engine.spark.write.rows.key_columns import with_key_columns
+from hudi_engine.spark.write.rows.settled import OLD_PARTITION
+from hudi_engine.table.lookup.kinds import index_kind
+from hudi_engine.table.state import TableState
+from hudi_engine.table.write.define.table_options import with_table_options
+from hudi_engine.table.write.operation import UPSERT
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T

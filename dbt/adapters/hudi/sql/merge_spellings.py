@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from hudi_engine import HudiTable
-from hudi_engine.config.options import Options
-from hudi_engine.keygen.complex_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
-from hudi_engine.keygen.generator import build_key_generator
-from hudi_engine.keygen.partition_path import DEFAULT_PARTITION_VALUE
-from hudi_engine.table_state import TableState
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.keygen.complex_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
+from hudi_engine.format.keygen.generator import build_key_generator
+from hudi_engine.format.keygen.partition_path import DEFAULT_PARTITION_VALUE
+from hudi_engine.table.state import TableState
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T

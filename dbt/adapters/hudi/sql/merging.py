@@ -7,14 +7,14 @@ from functools import partial
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
-from hudi_engine.config.options import resolve_options
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.frames.named import under_name
-from hudi_engine.schema.fit import quoted
-from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY, meta_fields
-from hudi_engine.write.rows import settled
-from hudi_engine.write.rows.nulls_that_say_nothing import never_cleared
-from hudi_engine.write.rows.sides import STORED, Clause, ClauseRows, Said, Sides, holds
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY, meta_fields
+from hudi_engine.spark.read.named import under_name
+from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.write.rows import settled
+from hudi_engine.spark.write.rows.nulls_that_say_nothing import never_cleared
+from hudi_engine.spark.write.rows.sides import STORED, Clause, ClauseRows, Said, Sides, holds
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hudi_engine import HudiTable
-from hudi_engine.catalog.entry_notes import EntryNotes
-from hudi_engine.schema.fit import quoted
+from hudi_engine.spark.catalog.entry_notes import EntryNotes
+from hudi_engine.spark.schema.fit import quoted
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T

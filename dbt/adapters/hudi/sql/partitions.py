@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
-from hudi_engine.catalog.sql_text import identifier, literal
 from hudi_engine.errors import ConfigError
-from hudi_engine.frames.partition_filter import partitions_where
-from hudi_engine.keygen.partition_path import DEFAULT_PARTITION_VALUE, escape_partition_value
-from hudi_engine.merge.stored_columns import partition_values
-from hudi_engine.schema.any_case import AnyCase
-from hudi_engine.spelling import no_such_partitions
-from hudi_engine.table_state import TableState
+from hudi_engine.format.keygen.partition_path import DEFAULT_PARTITION_VALUE, escape_partition_value
+from hudi_engine.format.merge.stored_columns import partition_values
+from hudi_engine.format.schema.any_case import AnyCase
+from hudi_engine.format.spelling import no_such_partitions
+from hudi_engine.spark.catalog.sql_text import identifier, literal
+from hudi_engine.spark.read.partition_filter import partitions_where
+from hudi_engine.table.state import TableState
 
 from dbt.adapters.hudi.response import write_response
 from dbt.adapters.hudi.rows.builds import data_columns

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.procedures import PROCEDURES, find_procedure, help_text
-from hudi_engine.spelling import did_you_mean
+from hudi_engine.format.spelling import did_you_mean
+from hudi_engine.spark.procedures import PROCEDURES, find_procedure, help_text
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.handle import Routed

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
-from hudi_engine.config.options import resolve_options
-from hudi_engine.frames.collect import to_arrow
-from hudi_engine.keygen.generator import build_key_generator
-from hudi_engine.schema.any_case import AnyCase
-from hudi_engine.schema.casting import cast_table
-from hudi_engine.table_state import TableState
-from hudi_engine.write.define.table_options import with_table_options
-from hudi_engine.write.operation import INSERT_OVERWRITE
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.keygen.generator import build_key_generator
+from hudi_engine.format.schema.any_case import AnyCase
+from hudi_engine.format.schema.casting import cast_table
+from hudi_engine.spark.read.collect import to_arrow
+from hudi_engine.table.state import TableState
+from hudi_engine.table.write.define.table_options import with_table_options
+from hudi_engine.table.write.operation import INSERT_OVERWRITE
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 

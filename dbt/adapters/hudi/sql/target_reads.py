@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hudi_engine.catalog import TableName
-from hudi_engine.table_state import TableState
+from hudi_engine.spark.catalog import TableName
+from hudi_engine.table.state import TableState
 from pyspark.sql import DataFrame
 
 from dbt.adapters.hudi.rows.own_rows import shown_state

@@ -1,0 +1,1 @@
+"""Bytes and names of a Hudi table: options, storage, schema, timeline, file groups, logs, merging. No Spark, no lock."""

@@ -1,0 +1,141 @@
+"""What one option is: key, type, default, legal values and consequence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Number
+from typing import Generic, TypeVar, overload
+
+from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.enums import Name
+
+OptionValue = bool | int | float | str | None
+_LEGAL = {
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "rate": "a number between 0 and 1, both excluded, such as 1e-9",
+    "text": "a text",
+}
+Value = TypeVar("Value", covariant=True)
+Flag = TypeVar("Flag", bool, bool | None)
+Whole = TypeVar("Whole", int, int | None)
+Text = TypeVar("Text", str, str | None)
+Real = TypeVar("Real", float, float | None)
+Member = TypeVar("Member", bound=Name)
+
+
+@dataclass(frozen=True)
+class Option(Generic[Value]):
+    """One option; `Options` gives its value for the option itself, in its type.
+
+    Args:
+        key: The ``hoodie.*`` key.
+        kind: ``bool``, ``int``, ``float``, ``rate`` (between 0 and 1), ``text`` or ``choice``.
+        default: Value used when the key is absent; None means "not set".
+        choices: Legal values of a ``choice`` (compared without regard to case).
+    """
+
+    key: str
+    kind: str
+    default: Value
+    doc: str
+    group: str
+    choices: tuple[Name, ...] = ()
+    aliases: tuple[str, ...] = ()
+    minimum: float | None = None
+
+    def __str__(self) -> str:
+        return self.key
+
+    def parse(self, raw: object) -> OptionValue:
+        """Turn a raw value into the typed one; raises ConfigError naming key, value and legal values."""
+        if not isinstance(raw, (str, Number)):
+            raise self._refuse(raw, _LEGAL.get(self.kind) or ", ".join(map(str, self.choices)))
+        text = str(raw).strip()
+        if self.kind == "bool":
+            lowered = text.lower()
+            if lowered in ("true", "false"):
+                return lowered == "true"
+            raise self._refuse(raw, _LEGAL["bool"])
+        if self.kind == "choice":
+            for choice in self.choices:
+                # Hudi also takes the name of its constant: ZORDER.
+                if text.lower() in (str(choice).lower(), str(choice).lower().replace("-", "")):
+                    return choice
+            raise self._refuse(raw, ", ".join(map(str, self.choices)))
+        if self.kind in ("int", "float", "rate"):
+            return self._parse_number(raw, text)
+        return text
+
+    def _parse_number(self, raw: object, text: str) -> int | float:
+        """Return the number that a text says, within the option's bounds."""
+        legal = _LEGAL[self.kind]
+        if self.minimum is not None:
+            legal += f" of at least {self.minimum:g}"
+        try:
+            number: int | float = int(text) if self.kind == "int" else float(text)
+        except ValueError:
+            raise self._refuse(raw, legal) from None
+        too_small = self.minimum is not None and number < self.minimum
+        if not math.isfinite(number) or too_small or (self.kind == "rate" and not 0 < number < 1):
+            raise self._refuse(raw, legal)
+        return number
+
+    def _refuse(self, raw: object, legal: str) -> ConfigError:
+        default = str(self.default) if isinstance(self.default, Name) else self.default
+        return ConfigError(f"{self.key} is {raw!r}; legal values: {legal} (default {default!r})")
+
+
+def bool_option(key: str, default: Flag, group: str, doc: str, aliases: tuple[str, ...] = ()) -> Option[Flag]:
+    """Declare a boolean option; without a default it may be unset."""
+    return Option(key, "bool", default, doc, group, aliases=aliases)
+
+
+def int_option(
+    key: str, default: Whole, group: str, doc: str, minimum: float = 0, aliases: tuple[str, ...] = ()
+) -> Option[Whole]:
+    """Declare an option that is a whole number; without a default it may be unset."""
+    return Option(key, "int", default, doc, group, minimum=minimum, aliases=aliases)
+
+
+def float_option(key: str, default: Real, group: str, doc: str, minimum: float = 0) -> Option[Real]:
+    """Declare an option that is a number; without a default it may be unset."""
+    return Option(key, "float", default, doc, group, minimum=minimum)
+
+
+def rate_option(key: str, default: Real, group: str, doc: str) -> Option[Real]:
+    """Declare an option that is a number between 0 and 1, both excluded; without a default it may be unset."""
+    return Option(key, "rate", default, doc, group)
+
+
+def text_option(key: str, default: Text, group: str, doc: str, aliases: tuple[str, ...] = ()) -> Option[Text]:
+    """Declare an option that is any text; without a default it may be unset."""
+    return Option(key, "text", default, doc, group, aliases=aliases)
+
+
+@overload
+def choice_option(
+    key: str, default: Member, choices: Iterable[Member], group: str, doc: str, aliases: tuple[str, ...] = ()
+) -> Option[Member]: ...
+@overload
+def choice_option(
+    key: str, default: None, choices: Iterable[Member], group: str, doc: str, aliases: tuple[str, ...] = ()
+) -> Option[Member | None]: ...
+def choice_option(
+    key: str,
+    default: Member | None,
+    choices: Iterable[Member],
+    group: str,
+    doc: str,
+    aliases: tuple[str, ...] = (),
+) -> Option[Member | None]:
+    """Declare an option with a few legal values, members of their enum."""
+    return Option(key, "choice", default, doc, group, choices=tuple(choices), aliases=aliases)
+
+
+def declared_in(*groups: type) -> tuple[Option[OptionValue], ...]:
+    """Return the options that are members of classes, in the order in which they are declared."""
+    return tuple(each for group in groups for each in vars(group).values() if isinstance(each, Option))

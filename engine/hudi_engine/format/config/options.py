@@ -1,0 +1,214 @@
+"""The registry of every option the engine obeys, in Hudi's own keys.
+
+Each option is declared once: key, type, default, legal values, unit and consequence. The configuration reference in the
+docs is generated from here. Keys, defaults and meanings are Apache Hudi's (its configuration reference) unless the
+description says otherwise; keys that start with ``hoodie.engine.`` are this engine's own.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TypeVar
+
+from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.declared import (
+    clustering_options,
+    engine_options,
+    service_options,
+    sync_options,
+    table_options,
+    telemetry_options,
+    write_options,
+)
+from hudi_engine.format.config.declared.hudi_keys import hudi_keys
+from hudi_engine.format.config.option import Option, OptionValue, declared_in
+from hudi_engine.format.config.other_keys import CHECKPOINT, CHECKPOINT_BEFORE, DEFINED_ELSEWHERE, NOT_DONE
+from hudi_engine.format.config.trusted_rules import RULE_PROPERTY, trust_rules
+
+logger = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
+
+GROUPS = (
+    table_options.TableOptions,
+    write_options.WriteOptions,
+    write_options.IndexOptions,
+    write_options.FileOptions,
+    service_options.ServiceOptions,
+    service_options.CompactionOptions,
+    service_options.CleanOptions,
+    service_options.ArchiveOptions,
+    clustering_options.ClusteringOptions,
+    clustering_options.LayoutOptions,
+    sync_options.SyncOptions,
+    telemetry_options.TelemetryOptions,
+    engine_options.MergeOptions,
+    engine_options.WriterOptions,
+    engine_options.EngineOptions,
+)
+DECLARED = declared_in(*GROUPS)
+
+OPTIONS: Mapping[str, Option[OptionValue]] = MappingProxyType({option.key: option for option in DECLARED})
+_ALIASES: Mapping[str, str] = MappingProxyType(
+    {alias: option.key for option in DECLARED for alias in option.aliases}
+)
+
+_said: set[str] = set()
+"""Keys without effect that this process has spoken of."""
+
+
+class Options:
+    """Resolved, typed options: what the caller gave over the registry's defaults. Immutable."""
+
+    def __init__(self, given: Mapping[str, OptionValue], raw: Mapping[str, str]) -> None:
+        self._given = dict(given)
+        self.raw: Mapping[str, str] = dict(raw)
+
+    def is_set(self, option: Option[object]) -> bool:
+        """Tell whether the caller gave the option."""
+        return option.key in self._given
+
+    def __getitem__(self, option: Option[Value]) -> Value:
+        """Return the value of an option such as ``CleanOptions.POLICY``, or its default."""
+        value: Value = self._given.get(option.key, option.default)  # type: ignore[assignment]
+        return value
+
+    def merged(self, raw: Mapping[str, object]) -> Options:
+        """Return these options with ``raw`` on top."""
+        return resolve_options(laid_over(self.raw, raw))
+
+
+def laid_over(*mappings: Mapping[str, Value]) -> dict[str, Value]:
+    """Return options of which the later ones win, in whatever spelling of a key the earlier ones say the same."""
+    joined: dict[str, Value] = {}
+    for each in mappings:
+        said = {canonical_key(key) for key in each}
+        joined = {key: value for key, value in joined.items() if canonical_key(key) not in said}
+        joined.update(each)
+    return joined
+
+
+def canonical_key(key: str) -> str:
+    """Return the key an alias stands for; other keys as they are."""
+    return _ALIASES.get(key, key)
+
+
+def resolve_options(raw: Mapping[str, object] | None, *, of: str = "") -> Options:
+    """Check and type raw options.
+
+    Args:
+        raw: ``hoodie.*`` keys with values as text, bool or number; None is the same as empty.
+
+    Raises:
+        ConfigError: All problems in one message: bad values, and keys that look like a misspelling of a known one.
+            A key that asks for what is not done is one of them. Other keys, of Apache Hudi or unknown, have no effect; each is
+            said once a process in the log.
+    """
+    given: dict[str, OptionValue] = {}
+    texts: dict[str, str] = {}
+    problems: list[str] = []
+    if raw is not None and not isinstance(raw, Mapping):
+        raise ConfigError(
+            f"options is {raw!r}; it must be a dictionary such as {{'hoodie.index.type': 'BLOOM'}}"
+        )
+    for key, value in (raw or {}).items():
+        if not isinstance(key, str):
+            problems.append(f"option {key!r} is not a text; option keys are hoodie.* names")
+            continue
+        if value is None:
+            continue
+        texts[key] = str(value).lower() if isinstance(value, bool) else str(value)
+        option = OPTIONS.get(_ALIASES.get(key, key))
+        if option is None:
+            problem = _not_done(key, texts[key]) or _unknown(key, of)
+            if problem:
+                problems.append(problem)
+            continue
+        try:
+            parsed = option.parse(value)
+        except ConfigError as error:
+            problems.append(str(error))
+            continue
+        if given.setdefault(option.key, parsed) != parsed:
+            problems.append(_two_spellings(option, texts))
+    problems += _contradictions(given)
+    if problems:
+        raise ConfigError("; ".join(problems), tuple(problems))
+    trust_rules(texts.get(RULE_PROPERTY))
+    return Options(given, texts)
+
+
+def _two_spellings(option: Option[OptionValue], texts: Mapping[str, str]) -> str:
+    said = [key for key in (option.key, *option.aliases) if key in texts]
+    return f"{' and '.join(said)} are one option and have different values; set one of them"
+
+
+def _not_done(key: str, text: str) -> str | None:
+    """Return why an option is refused; a value of which none is legal is not repeated, for a URL may hold a password."""
+    harmless, advice = NOT_DONE.get(key, (text, ""))
+    if text.strip().lower() == harmless.lower():
+        return None
+    what = f"{key} is {text!r}; legal values: {harmless}" if harmless else f"{key} is set; legal values: none"
+    return f"{what}. {advice[0].upper()}{advice[1:]}"
+
+
+def _contradictions(given: Mapping[str, OptionValue]) -> list[str]:
+    return [*_archive_limits(given), *_two_ways_to_cluster(given)]
+
+
+def _two_ways_to_cluster(given: Mapping[str, OptionValue]) -> list[str]:
+    both = (clustering_options.ClusteringOptions.INLINE, clustering_options.ClusteringOptions.SCHEDULE_INLINE)
+    if all(given.get(option.key) for option in both):
+        return [
+            f"{both[0]} and {both[1]} are both true; the first plans and runs, the second only plans: set one of them"
+        ]
+    return []
+
+
+def _archive_limits(given: Mapping[str, OptionValue]) -> list[str]:
+    smaller, greater = (
+        (option.key, given.get(option.key, option.default))
+        for option in (service_options.ArchiveOptions.MIN_COMMITS, service_options.ArchiveOptions.MAX_COMMITS)
+    )
+    if isinstance(smaller[1], int) and isinstance(greater[1], int) and smaller[1] >= greater[1]:
+        return [
+            f"{greater[0]} is {greater[1]} and {smaller[0]} is {smaller[1]}; the maximum must be greater than the "
+            "minimum, such as 30 and 20"
+        ]
+    return []
+
+
+def _unknown(key: str, of: str) -> str | None:
+    """Return what is wrong with a key that is no option; one that is merely without effect is said once."""
+    if key in (CHECKPOINT, CHECKPOINT_BEFORE, *DEFINED_ELSEWHERE, *NOT_DONE) or key.startswith("_"):
+        return None
+    if not key.startswith("hoodie."):
+        return f"option {key!r} is not a hoodie.* key; see the configuration reference"
+    if key in hudi_keys():
+        _say_once(key, of, "option %s of Apache Hudi has no effect in this engine%s")
+        return None
+    near = _nearest(key)
+    if near is not None:
+        return f"option {key!r} is not known; did you mean {near!r}?"
+    _say_once(key, of, "option %s is not known to this engine and has no effect%s")
+    return None
+
+
+@lru_cache(maxsize=1000)
+def _nearest(key: str) -> str | None:
+    """Return the key that a misspelled one stands for, one of this engine's rather than another of Hudi's."""
+    known: Collection[str]
+    for known in ((*OPTIONS, *_ALIASES, *DEFINED_ELSEWHERE, *NOT_DONE), hudi_keys()):
+        for near in difflib.get_close_matches(key, known, n=1, cutoff=0.91):
+            return str(near)
+    return None
+
+
+def _say_once(key: str, of: str, text: str) -> None:
+    if key not in _said:
+        _said.add(key)
+        logger.warning(text, key, f", given for {of}" if of else "")

@@ -1,0 +1,79 @@
+"""Reading ``.hoodie/hoodie.properties``, or the backup that Hudi keeps while it changes the file."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from hudi_engine.errors import CorruptTableError, TableNotFoundError
+from hudi_engine.format.config.properties import parse_properties, table_checksum
+
+logger = logging.getLogger(__name__)
+
+HOODIE_FOLDER = ".hoodie"
+PROPERTIES_PATH = f"{HOODIE_FOLDER}/hoodie.properties"
+BACKUP_PATH = f"{HOODIE_FOLDER}/hoodie.properties.backup"
+CHECKSUM_KEY = "hoodie.table.checksum"
+
+
+class PropertiesStorage(Protocol):
+    """What loading and saving table settings needs of a storage."""
+
+    base: str
+
+    def read(self, path: str) -> bytes:
+        """Return a file's content; FileNotFoundError when missing."""
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Create or overwrite a file atomically."""
+
+    def delete(self, path: str) -> bool:
+        """Delete a file; False when missing."""
+
+    def list(self, path: str) -> Sequence[object]:
+        """List a folder; nothing when it is missing."""
+
+
+def read_properties(storage: PropertiesStorage) -> dict[str, str]:
+    """Read the properties of the table at ``storage.base``.
+
+    Raises:
+        TableNotFoundError: There is no ``.hoodie/hoodie.properties``.
+        CorruptTableError: It is truncated, unparsable or fails its checksum, and so is or does the backup.
+    """
+    damage: str | None = None
+    for path in (PROPERTIES_PATH, BACKUP_PATH):
+        try:
+            properties = parse_properties(storage.read(path))
+            problem = _damage(properties)
+        except FileNotFoundError:
+            continue
+        except ValueError as error:
+            problem, properties = str(error), {}
+        if problem is None:
+            if path == BACKUP_PATH:
+                logger.warning("%s: %s is missing or damaged, using %s", storage.base, PROPERTIES_PATH, path)
+            return properties
+        damage = damage or f"{path} {problem}"
+    if damage is None:
+        raise TableNotFoundError(
+            f"there is no Hudi table at {storage.base!r}: {PROPERTIES_PATH} is missing. Check the path, "
+            "or create the table first"
+        )
+    raise CorruptTableError(
+        f"the table at {storage.base!r} cannot be opened: {damage}. Restore the file from a copy; data "
+        "files are not affected"
+    )
+
+
+def _damage(properties: Mapping[str, str]) -> str | None:
+    """Return what is wrong with parsed properties, None when nothing is."""
+    for key in ("hoodie.table.name", "hoodie.table.type", "hoodie.table.version"):
+        if not properties.get(key, "").strip():
+            return f"has no {key}: it is empty or was cut short"
+    stored = properties.get(CHECKSUM_KEY)
+    if stored is None:
+        return None
+    expected = str(table_checksum(properties))
+    return None if stored.strip() == expected else f"has the checksum {stored!r} instead of {expected!r}"

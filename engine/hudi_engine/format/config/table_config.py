@@ -1,0 +1,454 @@
+"""The settings a table carries in ``.hoodie/hoodie.properties``.
+
+Serves table versions 4, 5 and 6 (timeline layout 1), 8 and 9 (layout 2). They differ in the names of the key
+generator, ordering and merge settings; version 6 tables made by Hudi 1.x use the newer names too, so every
+setting is looked up under both (Hudi table config, keys ``hoodie.table.*``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone, tzinfo
+from functools import cached_property
+from typing import Any
+
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.format.config.declared.table_options import CHANGELOG_PROPERTY, TableOptions
+from hudi_engine.format.config.enums import CdcLogging, KeyGeneratorType, MergeMode, TableType
+from hudi_engine.format.config.key_generator import (
+    PARTITION_FIELDS,
+    declared_key_generator,
+    folders_have_values,
+    partition_kinds,
+    resolve_key_generator,
+)
+from hudi_engine.format.config.merge_mode import (
+    NAME_NO_MARKER,
+    OWN_MARKERS,
+    resolve_merge_mode,
+    unavailable_value,
+)
+from hudi_engine.format.config.properties import format_properties, table_checksum
+from hudi_engine.format.config.properties_file import (
+    BACKUP_PATH,
+    CHECKSUM_KEY,
+    HOODIE_FOLDER,
+    PROPERTIES_PATH,
+    PropertiesStorage,
+    read_properties,
+)
+from hudi_engine.format.config.supported import (
+    LAYOUT_OF_VERSION,
+    check_readable,
+    check_rows_are_inside,
+    check_writable,
+)
+from hudi_engine.format.config.trusted_rules import RULE_PROPERTY, is_trusted, trust_rules
+
+CREATE_SCHEMA = "hoodie.table.create.schema"
+
+
+_TIMEBASED_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
+_DELETE_FIELD = TableOptions.DELETE_FIELD.key
+_DELETE_MARKER = TableOptions.DELETE_MARKER.key
+_TRUSTED = "__rule_is_trusted"
+_RELEASE_1_KEYS = (
+    "hoodie.record.merge.strategy.id",
+    "hoodie.timeline.path",
+    "hoodie.timeline.history.path",
+    "hoodie.table.format",
+    "hoodie.table.initial.version",
+)
+"""Keys that Hudi 1.x gives the tables of version 6 that it creates, and those that it upgrades; writing adds none of them."""
+_OPERATION_COLUMN = "_hoodie_operation"
+_MERGE_PROPERTY = "hoodie.record.merge.property."
+
+
+def _flag(key: str, *, default: bool = False) -> cached_property[bool]:
+    return cached_property(lambda config: config._truth(key, default))
+
+
+@dataclass(frozen=True)
+class PartitionField:
+    """A column that decides the partition path: ``kind`` is ``simple`` (its value) or ``timestamp`` (formatted)."""
+
+    name: str
+    kind: str = "simple"
+
+
+@dataclass(frozen=True)
+class TableConfig:
+    """Immutable settings of one table; every attribute is derived from ``properties``."""
+
+    properties: Mapping[str, str]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what travels to another process: the settings, and whether their merge rule may be imported there."""
+        return {**self.__dict__, _TRUSTED: is_trusted(self.properties.get(RULE_PROPERTY, ""))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the settings over in another process."""
+        if state.pop(_TRUSTED, False):
+            trust_rules(state["properties"].get(RULE_PROPERTY))
+        self.__dict__.update(state)
+
+    @classmethod
+    def load(cls, storage: PropertiesStorage) -> TableConfig:
+        """Read and validate the settings of the table at ``storage.base``.
+
+        The backup that Hudi keeps during an update is used when the file itself is missing or damaged.
+
+        Raises:
+            TableNotFoundError: when there is no ``.hoodie/hoodie.properties``.
+            CorruptTableError: when it is truncated, unparsable or fails its checksum.
+            UnsupportedTableError: for table versions other than 4, 5, 6, 8 and 9, and for tables whose rows lie partly in
+                files that they were bootstrapped from.
+        """
+        config = cls.from_properties(read_properties(storage))
+        check_rows_are_inside(config, storage)
+        return config
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> TableConfig:
+        """Build from parsed properties and check that this engine can read such a table.
+
+        Raises:
+            CorruptTableError: when a value makes no sense.
+            UnsupportedTableError: when version, layout or a feature is beyond this engine.
+        """
+        config = cls(dict(properties))
+        config._check_readable()
+        return config
+
+    @cached_property
+    def name(self) -> str:
+        """``hoodie.table.name``."""
+        return self._text("hoodie.table.name")
+
+    @cached_property
+    def database(self) -> str:
+        """``hoodie.database.name``; ``""`` when there is none."""
+        return self._text(TableOptions.DATABASE_NAME.key)
+
+    @cached_property
+    def table_type(self) -> TableType:
+        """Copy on write or merge on read."""
+        raw = self._text("hoodie.table.type")
+        try:
+            return TableType(raw.upper())
+        except ValueError:
+            legal = ", ".join(member.value for member in TableType)
+            raise CorruptTableError(f"hoodie.table.type is {raw!r}; legal values: {legal}") from None
+
+    @cached_property
+    def version(self) -> int:
+        """Table version: 4, 5, 6, 8 or 9."""
+        return self._number("hoodie.table.version", 0)
+
+    @cached_property
+    def layout_version(self) -> int:
+        """Timeline layout: 1 up to version 6, 2 for versions 8 and 9."""
+        return self._number("hoodie.timeline.layout.version", LAYOUT_OF_VERSION.get(self.version, 0))
+
+    @cached_property
+    def timeline_path(self) -> str:
+        """Folder of the active timeline, relative to the base path."""
+        if self.layout_version == 1:
+            return HOODIE_FOLDER
+        return f"{HOODIE_FOLDER}/{self._text('hoodie.timeline.path', 'timeline')}"
+
+    @cached_property
+    def archive_folder(self) -> str:
+        """Folder of the archived timeline, relative to the base path."""
+        if self.layout_version == 1:
+            return f"{HOODIE_FOLDER}/{self._text('hoodie.archivelog.folder', 'archived')}"
+        return f"{self.timeline_path}/{self._text('hoodie.timeline.history.path', 'history')}"
+
+    @cached_property
+    def record_key_fields(self) -> tuple[str, ...]:
+        """Columns of the record key; empty for generated keys."""
+        return self._names("hoodie.table.recordkey.fields")
+
+    @cached_property
+    def ordering_fields(self) -> tuple[str, ...]:
+        """Columns that order records of one key; empty when commit order decides."""
+        return self._names("hoodie.table.ordering.fields") or self._names("hoodie.table.precombine.field")
+
+    @cached_property
+    def partition_fields(self) -> tuple[PartitionField, ...]:
+        """Columns of the partition path, in order."""
+        default = (
+            "timestamp" if declared_key_generator(self.properties) is KeyGeneratorType.TIMESTAMP else "simple"
+        )
+        names = [text.rpartition(":")[0] or text for text in self._names(PARTITION_FIELDS)]
+        kinds = partition_kinds(self.properties)
+        return tuple(PartitionField(name, kinds.get(name, default)) for name in names)
+
+    @cached_property
+    def is_partitioned(self) -> bool:
+        """Whether data lies in partition folders rather than in the base folder itself."""
+        return bool(self.partition_fields)
+
+    @cached_property
+    def key_generator(self) -> KeyGeneratorType:
+        """Key generator, from type, class or, when neither is there, from the fields as Hudi infers it.
+
+        Raises:
+            UnsupportedTableError: for a class that is not one of Hudi's own.
+        """
+        return resolve_key_generator(
+            self.properties,
+            key_fields=len(self.record_key_fields),
+            partition_fields=len(self.partition_fields),
+        )
+
+    @cached_property
+    def folders_say_values(self) -> bool:
+        """Whether partition folders are named by the values of fields whose kind is ``simple``, as far as the table says it."""
+        named_by_values = folders_have_values(self.properties, keeps_kinds=self.is_of_this_engine)
+        return named_by_values and not self.slashed_dates
+
+    hive_style = _flag(TableOptions.HIVE_STYLE_PARTITIONING.key)
+    """Whether partition folders are named ``column=value``."""
+    url_encode = _flag(TableOptions.URL_ENCODE_PARTITIONS.key)
+    """Whether partition values are escaped as Hive does."""
+    slashed_dates = _flag("hoodie.datasource.write.slash.separated.date.partitioning")
+    """Whether slashes stand for dashes in the folders of a lone partition column that are not ``column=value``."""
+    drop_partition_columns = _flag(TableOptions.DROP_PARTITION_COLUMNS.key)
+    """Whether partition columns are left out of the data files."""
+    populate_meta_fields = _flag(TableOptions.POPULATE_META_FIELDS.key, default=True)
+    """Whether the five ``_hoodie_*`` columns are filled."""
+    cdc_enabled = _flag(TableOptions.CHANGE_DATA_CAPTURE.key)
+    """Whether writes keep change data files."""
+    partition_metafile_use_base_format = _flag("hoodie.partition.metafile.use.base.format")
+    """Whether ``.hoodie_partition_metadata`` is a Parquet or ORC file."""
+
+    @cached_property
+    def cdc_logging(self) -> CdcLogging:
+        """What change data files keep of a change.
+
+        Raises:
+            CorruptTableError: The property says something else.
+        """
+        option = TableOptions.CDC_LOGGING
+        value = self._text(option.key, option.default).upper()
+        try:
+            return CdcLogging(value)
+        except ValueError as error:
+            raise CorruptTableError(
+                f"table {self.name!r} has {option}={value!r}; legal are {', '.join(CdcLogging)}"
+            ) from error
+
+    @cached_property
+    def keeps_operations(self) -> bool:
+        """Whether rows carry ``_hoodie_operation`` and logs keep every change (changelog mode, merge-on-read only).
+
+        Hudi 0.15 drops properties it does not know when a table is registered in its catalog; the column is in the schema
+        that it puts there then.
+        """
+        known = f'"{_OPERATION_COLUMN}"' in (self.create_schema or "")
+        return self.table_type is TableType.MERGE_ON_READ and self._truth(CHANGELOG_PROPERTY, known)
+
+    @cached_property
+    def payload_class(self) -> str | None:
+        """Payload class the table names, None when it names none."""
+        return (
+            self._text("hoodie.compaction.payload.class")
+            or self._text(TableOptions.PAYLOAD_CLASS.key)
+            or None
+        )
+
+    @cached_property
+    def merge_mode(self) -> MergeMode:
+        """How records of one key are merged; CUSTOM when this engine does not know the payload class."""
+        return resolve_merge_mode(self.properties, self.version, has_ordering=bool(self.ordering_fields))
+
+    @cached_property
+    def unavailable_value(self) -> str | None:
+        """Text that stands for a value its source did not send, in tables that fill such gaps."""
+        return unavailable_value(self.properties)
+
+    @cached_property
+    def is_of_this_engine(self) -> bool:
+        """Whether this engine made the table.
+
+        Its tables say that their time zone is UTC and not the format of their partition metadata; Hudi's say both or neither,
+        but for those made by SQL with a time zone of their own, to which Hudi 1.x gives its keys.
+        """
+        return (
+            self._text("hoodie.table.timeline.timezone").upper() == "UTC"
+            and "hoodie.partition.metafile.use.base.format" not in self.properties
+            and not any(key in self.properties for key in _RELEASE_1_KEYS)
+        )
+
+    @cached_property
+    def is_of_release_1(self) -> bool:
+        """Whether Hudi 1.x made the table.
+
+        It takes the merge mode out of those of version 6. Tables of releases before 0.14 have the keys of neither.
+        """
+        if TableOptions.MERGE_MODE.key in self.properties:
+            return True
+        by_release_0 = "hoodie.compaction.record.merger.strategy" in self.properties
+        return not by_release_0 and any(key in self.properties for key in _RELEASE_1_KEYS)
+
+    @cached_property
+    def merges_as_release_0(self) -> bool:
+        """Whether rows are those that Hudi 0.x, which made the table, gives.
+
+        Release 1 merges the same logs otherwise when records or deletes come late.
+        """
+        return (
+            self.version <= 6
+            and self.table_type is TableType.MERGE_ON_READ
+            and not self.is_of_release_1
+            and not self.is_of_this_engine
+        )
+
+    @cached_property
+    def delete_marker(self) -> tuple[str, str] | None:
+        """Column and value that mark a row as a delete besides ``_hoodie_is_deleted``; None when there is none."""
+        return self._said_marker or OWN_MARKERS.get(self.merge_mode)
+
+    @cached_property
+    def delete_markers(self) -> tuple[str, ...]:
+        """Spellings of the value in `delete_marker`: capital and small letters are one where the payload class has its own.
+
+        A marker that a property names is compared exactly, also the one that Hudi 1.x keeps for that class in version 9.
+        """
+        if self.delete_marker is None:
+            return ()
+        marker = self.delete_marker[1]
+        return (marker,) if self._said_marker is not None else (marker.upper(), marker.lower())
+
+    @cached_property
+    def _said_marker(self) -> tuple[str, str] | None:
+        if self.merge_mode in NAME_NO_MARKER:
+            return None
+        for prefix in (_MERGE_PROPERTY, ""):
+            field, marker = self._text(prefix + _DELETE_FIELD), self._text(prefix + _DELETE_MARKER)
+            if field and marker:
+                return field, marker
+        return None
+
+    @cached_property
+    def base_file_format(self) -> str:
+        """Format of base files in upper case, normally ``PARQUET``."""
+        return self._text("hoodie.table.base.file.format", "PARQUET").upper()
+
+    @cached_property
+    def timeline_timezone(self) -> str:
+        """``UTC``, or ``LOCAL`` when instants are in the zone of whoever wrote them, Hudi's default.
+
+        Raises:
+            CorruptTableError: The property says something else.
+        """
+        value = self._text("hoodie.table.timeline.timezone", "LOCAL").upper()
+        if value not in ("UTC", "LOCAL"):
+            raise CorruptTableError(
+                f"table {self.name!r} has hoodie.table.timeline.timezone={value!r}; legal are UTC and LOCAL"
+            )
+        return value
+
+    @property
+    def timeline_zone(self) -> tzinfo | None:
+        """Zone of the digits of instants; None for the zone of this machine."""
+        return timezone.utc if self.timeline_timezone == "UTC" else None
+
+    @cached_property
+    def metadata_partitions(self) -> tuple[str, ...]:
+        """Partitions of a live metadata table; empty when there is none."""
+        return self._names("hoodie.table.metadata.partitions")
+
+    @cached_property
+    def create_schema(self) -> str | None:
+        """Avro schema (JSON, without meta columns) given when the table was created."""
+        return self._text(CREATE_SCHEMA) or None
+
+    @cached_property
+    def timestamp_keygen(self) -> Mapping[str, str]:
+        """Settings of timestamp-based partition paths, keys without their prefix.
+
+        A text whose zone nobody says is in UTC in the tables of this engine, and in Hudi's where its own offset puts it.
+        """
+        found: dict[str, str] = {}
+        for prefix in reversed(_TIMEBASED_PREFIXES):
+            found.update(
+                {
+                    key[len(prefix) :]: value
+                    for key, value in self.properties.items()
+                    if key.startswith(prefix)
+                }
+            )
+        if self.is_of_this_engine and any(field.kind == "timestamp" for field in self.partition_fields):
+            found.setdefault("input.timezone", "UTC")
+        return found
+
+    def check_writable(self) -> None:
+        """Refuse tables that this engine reads but must not write.
+
+        Raises:
+            UnsupportedTableError: naming the version or feature and the way out.
+        """
+        check_writable(self)
+        self.key_generator  # noqa: B018 - raises for a class this engine does not know
+
+    def to_bytes(self, comment: str = "") -> bytes:
+        """Format ``hoodie.properties`` with a fresh checksum.
+
+        Args:
+            comment: Head comment; ``""`` stands for the line Hudi writes, with the current UTC time.
+        """
+        head = comment or f"Updated at {datetime.now(timezone.utc).isoformat().replace('+00:00', 'Z')}"
+        ordered = {key: self.properties[key] for key in sorted(self.properties) if key != CHECKSUM_KEY}
+        return format_properties({**ordered, CHECKSUM_KEY: str(table_checksum(ordered))}, head)
+
+    def with_properties(
+        self, changes: Mapping[str, str] | None = None, removals: Iterable[str] = ()
+    ) -> TableConfig:
+        """Return a copy with some properties set and others removed, checksum renewed."""
+        removed = set(removals)
+        merged = {key: value for key, value in self.properties.items() if key not in removed}
+        merged.update(changes or {})
+        merged[CHECKSUM_KEY] = str(table_checksum(merged))
+        return TableConfig.from_properties(merged)
+
+    def save(self, storage: PropertiesStorage, comment: str = "") -> None:
+        """Write ``hoodie.properties`` atomically; a leftover backup goes, since it would be older."""
+        storage.replace(PROPERTIES_PATH, self.to_bytes(comment))
+        storage.delete(BACKUP_PATH)
+
+    def _check_readable(self) -> None:
+        check_readable(self)
+        # Evaluated here so that a bad value is found when the table is opened, not in the middle of a read.
+        for attribute in (
+            "table_type",
+            "hive_style",
+            "url_encode",
+            "slashed_dates",
+            "drop_partition_columns",
+            "populate_meta_fields",
+        ):
+            getattr(self, attribute)
+
+    def _text(self, key: str, default: str = "") -> str:
+        return self.properties.get(key, "").strip() or default
+
+    def _names(self, key: str) -> tuple[str, ...]:
+        return tuple(name.strip() for name in self.properties.get(key, "").split(",") if name.strip())
+
+    def _number(self, key: str, default: int) -> int:
+        raw = self._text(key)
+        if not raw:
+            return default
+        try:
+            return int(raw)
+        except ValueError:
+            raise CorruptTableError(f"{key} is {raw!r}; it must be a whole number") from None
+
+    def _truth(self, key: str, default: bool) -> bool:
+        raw = self._text(key, str(default)).lower()
+        if raw not in ("true", "false"):
+            raise CorruptTableError(f"{key} is {raw!r}; legal values: true, false")
+        return raw == "true"

@@ -1,0 +1,235 @@
+"""The records of a slice's logs, merged to one a key (source: Hudi table format, merging base and log records)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.logformat.blocks.delete import decode as decode_deletes
+from hudi_engine.format.logformat.blocks.delete import wrapper_of
+from hudi_engine.format.logformat.blocks.delete_record import DeleteRecord
+from hudi_engine.format.logformat.format import BlockType, LogBlock
+from hudi_engine.format.logformat.reader import decode_data_block
+from hudi_engine.format.merge.base_reader import select_schema
+from hudi_engine.format.merge.delete_marker import delete_mask
+from hudi_engine.format.merge.entries import Entries, concat_entries, plain_entries
+from hudi_engine.format.merge.log_scanner import LogScan, load_blocks, scan_slice
+from hudi_engine.format.merge.modes.defaults import refuse_to_fill
+from hudi_engine.format.merge.ordering import is_default
+from hudi_engine.format.merge.read_context import ReadContext, in_instant_range, range_allows
+from hudi_engine.format.merge.record_keys import key_column_names, record_keys
+from hudi_engine.format.merge.spill import SpillStore
+from hudi_engine.format.merge.stored_columns import fit_columns, stored_names
+from hudi_engine.format.merge.younger_columns import fill_younger
+from hudi_engine.format.schema.meta_fields import COMMIT_TIME, META_FIELDS, PARTITION_PATH, RECORD_KEY
+
+Combine = Callable[[Entries], Entries]
+
+_MOST_PARTITIONS = 256
+_DELETES_AT_ONCE = 65_536
+"""Deletes of a block that are Python objects at once: a block may have millions, each hundreds of bytes as an object."""
+
+
+@dataclass(frozen=True)
+class LogRecords:
+    """Winners of a slice's logs and what was read to find them.
+
+    Attributes:
+        winners: One entry for each key that the logs mention, in the order in which the logs first mention them.
+        total_records: Records and deletes read.
+        scan: The blocks they came from.
+    """
+
+    winners: Entries
+    total_records: int
+    scan: LogScan
+
+
+def read_log_records(
+    context: ReadContext, file_slice: FileSlice, columns: Sequence[str], combine: Combine
+) -> LogRecords:
+    """Merge the logs of a slice.
+
+    Args:
+        columns: Columns to read; must hold those of :func:`needed_columns`.
+        combine: Makes one entry a key out of entries in order, in the order in which the keys first come. It is called
+            once, or, when the records are more than memory should hold, for one share of the keys after the other.
+
+    Raises:
+        CorruptTableError: A block is damaged inside.
+        UnsupportedTableError: A block cannot be read, an HFile block for example, or Hudi fills columns by their defaults.
+    """
+    refuse_to_fill(context.config, context.defaults, columns)
+    scan = scan_slice(context, file_slice)
+    wanted = select_schema(context.schema, columns)
+    parts: list[Entries] = []
+    total = size = 0
+    stream = _entries(context, file_slice, scan, wanted)
+    for part in stream:
+        parts.append(part)
+        total += len(part)
+        size += part.nbytes
+        if size > context.log_bytes_at_once:
+            return _spilled(context, scan, combine, parts, stream)
+    if not parts:
+        return LogRecords(_nothing(wanted), 0, scan)
+    return LogRecords(combine(concat_entries(parts)), total, scan)
+
+
+def needed_columns(context: ReadContext, columns: Sequence[str]) -> list[str]:
+    """Return ``columns`` and what merging needs beside them: keys, ordering fields, the commit time for a range."""
+    known = set(context.schema.names)
+    extra = [*key_column_names(context.config), *context.config.ordering_fields]
+    if context.instant_range is not None:
+        extra.append(COMMIT_TIME)
+    return list(dict.fromkeys([*columns, *(name for name in extra if name in known)]))
+
+
+def _spilled(
+    context: ReadContext,
+    scan: LogScan,
+    combine: Combine,
+    parts: list[Entries],
+    rest: Iterator[Entries],
+) -> LogRecords:
+    total = 0
+    stored = sum(block.place.content_length for block in scan.blocks)
+    partitions = min(_MOST_PARTITIONS, max(2, 4 * stored // context.log_bytes_at_once + 2))
+    with SpillStore(context.spill_dir, partitions) as store:
+        while parts:
+            total += len(parts[0])
+            store.add(parts.pop(0))
+        for part in rest:
+            total += len(part)
+            store.add(part)
+        winners = store.fold(combine)
+    assert winners is not None
+    return LogRecords(winners, total, scan)
+
+
+def _entries(
+    context: ReadContext, file_slice: FileSlice, scan: LogScan, wanted: pa.Schema
+) -> Iterator[Entries]:
+    for block in load_blocks(context, scan.blocks):
+        if block.kind is BlockType.DELETE:
+            if range_allows(block.instant_time, context.instant_range):
+                records = decode_deletes(block.content)
+                while run := list(islice(records, _DELETES_AT_ONCE)):
+                    yield _deletes(context, block, run, wanted)
+        else:
+            part = _records(context, file_slice, block, wanted)
+            if len(part):
+                yield part
+
+
+def block_rows(context: ReadContext, file_slice: FileSlice, block: LogBlock, wanted: pa.Schema) -> pa.Table:
+    """Return rows of a data block in the columns of ``wanted``, as they were written."""
+    return _fitted(context, file_slice, block, decode_data_block(block), wanted)[1]
+
+
+def _fitted(
+    context: ReadContext, file_slice: FileSlice, block: LogBlock, stored: pa.Table, wanted: pa.Schema
+) -> tuple[dict[str, str], pa.Table]:
+    """Return the stored name of each wanted column that the block has, and its rows under the wanted names and types."""
+    stored = fill_younger(stored, block.kind, context.fills_by, wanted)
+    names = stored_names(context, stored.schema, block.instant_time, wanted)
+    return names, fit_columns(context, stored, names, block.instant_time, file_slice.partition, wanted)
+
+
+def _records(context: ReadContext, file_slice: FileSlice, block: LogBlock, wanted: pa.Schema) -> Entries:
+    stored = decode_data_block(block)
+    names, rows = _fitted(context, file_slice, block, stored, wanted)
+    mask = delete_mask(stored, context.config)
+    deleted = np.zeros(rows.num_rows, dtype=bool) if mask is None else np.asarray(mask)
+    provided = None
+    if block.is_partial:
+        says = [name in names or name in META_FIELDS for name in wanted.names]
+        provided = np.tile(np.array(says, dtype=bool), (rows.num_rows, 1))
+    always = deleted & _has_default(context, rows)
+    keys = record_keys(rows, context.config)
+    entries = Entries(rows, keys, deleted, always, np.zeros(rows.num_rows, dtype=bool), provided)
+    if context.instant_range is None:
+        return entries
+    inside = in_instant_range(rows.column(COMMIT_TIME), context.instant_range).to_numpy().astype(bool)
+    return entries.take(np.flatnonzero(inside))
+
+
+def _has_default(context: ReadContext, rows: pa.Table) -> npt.NDArray[Any]:
+    columns = [rows.column(name) for name in context.config.ordering_fields if name in rows.column_names]
+    return is_default(columns) if columns else np.ones(rows.num_rows, dtype=bool)
+
+
+def _deletes(
+    context: ReadContext, block: LogBlock, records: list[DeleteRecord], wanted: pa.Schema
+) -> Entries:
+    """Turn delete records into rows of keys and ordering values, everything else null."""
+    count = len(records)
+    keys = pa.chunked_array([pa.array([record.record_key for record in records], pa.string())])
+    known: dict[str, pa.Array] = {
+        RECORD_KEY: keys.combine_chunks(),
+        PARTITION_PATH: pa.array([record.partition_path for record in records], pa.string()),
+        COMMIT_TIME: pa.array([block.instant_time] * count, pa.string()),
+    }
+    fields = [name for name in context.config.ordering_fields if name in wanted.names]
+    kinds = [wanted.field(name).type for name in fields]
+    if context.config.merges_as_release_0 and kinds:
+        records = _of_one_class(records, wrapper_of(kinds[0]))
+    ordering = _ordering_columns(records, kinds)
+    always = np.array([record.ordering_value is None for record in records], dtype=bool)
+    if ordering is None:
+        # Another type than the table's ordering field: such values cannot be compared, so the
+        # delete wins, as in Hudi.
+        always = np.ones(count, dtype=bool)
+    else:
+        known.update(zip(fields, ordering, strict=True))
+    columns = [known.get(field.name, pa.nulls(count, field.type)) for field in wanted]
+    rows = pa.Table.from_arrays(
+        [column.cast(field.type) for column, field in zip(columns, wanted, strict=True)], schema=wanted
+    )
+    return plain_entries(rows, keys, np.ones(count, dtype=bool), always)
+
+
+def _of_one_class(records: list[DeleteRecord], wrapper: str | None) -> list[DeleteRecord]:
+    """Return deletes as Hudi 0.x takes them: with the default where values have another Java class than in the column's records."""
+    return [each if each.wrapper == wrapper else replace(each, ordering_value=None) for each in records]
+
+
+def _ordering_columns(records: list[DeleteRecord], kinds: list[pa.DataType]) -> list[pa.Array] | None:
+    """Return the ordering values of deletes by field; None when they are of other types, or too many or few, to compare."""
+    if not kinds:
+        return []
+    values = [record.ordering_value for record in records]
+    if len(kinds) == 1:
+        per_field = [[value[0] if isinstance(value, tuple) else value for value in values]]
+    else:
+        blank = (None,) * len(kinds)
+        tuples = [value if isinstance(value, tuple) else blank for value in values]
+        if any(len(value) != len(kinds) for value in tuples):
+            return None
+        per_field = [list(column) for column in zip(*tuples, strict=True)] or [[] for _ in kinds]
+    try:
+        return [_typed(column, kind) for column, kind in zip(per_field, kinds, strict=True)]
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return None
+
+
+def _typed(values: list[object], kind: pa.DataType) -> pa.Array:
+    """Return ordering values as the column's type; dates and timestamps may come as plain numbers."""
+    found = pa.array(values)
+    if pa.types.is_null(found.type):
+        return pa.nulls(len(values), kind)
+    if pa.types.is_date32(kind) and pa.types.is_integer(found.type):
+        return found.cast(pa.int32()).cast(kind)
+    return pc.cast(found, kind)
+
+
+def _nothing(wanted: pa.Schema) -> Entries:
+    return plain_entries(wanted.empty_table(), pa.chunked_array([], pa.string()), None, None)

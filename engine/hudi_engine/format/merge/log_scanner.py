@@ -1,0 +1,154 @@
+"""Which blocks of a slice's log files count, and in which order (table versions 4 to 6, 8 and 9).
+
+Not seen are blocks of instants that are not committed or lie after the read's moment, blocks that a rollback
+command takes back, and blocks that a later log compaction packed into one of its own. Source: Hudi table
+format, snapshot read and log compaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from hudi_engine.errors import TimelineError
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.filegroup.log_file import LogFile
+from hudi_engine.format.filegroup.missing import GONE
+from hudi_engine.format.logformat.format import BlockPlace, BlockType, LogBlock
+from hudi_engine.format.logformat.reader import scan_blocks
+from hudi_engine.format.logformat.source import BytesSource, FileSource
+from hudi_engine.format.merge.read_context import ReadContext
+
+
+@dataclass(frozen=True)
+class ScannedBlock:
+    """A block that was found, its content still in the file unless the file was small.
+
+    Attributes:
+        log_file: The file it lies in.
+        place: Where.
+        data: The whole file, None when it was too large to keep.
+    """
+
+    log_file: LogFile
+    place: BlockPlace
+    data: bytes | None
+
+
+@dataclass(frozen=True)
+class LogScan:
+    """What the log files of a slice hold.
+
+    Attributes:
+        blocks: Data and delete blocks that count, in the order in which they apply.
+        total_blocks: All blocks found, corrupt ones aside.
+        corrupt_blocks: Stretches of bytes that are no block.
+        rollback_blocks: Rollback commands.
+    """
+
+    blocks: tuple[ScannedBlock, ...]
+    total_blocks: int
+    corrupt_blocks: int
+    rollback_blocks: int
+
+    @property
+    def has_deletes(self) -> bool:
+        """Whether one of the blocks deletes keys; data blocks may too, by the marks of their rows."""
+        return any(block.place.kind is BlockType.DELETE for block in self.blocks)
+
+
+def scan_slice(context: ReadContext, file_slice: FileSlice) -> LogScan:
+    """Find the blocks of a slice that count.
+
+    Args:
+        file_slice: The slice; its change data files are not looked at.
+
+    Raises:
+        CorruptTableError: A block is damaged inside.
+        TimelineError: A log file has gone since it was listed.
+        UnsupportedTableError: A block is of a kind that this engine does not know.
+    """
+    files = [log for log in file_slice.log_files if not log.is_cdc]
+    in_memory = sum(log.size for log in files) <= context.log_bytes_at_once
+    found = [block for log in files for block in _file_blocks(context, log, in_memory)]
+    found = _before_the_end(found, context.stops_after)
+    corrupt = sum(block.place.kind is BlockType.CORRUPT for block in found)
+    rollbacks = [block for block in found if block.place.is_rollback]
+    targets = {block.place.target_instant_time for block in rollbacks}
+    visible = [
+        block
+        for block in found
+        if (block.place.is_data or block.place.kind is BlockType.DELETE)
+        and block.place.instant_time not in targets
+        and context.is_visible(block.place.instant_time)
+    ]
+    ordered = apply_log_compactions(visible)
+    return LogScan(tuple(ordered), len(found) - corrupt, corrupt, len(rollbacks))
+
+
+def load_blocks(context: ReadContext, blocks: Iterable[ScannedBlock]) -> Iterator[LogBlock]:
+    """Yield blocks with their contents; a file is opened once for the blocks of it that follow each other."""
+    path: str | None = None
+    with ExitStack() as opened:
+        for scanned in blocks:
+            log, place, data = scanned.log_file, scanned.place, scanned.data
+            if data is not None:
+                end = place.content_start + place.content_length
+                content = memoryview(data)[place.content_start : end]
+            else:
+                if path != log.path:
+                    opened.close()
+                    source = FileSource(opened.enter_context(context.storage.open_input(log.path)))
+                    path = log.path
+                content = memoryview(source.read(place.content_start, place.content_length))
+            yield LogBlock(place.kind, place.header, place.offset, content)
+
+
+def apply_log_compactions(blocks: Sequence[ScannedBlock]) -> list[ScannedBlock]:
+    """Replace blocks by the block that a log compaction made of them; it stands where the newest of them stood."""
+    groups: dict[str, list[ScannedBlock]] = {}
+    for block in blocks:
+        groups.setdefault(block.place.instant_time, []).append(block)
+    compacted: dict[str, str] = {}
+    reverse: list[str] = []
+    placed: set[str] = set()
+    for instant in reversed(groups):
+        originals = groups[instant][0].place.compacted_block_times
+        if originals:
+            final = compacted.get(instant, instant)
+            compacted.update((original, final) for original in originals)
+            continue
+        final = compacted.get(instant, instant)
+        if final not in placed:
+            placed.add(final)
+            reverse.append(final)
+    # A compacted block whose originals have left the slice stands for itself.
+    lost = [each for each in groups if groups[each][0].place.compacted_block_times and each not in placed]
+    lost = [each for each in lost if compacted.get(each, each) == each]
+    order = [*lost, *reversed(reverse)]
+    return [block for instant in order for block in groups[instant]]
+
+
+def _before_the_end(blocks: list[ScannedBlock], stops_after: str | None) -> list[ScannedBlock]:
+    if stops_after is None:
+        return blocks
+    later = (
+        number
+        for number, block in enumerate(blocks)
+        if block.place.kind is not BlockType.CORRUPT and block.place.instant_time > stops_after
+    )
+    return blocks[: next(later, len(blocks))]
+
+
+def _file_blocks(context: ReadContext, log: LogFile, in_memory: bool) -> list[ScannedBlock]:
+    try:
+        if in_memory:
+            data = context.storage.read(log.path)
+            return [ScannedBlock(log, place, data) for place in scan_blocks(BytesSource(data))]
+        with context.storage.open_input(log.path) as file:
+            return [ScannedBlock(log, place, None) for place in scan_blocks(FileSource(file))]
+    except FileNotFoundError as error:
+        raise TimelineError(
+            f"log file {log.path!r} {GONE}: it was cleaned or rolled back meanwhile. Read the table again"
+        ) from error

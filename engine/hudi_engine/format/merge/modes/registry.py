@@ -1,0 +1,159 @@
+"""Which merge rule belongs to which merge mode of a table.
+
+A payload or merger class that is not known is refused by name: guessing would change rows in silence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from hudi_engine.errors import UnsupportedTableError
+from hudi_engine.format.config.enums import MergeMode
+from hudi_engine.format.config.merge_mode import READ_ONLY_MODES
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.config.trusted_rules import RULE_PROPERTY
+from hudi_engine.format.merge.delete_marker import delete_mask
+from hudi_engine.format.merge.entries import plain_entries
+from hudi_engine.format.merge.key_sets import are_distinct
+from hudi_engine.format.merge.modes.fold import fold
+from hudi_engine.format.merge.modes.payloads import RULES_OF_RELEASE_0, RULES_OF_RELEASE_1
+from hudi_engine.format.merge.modes.rule import MergeRule
+from hudi_engine.format.merge.ordering import is_default, ordering_ranks
+from hudi_engine.format.merge.rows_at import taken
+from hudi_engine.format.merge.user_rules.load import load_rule
+from hudi_engine.format.schema.meta_fields import RECORD_KEY
+
+COMMIT_TIME = MergeRule(compares=False)
+EVENT_TIME = MergeRule(compares=True)
+RULES: dict[MergeMode, MergeRule] = {
+    MergeMode.COMMIT_TIME_ORDERING: COMMIT_TIME,
+    MergeMode.EVENT_TIME_ORDERING: EVENT_TIME,
+    MergeMode.PARTIAL_UPDATE: MergeRule(compares=True, fills=True, deletes_obey_order=False),
+    MergeMode.FILL_UNAVAILABLE: MergeRule(compares=True, fills=True),
+    MergeMode.OVERWRITE_NON_DEFAULTS: MergeRule(compares=False, fills=True),
+    MergeMode.AWS_DMS: COMMIT_TIME,
+    **RULES_OF_RELEASE_1,
+}
+_POSITION = "__hudi_position"
+
+
+def merge_rule(config: TableConfig) -> MergeRule:
+    """Return the rule by which a table merges records.
+
+    Raises:
+        ConfigError: The table names a rule of the user's own that cannot be imported.
+        UnsupportedTableError: The table merges with a class that this engine does not know.
+    """
+    own = config.properties.get(RULE_PROPERTY, "").strip()
+    if config.merge_mode is MergeMode.CUSTOM and own:
+        return load_rule(own)
+    of_release_0 = RULES_OF_RELEASE_0.get(config.merge_mode) if config.merges_as_release_0 else None
+    rule = of_release_0 or RULES.get(config.merge_mode)
+    if rule is None:
+        raise UnsupportedTableError(_unknown(config))
+    nested = [name for name in config.ordering_fields if "." in name]
+    if nested and (rule.compares or rule.in_logs.compares):
+        raise UnsupportedTableError(
+            f"table {config.name!r} is ordered by {', '.join(nested)}, a field inside a struct; this engine compares columns "
+            "only. Read its base files only (read optimized), or order the table by a column"
+        )
+    if of_release_0 is not None or config.merge_mode in RULES_OF_RELEASE_1:
+        return rule
+    if config.merges_as_release_0:
+        # Log records are combined with each other first, by ordering value whatever the payload class, and a
+        # delete that is left then takes the stored row.
+        logs = MergeRule(
+            compares=True,
+            fills=config.merge_mode is MergeMode.PARTIAL_UPDATE,
+            revives=True,
+            remembers_deletes=False,
+        )
+        return replace(rule, deletes_obey_order=False, logs=logs)
+    if rule.fills and config.version >= 9:
+        # From table version 9 on gaps are filled between log records first and then from the stored row, which
+        # knows of no delete between them; deletes are ordered like other records.
+        filling = MergeRule(
+            compares=rule.compares,
+            fills=True,
+            remembers_deletes=False,
+            keeps_meta=True,
+            gap_text=config.unavailable_value if config.merge_mode is MergeMode.FILL_UNAVAILABLE else None,
+        )
+        return replace(filling, logs=filling)
+    if rule.fills and not config.is_of_this_engine:
+        filling = replace(rule, remembers_deletes=False)
+        return replace(filling, logs=filling)
+    return rule
+
+
+def _unknown(config: TableConfig) -> str:
+    legal = ", ".join(mode.value for mode in RULES)
+    where = "knows only in merge-on-read tables that Hudi 0.x keeps"
+    return (
+        f"table {config.name!r} merges records with the payload class {config.payload_class or 'none'!r} in merge mode "
+        f"{config.merge_mode.value}, which this engine {where if config.merge_mode in READ_ONLY_MODES else 'does not know'}; "
+        f"known modes are {legal}. Read its base files only (read optimized), or compact it with the engine that has the class"
+    )
+
+
+def refuse_to_write(config: TableConfig) -> None:
+    """Refuse to write rows that merge by a payload class whose tables are read only.
+
+    Raises:
+        UnsupportedTableError: It names the class and the way out.
+    """
+    if config.merge_mode in READ_ONLY_MODES:
+        raise UnsupportedTableError(
+            f"table {config.name!r} merges records with the payload class {config.payload_class!r}; this engine reads such "
+            "tables but does not write them. Write to it and compact it with Apache Hudi, or choose another payload class for "
+            "a table of this engine"
+        )
+
+
+def keeps_newer_rows(config: TableConfig) -> bool:
+    """Tell whether a stored row stays as it is where one that is older by the ordering fields is written."""
+    rule = merge_rule(config)
+    return bool(config.ordering_fields) and all(
+        each.compares and not each.sees_whole_rows for each in (rule, rule.in_logs)
+    )
+
+
+def combine_batch(table: pa.Table, config: TableConfig) -> pa.Table:
+    """Combine the rows of one incoming batch that have the same record key.
+
+    The greater ordering value wins, on equal values the later row; without ordering fields the later row. In
+    partial update modes the nulls of the winner are filled from the others.
+
+    Args:
+        table: Rows with ``_hoodie_record_key`` and data columns; other columns travel along.
+
+    Raises:
+        UnsupportedTableError: The table merges with a class that this engine does not know.
+    """
+    rule = merge_rule(config)
+    keys = table.column(RECORD_KEY)
+    if are_distinct(keys):
+        return table
+    fields = [name for name in config.ordering_fields if name in table.column_names]
+    if len(fields) < len(config.ordering_fields):
+        fields = []
+    deletes = delete_mask(table, config)
+    deleted = np.zeros(table.num_rows, dtype=bool) if deletes is None else np.asarray(deletes)
+    always = deleted & is_default([table.column(name) for name in fields]) if fields else deleted
+    if not rule.sees_whole_rows:
+        batch_rule = MergeRule(compares=bool(fields))
+        index_only = table.select(fields).append_column(_POSITION, pa.array(np.arange(table.num_rows)))
+        winners = fold(plain_entries(index_only, keys, deleted, always), batch_rule, fields)
+        return taken(table, np.sort(winners.rows.column(_POSITION).to_numpy()))
+    rows = table
+    if not rule.compares and fields:
+        # The newer write wins column by column; within a batch "newer" is said by the ordering fields.
+        order = np.lexsort(
+            (np.arange(table.num_rows), *reversed(ordering_ranks([table.column(name) for name in fields])))
+        )
+        rows, deleted, always = taken(table, order), deleted[order], always[order]
+    entries = plain_entries(rows, rows.column(RECORD_KEY), deleted, always)
+    return fold(entries, rule, fields).rows

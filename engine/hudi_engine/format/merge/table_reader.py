@@ -1,0 +1,123 @@
+"""Reading a whole table with Arrow alone: no Spark, no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.merge.base_reader import select_schema
+from hudi_engine.format.merge.modes.defaults import defaults_that_fill
+from hudi_engine.format.merge.read_context import InstantRange, ReadContext
+from hudi_engine.format.merge.slice_reader import BASE_ONLY, PAYLOAD_COMBINE, read_slice
+from hudi_engine.format.merge.younger_columns import schema_that_fills
+from hudi_engine.format.schema.avro import avro_to_arrow
+from hudi_engine.format.schema.meta_fields import OPERATION, with_meta_columns
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.continuity import look_until_still
+from hudi_engine.format.timeline.schema_commits import load_schema_history
+
+
+def read_table(
+    storage: Storage,
+    *,
+    as_of: str | None = None,
+    read_optimized: bool = False,
+    columns: Sequence[str] | None = None,
+    instant_range: InstantRange | None = None,
+) -> pa.Table:
+    """Return rows of a table, the five meta columns first; a table without a commit gives no rows.
+
+    Args:
+        as_of: Newest requested time that counts, None for now.
+        read_optimized: Base files only; logs are not looked at.
+        columns: Columns in the wanted order, None for all.
+        instant_range: Only rows whose commit time lies in it, None for all.
+
+    Raises:
+        TableNotFoundError: There is no table.
+        CorruptTableError: A file of the table is damaged.
+        TimelineError: A clean has deleted files of the point in time.
+        UnsupportedTableError: The table has a feature that this engine cannot read.
+    """
+
+    def look() -> tuple[TableConfig, Timeline, tuple[ReadContext, list[FileSlice]]]:
+        config = TableConfig.load(storage)
+        timeline = Timeline.load(storage, config)
+        timeline.check_readable(as_of)
+        read = replace(read_context(storage, config, timeline, as_of=as_of), instant_range=instant_range)
+        context = as_its_readers_do(read, timeline)
+        view = FileSystemView.build(storage, config, timeline, as_of=as_of)
+        if not read_optimized:
+            return config, timeline, (context, view.latest_slices())
+        bases = view.latest_base_files()
+        return (
+            config,
+            timeline,
+            (context, [FileSlice(each.partition, each.file_id, each.instant, each) for each in bases]),
+        )
+
+    context, slices = look_until_still(storage, look, as_of)
+    merge_type = BASE_ONLY if read_optimized else PAYLOAD_COMBINE
+    wanted = list(context.schema.names if columns is None else columns)
+    tables = [select_schema(context.schema, wanted).empty_table()]
+    tables.extend(read_slice(context, each, columns=wanted, merge_type=merge_type) for each in slices)
+    return pa.concat_tables(tables)
+
+
+def read_context(
+    storage: Storage, config: TableConfig, timeline: Timeline, *, as_of: str | None = None
+) -> ReadContext:
+    """Return what reading the slices of a table needs, from the table itself.
+
+    Args:
+        as_of: Newest requested time that counts, None for now.
+    """
+    avro, history = timeline.table_schema_json(as_of), load_schema_history(storage, timeline)
+    return ReadContext(
+        storage=storage,
+        config=config,
+        schema=with_meta_columns(table_schema(config, timeline, as_of), operation=config.keeps_operations),
+        is_committed=timeline.committed(as_of),
+        as_of=as_of,
+        schema_history=history,
+        defaults=defaults_that_fill(config, avro),
+        fills_by=schema_that_fills(config, avro, by_ids=history is not None),
+    )
+
+
+def as_its_readers_do(context: ReadContext, timeline: Timeline) -> ReadContext:
+    """Return the context of a query, which sees what a reader of the release that keeps the table sees.
+
+    Readers of Hudi 0.x stop in a slice's logs at the first block that is younger than the newest completed
+    write, even at a rollback's; incremental reads, writers and table services read on.
+    """
+    if not context.config.merges_as_release_0 or not timeline.completed_writes or context.instant_range:
+        return context
+    return replace(context, stops_after=context.as_of or timeline.completed_writes[-1].requested_time)
+
+
+def table_schema(config: TableConfig, timeline: Timeline, as_of: str | None = None) -> pa.Schema:
+    """Return data columns of a table: those of the newest commit, and the partition columns that its files leave out.
+
+    The latter are text, as in Hudi, whose schema of them has no other source than the folders.
+
+    Args:
+        as_of: Newest requested time that counts, None for now.
+    """
+    text = timeline.table_schema_json(as_of)
+    schema = avro_to_arrow(text) if text is not None else pa.schema([])
+    if config.keeps_operations:
+        # Other writers that know of the column count it among the data.
+        schema = pa.schema([field for field in schema if field.name != OPERATION])
+    if not config.drop_partition_columns:
+        return schema
+    for field in config.partition_fields:
+        if schema.get_field_index(field.name) < 0:
+            schema = schema.append(pa.field(field.name, pa.string()))
+    return schema

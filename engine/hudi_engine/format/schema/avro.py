@@ -1,0 +1,368 @@
+"""Avro schemas of Hudi tables and their Arrow form (table versions 4 to 6, 8 and 9).
+
+Commit metadata, log blocks and Parquet footers hold the table schema as Avro JSON. Names of nested records
+and of decimals follow the form Spark writers give them (source: Hudi table format, commit metadata): a nested
+record is named like its field, in the namespace ``<parent namespace>.<parent record>``; a decimal is a
+``fixed`` named ``fixed``.
+
+Arrow side: ``timestamp[us, UTC]`` (``ms`` for ``timestamp-millis``), ``date32``, ``decimal128``, ``string``, ``binary``,
+``list``, ``map<string, T>``, ``struct``; every field nullable. So a time has the same number in Arrow as in Avro, and what
+writes it into Parquet, keys or delete blocks need not know the Avro schema.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_engine.errors import HudiError, SchemaError
+from hudi_engine.format.schema.avro_limits import MAX_TABLE_TYPES, check_decodable
+from hudi_engine.format.schema.meta_fields import META_FIELDS, meta_fields
+from hudi_engine.format.schema.vectors import is_vector, vector_type
+
+AvroSchema = Any
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_PRIMITIVES: Mapping[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "bytes": pa.binary(),
+    "string": pa.string(),
+    "null": pa.null(),
+}
+_LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
+    ("int", "date"): pa.date32(),
+    ("int", "time-millis"): pa.time32("ms"),
+    ("long", "time-micros"): pa.time64("us"),
+    ("long", "timestamp-millis"): pa.timestamp("ms", "UTC"),
+    ("long", "timestamp-micros"): pa.timestamp("us", "UTC"),
+    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
+    ("long", "local-timestamp-micros"): pa.timestamp("us"),
+}
+_TO_AVRO: Mapping[pa.DataType, AvroSchema] = {
+    pa.bool_(): "boolean",
+    pa.int8(): "int",
+    pa.int16(): "int",
+    pa.int32(): "int",
+    pa.uint8(): "int",
+    pa.uint16(): "int",
+    pa.int64(): "long",
+    pa.uint32(): "long",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.large_string(): "string",
+    pa.binary(): "bytes",
+    pa.large_binary(): "bytes",
+    pa.date32(): {"type": "int", "logicalType": "date"},
+    pa.time32("ms"): {"type": "int", "logicalType": "time-millis"},
+    pa.time64("us"): {"type": "long", "logicalType": "time-micros"},
+}
+
+
+def load_avro(avro: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
+    """Parse the JSON text of an Avro record schema; a mapping is taken as it is.
+
+    Raises:
+        SchemaError: The text is no JSON, or no record schema.
+    """
+    if isinstance(avro, Mapping):
+        loaded: Any = dict(avro)
+    else:
+        try:
+            loaded = json.loads(avro)
+        except ValueError as error:
+            raise SchemaError(
+                f"the table schema is not valid JSON ({error}); it starts with {avro[:80]!r}"
+            ) from error
+    if (
+        not isinstance(loaded, dict)
+        or loaded.get("type") != "record"
+        or not isinstance(loaded.get("fields"), list)
+    ):
+        raise SchemaError(f"a table schema must be an Avro record with fields, got {str(loaded)[:120]}")
+    return loaded
+
+
+def avro_to_arrow(avro: str | bytes | Mapping[str, Any]) -> pa.Schema:
+    """Return Arrow schema of an Avro record, all fields nullable, columns in schema order.
+
+    Args:
+        avro: Avro record schema, as JSON text or parsed.
+
+    Raises:
+        SchemaError: The schema is malformed or uses a type that no Hudi table has (for example a union of two
+            types).
+    """
+    record = load_avro(avro)
+    names: dict[str, Any] = {}
+    try:
+        check_decodable(record, MAX_TABLE_TYPES)
+        return pa.schema(list(_record_type(record, "", names, ())))
+    except HudiError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, RecursionError, pa.ArrowException) as error:
+        raise SchemaError(f"an Avro schema of a table is malformed: {error!r}") from error
+
+
+def arrow_to_avro(schema: pa.Schema, table_name: str) -> dict[str, Any]:
+    """Return Avro record of a table as Hudi's Spark writers store it.
+
+    Args:
+        schema: Arrow schema, with or without the meta columns.
+        table_name: Name of the table; gives the record ``<table>_record`` in namespace ``hoodie.<table>``.
+
+    Raises:
+        SchemaError: A column has a name or a type that Avro, or Hudi, cannot hold.
+    """
+    check_avro_names(schema)
+    safe = sanitize_name(table_name)
+    record, namespace = f"{safe}_record", f"hoodie.{safe}"
+    return {
+        "type": "record",
+        "name": record,
+        "namespace": namespace,
+        "fields": [avro_field(field, f"{namespace}.{record}", (field.name,)) for field in schema],
+    }
+
+
+def sanitize_name(name: str) -> str:
+    """Return ``name`` as a legal Avro name, as Hudi makes it: every illegal character, a leading digit too, becomes ``__``."""
+    return re.sub(r"[^A-Za-z0-9_]", "__", re.sub(r"\A[^A-Za-z_]", "__", name))
+
+
+def with_meta_fields(avro: str | bytes | Mapping[str, Any], *, operation: bool = False) -> dict[str, Any]:
+    """Return the record with Hudi's five meta fields in front, and ``_hoodie_operation`` after them where asked.
+
+    Meta fields already there are not repeated.
+    """
+    record = without_meta_fields(avro)
+    names = meta_fields(operation=operation)
+    meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in names]
+    return {**record, "fields": [*meta, *(field for field in record["fields"] if field["name"] not in names)]}
+
+
+def without_meta_fields(avro: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
+    """Return the record with the table's own fields only."""
+    record = load_avro(avro)
+    return {**record, "fields": [field for field in record["fields"] if field["name"] not in META_FIELDS]}
+
+
+def check_avro_names(schema: pa.Schema, next_step: str = "rename it in the query") -> None:
+    """Refuse names that Avro forbids, and names that differ only by case, at every level.
+
+    Args:
+        next_step: What to do about one, for the message.
+
+    Raises:
+        SchemaError: All offending names in one message.
+    """
+    problems = list(_name_problems(list(schema), ""))
+    if problems:
+        raise SchemaError(
+            "; ".join(problems)
+            + f". A column name must match [A-Za-z_][A-Za-z0-9_]* and be unique without regard to case: {next_step}"
+        )
+
+
+def decimal_size(precision: int) -> int:
+    """Return least number of bytes that hold ``precision`` decimal digits in two's complement."""
+    return (int(10**precision - 1).bit_length() + 8) // 8
+
+
+def _name_problems(fields: list[pa.Field], parent: str) -> Iterator[str]:
+    seen: dict[str, str] = {}
+    for field in fields:
+        path = f"{parent}{field.name}"
+        if not _NAME.match(field.name):
+            yield f"column name {path!r} is not allowed"
+        other = seen.setdefault(field.name.lower(), path)
+        if other is not path:
+            yield f"column {path!r} appears twice (first as {other!r})"
+        yield from _name_problems(_struct_fields(field.type), f"{path}.")
+
+
+def _struct_fields(kind: pa.DataType) -> list[pa.Field]:
+    if pa.types.is_struct(kind):
+        return list(kind)
+    if pa.types.is_map(kind):
+        return _struct_fields(kind.item_type)
+    if _is_list(kind):
+        return _struct_fields(kind.value_type)
+    return []
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def avro_field(field: pa.Field, space: str, path: tuple[str, ...]) -> dict[str, Any]:
+    """Return a column as Hudi's Spark writers store it: optional, null by default.
+
+    Args:
+        space: Full name of the record that it is in.
+        path: Names from the column down to it, for messages.
+    """
+    return {
+        "name": field.name,
+        "type": ["null", avro_type(field.type, field.name, space, path)],
+        "default": None,
+    }
+
+
+def avro_type(kind: pa.DataType, name: str, space: str, path: tuple[str, ...]) -> AvroSchema:
+    """Return Hudi's Avro for an Arrow type; what it cannot hold is refused with the way out.
+
+    Args:
+        name: Name of the field that has it.
+        space: Full name of the record that the field is in.
+        path: Names from the column down to the field, for messages.
+
+    Raises:
+        SchemaError: A Hudi table cannot hold such values.
+    """
+    simple = _TO_AVRO.get(kind)
+    if simple is not None:
+        return simple if isinstance(simple, str) else dict(simple)
+    if pa.types.is_timestamp(kind):
+        if kind.tz is None:
+            raise _cannot_hold(path, kind, "use a timestamp with a time zone")
+        unit = "millis" if kind.unit in ("s", "ms") else "micros"
+        return {"type": "long", "logicalType": f"timestamp-{unit}"}
+    if pa.types.is_decimal(kind) and kind.precision <= 38:
+        return _avro_decimal(kind, f"{space}.{name}")
+    if pa.types.is_dictionary(kind):
+        return avro_type(kind.value_type, name, space, path)
+    if _is_list(kind):
+        return {
+            "type": "array",
+            "items": ["null", avro_type(kind.value_type, name, space, (*path, "element"))],
+        }
+    if pa.types.is_map(kind):
+        return _avro_map(kind, name, space, path)
+    if pa.types.is_struct(kind):
+        if kind.num_fields == 0:
+            raise _cannot_hold(path, kind, "a struct needs at least one field")
+        inner = f"{space}.{name}"
+        fields = [avro_field(child, inner, (*path, child.name)) for child in kind]
+        return {"type": "record", "name": name, "namespace": space, "fields": fields}
+    raise _cannot_hold(path, kind, "cast the column to a type that Hudi stores")
+
+
+def _avro_map(kind: pa.DataType, name: str, space: str, path: tuple[str, ...]) -> dict[str, Any]:
+    if not (pa.types.is_string(kind.key_type) or pa.types.is_large_string(kind.key_type)):
+        raise _cannot_hold((*path, "key"), kind.key_type, "map keys must be strings")
+    return {"type": "map", "values": ["null", avro_type(kind.item_type, name, space, (*path, "value"))]}
+
+
+def _avro_decimal(kind: pa.DataType, space: str) -> dict[str, Any]:
+    return {
+        "type": "fixed",
+        "name": "fixed",
+        "namespace": space,
+        "size": decimal_size(kind.precision),
+        "logicalType": "decimal",
+        "precision": kind.precision,
+        "scale": kind.scale,
+    }
+
+
+def _cannot_hold(path: tuple[str, ...], kind: object, next_step: str) -> SchemaError:
+    return SchemaError(
+        f"column {'.'.join(path)!r} has type {kind}, which a Hudi table cannot hold; {next_step}. "
+        "Legal are boolean, int, long, float, double, decimal(<=38), string, binary, date, timestamp, array, "
+        "map with string keys and struct"
+    )
+
+
+def _record_type(
+    record: Mapping[str, Any], space: str, names: dict[str, Any], path: tuple[str, ...]
+) -> pa.DataType:
+    space = _register(record, space, names)
+    fields = []
+    for field in record["fields"]:
+        inner = (*path, str(field["name"]))
+        fields.append(pa.field(field["name"], _arrow_type(field["type"], space, names, inner)))
+    return pa.struct(fields)
+
+
+def _register(schema: Mapping[str, Any], space: str, names: dict[str, Any]) -> str:
+    """Remember a named type under its full name; returns the namespace its children inherit."""
+    name = str(schema.get("name", ""))
+    own = schema.get("namespace", space)
+    if "." in name:
+        own, name = name.rsplit(".", 1)
+    names[f"{own}.{name}" if own else name] = (schema, own)
+    return str(own or "")
+
+
+def _arrow_type(schema: AvroSchema, space: str, names: dict[str, Any], path: tuple[str, ...]) -> pa.DataType:
+    if isinstance(schema, list):
+        branches = [branch for branch in schema if branch != "null"]
+        if len(branches) != 1:
+            raise SchemaError(
+                f"column {'.'.join(path)!r} is an Avro union of {len(branches)} types "
+                f"({json.dumps(schema)[:120]}); "
+                "only a union of null and one type can be a column"
+            )
+        return _arrow_type(branches[0], space, names, path)
+    if isinstance(schema, str):
+        return _named_type(schema, space, names, path)
+    if isinstance(schema, Mapping):
+        return _complex_type(schema, space, names, path)
+    raise SchemaError(f"column {'.'.join(path)!r} has no legal Avro type: {schema!r}")
+
+
+def _named_type(name: str, space: str, names: dict[str, Any], path: tuple[str, ...]) -> pa.DataType:
+    if name in _PRIMITIVES:
+        return _PRIMITIVES[name]
+    found = names.get(name) or names.get(f"{space}.{name}")
+    if found is None:
+        raise SchemaError(
+            f"column {'.'.join(path)!r} refers to the Avro type {name!r}, which is not defined before it"
+        )
+    if len(path) > 64:
+        raise SchemaError(
+            f"column {'.'.join(path[:3])!r} has the recursive Avro type {name!r}; "
+            "a column cannot contain itself"
+        )
+    return _complex_type(found[0], found[1], names, path)
+
+
+def _complex_type(
+    schema: Mapping[str, Any], space: str, names: dict[str, Any], path: tuple[str, ...]
+) -> pa.DataType:
+    """Return the Arrow type of an Avro schema that is no plain name; named types are noted for later references."""
+    kind = schema.get("type")
+    logical = schema.get("logicalType")
+    if kind in ("bytes", "fixed") and logical == "decimal":
+        if kind == "fixed":
+            _register(schema, space, names)
+        return pa.decimal128(int(schema["precision"]), int(schema.get("scale", 0)))
+    if isinstance(kind, str) and (kind, logical) in _LOGICAL:
+        return _LOGICAL[(kind, str(logical))]
+    if kind == "record" and logical == "variant":
+        raise SchemaError(
+            f"column {'.'.join(path)!r} is a VARIANT of Apache Hudi, which this engine does not read. Read the table with Apache "
+            "Hudi on Spark 4, or copy it there with the column as text (to_json)"
+        )
+    if kind == "record":
+        return _record_type(schema, space, names, path)
+    if kind == "array":
+        return pa.list_(pa.field("element", _arrow_type(schema["items"], space, names, (*path, "element"))))
+    if kind == "map":
+        return pa.map_(pa.string(), _arrow_type(schema["values"], space, names, (*path, "value")))
+    if kind == "enum":
+        _register(schema, space, names)
+        return pa.string()
+    if kind == "fixed":
+        _register(schema, space, names)
+        return vector_type(schema, ".".join(path)) if is_vector(schema) else pa.binary()
+    return _arrow_type(kind, space, names, path)

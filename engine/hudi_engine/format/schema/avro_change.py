@@ -1,0 +1,111 @@
+"""Changes of a table's Avro schema in place: what a change leaves alone stays as the table's writers wrote it.
+
+Required columns, defaults, enums, fixed types and the names of records are other writers' own, and Arrow's types do not tell
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_engine.errors import SchemaError
+from hudi_engine.format.schema.avro import (
+    AvroSchema,
+    arrow_to_avro,
+    avro_field,
+    avro_to_arrow,
+    avro_type,
+    check_avro_names,
+    load_avro,
+)
+
+_NUMBERS = (pa.int64(), pa.float32(), pa.float64())
+
+
+def avro_with_columns(avro: str | Mapping[str, Any], columns: pa.Schema, table_name: str) -> dict[str, Any]:
+    """Return a table's Avro record with other columns.
+
+    Args:
+        columns: The data columns it is to have; those that it has in the same type are left as they are.
+
+    Raises:
+        SchemaError: A new column has a name or a type that Avro, or Hudi, cannot hold.
+    """
+    record = load_avro(avro)
+    stored = avro_to_arrow(record)
+    if stored.equals(columns):
+        return record
+    check_avro_names(columns)
+    changed = {**record, "fields": _changed_fields(record, pa.struct(list(stored)), list(columns), "", ())}
+    try:
+        is_right = avro_to_arrow(changed).equals(columns)
+    except SchemaError:
+        is_right = False
+    # a type that is named in one column and used in another may have gone, or changed, with the first
+    return changed if is_right else arrow_to_avro(columns, table_name)
+
+
+def _changed_fields(
+    record: Mapping[str, Any],
+    stored: pa.StructType,
+    wanted: list[pa.Field],
+    space: str,
+    path: tuple[str, ...],
+) -> list[dict[str, Any]]:
+    known = {field["name"]: field for field in record["fields"]}
+    owner = _full_name(record, space)
+    fields = []
+    for field in wanted:
+        steps = (*path, field.name)
+        before = known.get(field.name)
+        if before is None:
+            fields.append(avro_field(field, owner, steps))
+            continue
+        old = stored.field(field.name).type
+        if old.equals(field.type):
+            fields.append(before)
+            continue
+        after = {**before, "type": _changed(before["type"], old, field.type, owner, steps)}
+        fields.append(_with_fitting_default(after, field.type))
+    return fields
+
+
+def _changed(
+    avro: AvroSchema, stored: pa.DataType, wanted: pa.DataType, owner: str, path: tuple[str, ...]
+) -> AvroSchema:
+    """Return an Avro type changed to another Arrow type, part by part; what is no record, array or map is made anew."""
+    if isinstance(avro, list):
+        return [each if each == "null" else _changed(each, stored, wanted, owner, path) for each in avro]
+    if isinstance(avro, Mapping):
+        kind = avro.get("type")
+        if isinstance(kind, (list, Mapping)):
+            return {**avro, "type": _changed(kind, stored, wanted, owner, path)}
+        if kind == "record" and pa.types.is_struct(wanted):
+            return {
+                **avro,
+                "fields": _changed_fields(avro, stored, list(wanted), owner.rpartition(".")[0], path),
+            }
+        if kind == "array" and pa.types.is_list(wanted):
+            parts = stored.value_type, wanted.value_type
+            return {**avro, "items": _changed(avro["items"], *parts, owner, path)}
+        if kind == "map" and pa.types.is_map(wanted):
+            parts = stored.item_type, wanted.item_type
+            return {**avro, "values": _changed(avro["values"], *parts, owner, path)}
+    return avro_type(wanted, path[-1], owner, path)
+
+
+def _with_fitting_default(field: dict[str, Any], wanted: pa.DataType) -> dict[str, Any]:
+    """Return a field of another type than before without a default that is none of that type."""
+    default = field.get("default")
+    is_number = isinstance(default, (int, float)) and not isinstance(default, bool)
+    if default is None or pa.types.is_nested(wanted) or (is_number and wanted in _NUMBERS):
+        return field
+    return {name: value for name, value in field.items() if name != "default"}
+
+
+def _full_name(record: Mapping[str, Any], space: str) -> str:
+    name, own = str(record.get("name", "")), record.get("namespace", space)
+    return name if "." in name or not own else f"{own}.{name}"

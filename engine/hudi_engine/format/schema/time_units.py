@@ -1,0 +1,122 @@
+"""Units of times: a table's are milliseconds or microseconds, as its Avro schema says, Spark's are microseconds.
+
+Other writers make ``timestamp-millis`` of Flink's ``TIMESTAMP(3)`` and of many Avro schemas. Where rows of a table go to Spark,
+and where columns come from it, the unit changes; everything else has the table's. Some files of older Hudi tell a wrong one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+
+from hudi_engine.format.schema.casting import cast_table
+
+_SPARK_UNIT = "us"
+_ARROW = "parquet-cpp-arrow"
+
+
+def for_spark(rows: pa.Table) -> pa.Table:
+    """Return a table's rows with their times as Spark takes them; nothing is copied where they are so.
+
+    Args:
+        rows: Rows in the types of the table, with any further columns.
+    """
+    wanted = pa.schema([field.with_type(_in_spark_unit(field.type)) for field in rows.schema])
+    return cast_table(rows, wanted)
+
+
+def schema_in_units_of(given: pa.Schema, table: pa.Schema | None) -> pa.Schema:
+    """Return columns with their times in the units that the table has them in; those that it does not have are as given.
+
+    Args:
+        table: Data columns of the table, None for one without a schema.
+    """
+    if table is None:
+        return given
+    known = {field.name: field.type for field in table}
+    return pa.schema(
+        [field.with_type(in_units_of(field.type, known.get(field.name, field.type))) for field in given]
+    )
+
+
+def in_units_of(given: pa.DataType, known: pa.DataType) -> pa.DataType:
+    """Return a type with its times, inside structs, lists and maps too, in the units of another one."""
+    return _paired(given, known, lambda _, of_table: of_table)
+
+
+def as_meant(rows: pa.Table, created_by: str | None, wanted: Mapping[str, pa.DataType]) -> pa.Table:
+    """Return the rows of a Parquet file with their times in the unit that their numbers have.
+
+    Releases of Hudi before 1.1 told times of ``timestamp-millis`` as microseconds in Parquet, though their numbers are
+    milliseconds; Hudi reads them so since. What was written by Arrow, as all files of this engine, is what it says.
+
+    Args:
+        created_by: What the file says of its writer.
+        wanted: Types that the table, or log block, has for columns of the file.
+    """
+    for number, field in enumerate(rows.schema if is_of_others(created_by) else ()):
+        kind = _meant(field.type, wanted.get(field.name, field.type))
+        if not kind.equals(field.type):
+            chunks = [chunk.view(kind) for chunk in rows.column(number).chunks]
+            rows = rows.set_column(number, field.with_type(kind), pa.chunked_array(chunks, kind))
+    return rows
+
+
+def is_as_meant(stored: pa.Schema, created_by: str | None, wanted: pa.Schema) -> bool:
+    """Tell whether the times of a Parquet file have the unit that it says; see `as_meant`."""
+    kinds = {field.name: field.type for field in stored} if is_of_others(created_by) else {}
+    return all(
+        _meant(kinds[field.name], field.type).equals(kinds[field.name])
+        for field in wanted
+        if field.name in kinds
+    )
+
+
+def is_of_others(created_by: str | None) -> bool:
+    """Tell whether a Parquet file was not written by Arrow."""
+    return not (created_by or "").startswith(_ARROW)
+
+
+def _meant(stored: pa.DataType, wanted: pa.DataType) -> pa.DataType:
+    def of_time(stored: pa.DataType, wanted: pa.DataType) -> pa.DataType:
+        return wanted if (stored.unit, wanted.unit) == ("us", "ms") else stored
+
+    return _paired(stored, wanted, of_time)
+
+
+def _paired(
+    given: pa.DataType, known: pa.DataType, of_time: Callable[[pa.DataType, pa.DataType], pa.DataType]
+) -> pa.DataType:
+    """Return a type with those times in it chosen anew that another one has at the same place, in the same kind of zone."""
+    if pa.types.is_struct(given) and pa.types.is_struct(known):
+        fields = {field.name: field.type for field in known}
+        return pa.struct(
+            [
+                field.with_type(_paired(field.type, fields.get(field.name, field.type), of_time))
+                for field in given
+            ]
+        )
+    if pa.types.is_list(given) and pa.types.is_list(known):
+        return _list_of(_paired(given.value_type, known.value_type, of_time))
+    if pa.types.is_map(given) and pa.types.is_map(known):
+        return pa.map_(given.key_type, _paired(given.item_type, known.item_type, of_time))
+    both_times = pa.types.is_timestamp(given) and pa.types.is_timestamp(known)
+    return of_time(given, known) if both_times and given.tz == known.tz else given
+
+
+def _in_spark_unit(kind: pa.DataType) -> pa.DataType:
+    """Return a type with all times in it in the unit of Spark."""
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp(_SPARK_UNIT, kind.tz)
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_in_spark_unit(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return _list_of(_in_spark_unit(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, _in_spark_unit(kind.item_type))
+    return kind
+
+
+def _list_of(element: pa.DataType) -> pa.DataType:
+    return pa.list_(pa.field("element", element))

@@ -1,0 +1,209 @@
+"""What the engine asks of a storage.
+
+All paths are POSIX paths relative to the table's base path; see :mod:`hudi_engine.format.storage.paths`. A storage
+holds no open connection in its pickled form, so it can be sent to the tasks of a distributed write.
+"""
+
+from __future__ import annotations
+
+import errno
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from hudi_engine.errors import StorageError
+from hudi_engine.format.storage import paths
+
+TEMP_PREFIX = ".tmp-"
+"""Start of the names of unfinished files. It matches neither a timeline, base file, log file nor partition
+metadata name, so every Hudi reader ignores what a killed process leaves behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileStatus:
+    """A file or folder: path relative to the table's base path, size in bytes, modification time in epoch ms."""
+
+    path: str
+    size: int
+    modified_ms: int
+    is_dir: bool
+
+    @property
+    def name(self) -> str:
+        """Last part of the path."""
+        return self.path.rpartition("/")[2]
+
+
+Listing = list[FileStatus]
+
+
+class Storage(ABC):
+    """Files below one table's base path.
+
+    Attributes:
+        base: Absolute local path or URI (``s3://…``, ``hdfs://…``) without trailing slash.
+        exclusive_create: Whether :meth:`create` has exactly one winner when several processes race. Where it
+            is False, ``create`` still refuses an existing path, but two writers that check in the same
+            moment can both succeed.
+        renames_folders: Whether :meth:`rename` of a folder is one step. Where it is False the storage has keys
+            only, and every file is copied.
+        is_near: Whether bytes that were just read cost next to nothing when they are read again.
+    """
+
+    base: str
+    exclusive_create: bool = False
+    renames_folders: bool = True
+    is_near: bool = False
+
+    def checked(self, path: str) -> str:
+        """Return ``path``; raise PathEscapeError when it would leave the table folder."""
+        return paths.relative_path(path, self.base)
+
+    def require_exclusive_create(self, purpose: str) -> None:
+        """Refuse work that is only safe where :meth:`create` has one winner.
+
+        Args:
+            purpose: What needs the guarantee, for the message, such as ``"optimistic concurrency control"``.
+
+        Raises:
+            StorageError: when this storage cannot create a file exclusively.
+        """
+        if not self.exclusive_create:
+            raise StorageError(
+                f"{purpose} needs a storage that creates a file only if it is absent, and the storage of "
+                f"{self.base!r} cannot: use a local path or an object store with conditional writes (docs/stores.md), or "
+                "say with hoodie.write.concurrency.mode=SINGLE_WRITER that one writer at a time works on the table"
+            )
+
+    @abstractmethod
+    def read(self, path: str) -> bytes:
+        """Return the whole content. Raises FileNotFoundError when missing."""
+
+    @abstractmethod
+    def stat(self, path: str) -> FileStatus | None:
+        """Return the status of a file or folder, None when missing."""
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file or folder is there."""
+        return self.stat(path) is not None
+
+    @abstractmethod
+    def list(self, path: str, recursive: bool = False, skip: frozenset[str] = frozenset()) -> Listing:
+        """List a folder: files and folders sorted by path, ``[]`` when it is missing.
+
+        Args:
+            path: Folder; ``""`` is the base.
+            recursive: Whether to list what is below its folders too.
+            skip: Names of folders that are neither listed nor entered.
+        """
+
+    @abstractmethod
+    def create(self, path: str, data: bytes) -> None:
+        """Create a file that must not exist yet, whole and durable, parents included.
+
+        Raises:
+            FileExistsError: when the path exists; it is left as it was.
+        """
+
+    @abstractmethod
+    def replace(self, path: str, data: bytes) -> None:
+        """Create or overwrite a file atomically.
+
+        Where Hadoop keeps checksum files, on disks and HDFS, a stale ``.<name>.crc`` beside it goes.
+        """
+
+    def refresh(self, path: str, data: bytes) -> None:
+        """Give a file a new modification time.
+
+        Args:
+            data: Its content, for storages that can do so only by writing it again.
+
+        Raises:
+            FileNotFoundError: when it is missing or, where the storage can tell, has another content.
+        """
+        self.replace(path, data)
+
+    def take_over(self, path: str, before: bytes, data: bytes) -> None:
+        """Give a file other content.
+
+        Raises:
+            FileNotFoundError: when it is missing or has another content; where the storage can tell, in that moment.
+        """
+        if self.read(path) != before:
+            raise FileNotFoundError(
+                errno.ENOENT, "the file has another content by now", f"{self.base}/{path}"
+            )
+        self.replace(path, data)
+
+    @abstractmethod
+    def delete(self, path: str) -> bool:
+        """Delete a file, and its ``.<name>.crc`` where there are such; return False when it was missing."""
+
+    def remove(self, path: str) -> None:
+        """Delete a file as `delete` does, without the question whether it is there, which is a request in an object store."""
+        self.delete(path)
+
+    @abstractmethod
+    def delete_tree(self, path: str) -> None:
+        """Delete a folder and all below it; nothing happens when it is missing. The base itself is refused."""
+
+    def delete_empty(self, path: str) -> None:
+        """Delete a folder that has nothing in it, where there are folders; another one is left as it is."""
+        self.checked(path)
+
+    @abstractmethod
+    def rename(self, source: str, target: str) -> None:
+        """Rename a file or folder.
+
+        Raises:
+            FileNotFoundError: when the source is missing.
+            FileExistsError: when the target exists.
+        """
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file over another; the target is whole or as it was. Raises FileNotFoundError when missing."""
+        self.replace(target, self.read(source))
+
+    def share(self, source: str, target: str) -> None:
+        """Give a file that never changes a second path, that stays when the first goes; no bytes pass through this process.
+
+        Raises:
+            FileNotFoundError: when the source is missing.
+            StorageError: when this storage cannot.
+        """
+        raise StorageError(f"this storage gives {source!r} no second path {target!r}")
+
+    @abstractmethod
+    def make_dirs(self, path: str) -> None:
+        """Make a folder and its parents; nothing happens when it is there."""
+
+    @abstractmethod
+    def open_input(self, path: str) -> pa.NativeFile:
+        """Open a file for random access. Raises FileNotFoundError when missing."""
+
+    @abstractmethod
+    def open_output(
+        self, path: str, *, before_publish: Callable[[], None] | None = None
+    ) -> AbstractContextManager[BinaryIO]:
+        """Open a new file for writing that gets its name only when the block ends without an error.
+
+        Args:
+            before_publish: Called when the content is durable and before the file gets its name; an error it
+                raises cancels the file.
+
+        Raises:
+            FileExistsError: at the end of the block, when the path exists by then.
+        """
+
+    @abstractmethod
+    def uri(self, path: str = "") -> str:
+        """Return the URI that Spark understands (``file:/…``, ``s3a://…``), not percent-encoded."""
+
+
+def crc_path(path: str) -> str:
+    """Return the checksum file that Hadoop's local file system keeps beside ``path``."""
+    return paths.join(paths.parent(path), f".{paths.name(path)}.crc")

@@ -1,0 +1,234 @@
+"""A client of one bucket: which service it asks, how it gets in, and its errors in Python's words."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from hudi_engine.errors import HudiError, StorageError
+from hudi_engine.format.storage.aws_profile import profile_marks, profile_settings
+from hudi_engine.format.storage.redact import redacted, secrets_of
+from hudi_engine.format.storage.uris import RemoteUri, StoreKind
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, ObjectStore, RetryConfig
+
+_CLIENT_OPTIONS: ClientConfig = {"timeout": "120s", "connect_timeout": "10s", "read_timeout": "60s"}
+_RETRIES: RetryConfig = {"max_retries": 8, "retry_timeout": timedelta(seconds=90)}
+_AZURE_HOST = "core.windows.net"
+_ENDPOINTS = {
+    StoreKind.S3: ("endpoint", ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")),
+    StoreKind.GCS: ("base_url", ("GOOGLE_BASE_URL",)),
+    StoreKind.AZURE: ("endpoint", ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")),
+}
+"""By kind: setting of the service's address, and the variables it may come from."""
+# What settings were called while pyarrow's clients took them, and what Spark's and other tools' users know.
+_OTHER_NAMES: Mapping[StoreKind, Mapping[str, str]] = {
+    StoreKind.S3: {
+        "access_key": "access_key_id",
+        "secret_key": "secret_access_key",
+        "endpoint_url": "endpoint",
+        "force_virtual_addressing": "virtual_hosted_style_request",
+        "anonymous": "skip_signature",
+    },
+    StoreKind.GCS: {"anonymous": "skip_signature", "endpoint": "base_url", "endpoint_override": "base_url"},
+    StoreKind.AZURE: {"endpoint_override": "endpoint", "anonymous": "skip_signature"},
+}
+_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "The specified bucket does not exist")
+_IDENTITY_SERVERS = ("169.254.169.254", "169.254.170.2", "metadata.google.internal")
+"""Who a client asks for credentials when nobody gave any: the identity of a machine or container in the cloud."""
+_CREDENTIALS: Mapping[StoreKind, tuple[str, ...]] = {
+    StoreKind.S3: ("access_key_id", "secret_access_key"),
+    StoreKind.GCS: ("service_account",),
+    StoreKind.AZURE: ("account_name", "account_key"),
+}
+_FILE_KEYS = frozenset((*_CREDENTIALS[StoreKind.S3], "session_token"))
+_WRITTEN_WITHIN_NS = 10_000_000_000
+"""A file of keys that changed longer ago is as it is meant to be, whatever it holds."""
+_ON_ITS_OWN = ("scheme", "endpoint_override", "allow_http", "timeout", "connect_timeout", "proxy_url")
+
+
+@dataclass(frozen=True)
+class ObjectClient:
+    """How one bucket is reached. It can be sent to other processes; each opens connections of its own."""
+
+    kind: StoreKind
+    bucket: str
+    public: str
+    settings: Mapping[str, str] = field(repr=False)
+
+    @classmethod
+    def of(cls, uri: RemoteUri, settings: Mapping[str, str]) -> ObjectClient:
+        """Put together what is known of a place; later ones of the settings, then the URI's own login, win."""
+        kind = uri.kind
+        assert kind is not None, "the caller has looked"
+        names = _OTHER_NAMES[kind]
+        told = {names.get(key, key): value for key, value in {**settings, **uri.login}.items()}
+        if kind is StoreKind.AZURE:
+            told = {**_azure_account(uri), **told}
+        scheme = told.pop("scheme", "https")
+        address = _ENDPOINTS[kind][0]
+        if "endpoint_override" in told:
+            told[address] = told.pop("endpoint_override")
+        if told.get(address) and "://" not in told[address]:
+            told[address] = f"{scheme}://{told[address]}"
+        told.pop("allow_bucket_creation", None)
+        client = cls(kind, uri.bucket, uri.public, told)
+        client.store  # noqa: B018 - what is wrong with the settings is said now
+        return client
+
+    @property
+    def address(self) -> str:
+        """Address of the service when it is not the vendor's own, else ``""``."""
+        setting, variables = _ENDPOINTS[self.kind]
+        said = [self.settings.get(setting, ""), *(os.environ.get(name, "") for name in variables)]
+        found = next((each for each in said if each), "")
+        return "" if _AZURE_HOST in found or ".amazonaws.com" in found else found
+
+    @property
+    def store(self) -> ObjectStore:
+        """The open client of this process; another one once the environment or the files of its keys have changed.
+
+        Raises:
+            StorageError: when obstore is not installed, or refuses a setting.
+        """
+        key = (self.kind, self.bucket, tuple(sorted(self.settings.items())))
+        outside = (_environment(), profile_marks(self.settings) if self.kind is StoreKind.S3 else ())
+        found = _OPEN.get(key)
+        if found is None or found[0][0] != outside[0]:
+            found = _OPEN[key] = (outside, self._open())
+        elif found[0] != outside and (again := self._opened_again(found[1], max(outside[1]))) is not None:
+            found = _OPEN[key] = (outside, again)
+        return found[1]
+
+    def _opened_again(self, before: Any, changed_ns: int) -> Any:
+        """Return a client of the keys in the files now; None while a tool writes a file anew, which empties it first."""
+        if abs(time.time_ns() - changed_ns) > _WRITTEN_WITHIN_NS:
+            return self._open()
+        with suppress(StorageError):
+            made: Any = self._open()
+            if not (_FILE_KEYS & {*before.config}) - {*made.config}:
+                return made
+        return None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    @contextmanager
+    def errors(self, path: str) -> Iterator[None]:
+        """Turn obstore's errors inside the block into OSErrors of the matching kind, without secrets.
+
+        Args:
+            path: Path in the bucket, for the message.
+
+        Raises:
+            StorageError: There is no such bucket, or no credentials were found: no path of the store can be reached.
+        """
+        from obstore import exceptions
+
+        place = f"{self.public.partition('://')[0]}://{self.bucket}/{path}"
+        try:
+            yield
+        except FileNotFoundError as error:
+            self._check_bucket(str(error))
+            raise FileNotFoundError(errno.ENOENT, "no such file", place) from None
+        except exceptions.AlreadyExistsError:
+            raise FileExistsError(errno.EEXIST, "the file exists already", place) from None
+        except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
+            raise PermissionError(errno.EACCES, self._told(error), place) from None
+        except exceptions.NotSupportedError as error:
+            raise OSError(errno.ENOTSUP, self._told(error), place) from None
+        except exceptions.PreconditionError:
+            raise ChangedMeanwhileError(errno.ESTALE, "the file changed meanwhile", place) from None
+        except exceptions.BaseError as error:
+            self._check_bucket(str(error))
+            raise OSError(errno.EIO, self._told(error), place) from None
+        except HudiError:
+            raise
+        except ValueError as error:
+            raise OSError(errno.EINVAL, self._told(error), place) from None
+
+    def _check_bucket(self, said: str) -> None:
+        """Raise what concerns the whole bucket, whatever path was asked for."""
+        if any(code in said for code in _NO_BUCKET):
+            raise StorageError(
+                f"{self.public!r} cannot be reached: there is no bucket or container {self.bucket!r}; create it"
+            ) from None
+        if any(server in said for server in _IDENTITY_SERVERS):
+            raise StorageError(
+                f"{self.public!r} cannot be reached: no credentials were found in storage_options, the environment or the URI, "
+                f"and this machine has no identity of its own. Set {' and '.join(_CREDENTIALS[self.kind])} in storage_options "
+                "of the dbt profile or the same in the environment, or skip_signature=true for a public bucket; docs/stores.md "
+                "has them all"
+            ) from None
+
+    def _open(self) -> ObjectStore:
+        """Open the store with its settings; what goes wrong is told without the settings, which hold secrets."""
+        from obstore import exceptions
+        from obstore import store as stores
+
+        makers: Mapping[StoreKind, Any] = {
+            StoreKind.S3: stores.S3Store,
+            StoreKind.GCS: stores.GCSStore,
+            StoreKind.AZURE: stores.AzureStore,
+        }
+        settings = dict(self.settings)
+        options: dict[str, Any] = dict(_CLIENT_OPTIONS)
+        options.update({name: settings.pop(name) for name in _ON_ITS_OWN if name in settings})
+        if self.address.startswith("http://"):
+            options["allow_http"] = "true"
+        if self.kind is StoreKind.S3:
+            settings = {**profile_settings(settings, self.bucket, at_vendor=not self.address), **settings}
+        try:
+            made: ObjectStore = makers[self.kind](
+                self.bucket, config=settings or None, client_options=options, retry_config=_RETRIES
+            )
+        except (exceptions.BaseError, ValueError) as error:
+            raise StorageError(
+                f"cannot open the storage of {self.public!r}: {self._told(error)}. Settings of a store come from the "
+                "query part of its URI, from storage_options of the dbt profile, or from the environment; "
+                "docs/stores.md lists them"
+            ) from None
+        return made
+
+    def _told(self, error: Exception) -> str:
+        text = str(error).split("Debug source:", 1)[0].strip()
+        return redacted(text[:600], secrets_of(self.settings))
+
+
+class ChangedMeanwhileError(OSError):
+    """A file is not, or no longer, what a conditional write expects."""
+
+
+_OPEN: dict[Any, tuple[Any, ObjectStore]] = {}
+"""Clients of this process, with what of its surroundings they were opened by: tables of a bucket share their connections."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_OPEN.clear)
+
+
+def _environment() -> tuple[tuple[str, str], ...]:
+    """Return the variables that clients take settings from, which tests and long-lived processes change."""
+    starts = ("AWS_", "GOOGLE_", "AZURE_")
+    return tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith(starts)))
+
+
+def _azure_account(uri: RemoteUri) -> dict[str, str]:
+    """Return account and address that ``container@account.host`` names."""
+    host = uri.account_host
+    if not host:
+        return {}
+    account, _, rest = host.partition(".")
+    told = {"account_name": account}
+    service = rest.partition(".")[2]
+    if service and service != _AZURE_HOST and "fabric" not in service:
+        told["endpoint"] = f"https://{account}.blob.{service}"
+    return told

@@ -1,0 +1,234 @@
+"""Object stores: S3 and what speaks its protocol, Google Cloud Storage, Azure.
+
+An object appears whole or not at all, and :meth:`ObjectStorage.create` is a conditional put, so one of several writers
+wins. Where a service takes the condition and does not obey it, :attr:`ObjectStorage.exclusive_create` is False.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING
+
+import obstore
+import pyarrow as pa
+
+from hudi_engine.errors import PathEscapeError
+from hudi_engine.format.storage import paths
+from hudi_engine.format.storage.base import FileStatus, Listing
+from hudi_engine.format.storage.object_client import ObjectClient
+from hudi_engine.format.storage.object_marks import FOLDER_MARK, delete_objects, holds_objects, marks_among
+from hudi_engine.format.storage.object_put import (
+    SMALL_BYTES,
+    change_object,
+    create_object,
+    replace_object,
+    upload_object,
+)
+from hudi_engine.format.storage.object_reader import open_object
+from hudi_engine.format.storage.probe import creates_exclusively
+from hudi_engine.format.storage.spooled import SpooledStorage
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+
+_PAGE = 1000
+
+
+class ObjectStorage(SpooledStorage):
+    """The objects below one key prefix of a bucket.
+
+    Args:
+        base: URI of the table without credentials, settings and trailing slash.
+        spark_base: The same place as Spark's file systems spell it, such as ``s3a://bucket/table``.
+    """
+
+    renames_folders = False
+
+    def __init__(self, base: str, client: ObjectClient, root: str, spark_base: str) -> None:
+        self.base = base
+        self._client = client
+        self._root = root
+        self._spark_base = spark_base
+        self._exclusive: bool | None = None
+
+    def __repr__(self) -> str:
+        return f"ObjectStorage({self.base!r})"
+
+    @property
+    def exclusive_create(self) -> bool:  # type: ignore[override]
+        """Whether the service obeys the condition of a conditional put; one that is not the vendor's own is asked."""
+        if self._exclusive is None:
+            self._exclusive = creates_exclusively(self._client, self._root)
+        return self._exclusive
+
+    def read(self, path: str) -> bytes:
+        full = self._full(path)
+        with self._client.errors(full):
+            return obstore.get(self._client.store, full).bytes().to_bytes()
+
+    def stat(self, path: str) -> FileStatus | None:
+        full = self._full(path)
+        if path:
+            with suppress(FileNotFoundError), self._client.errors(full):
+                return _status(obstore.head(self._client.store, full), path)
+        return FileStatus(path, 0, 0, True) if holds_objects(self._client, full) else None
+
+    def list(self, path: str, recursive: bool = False, skip: frozenset[str] = frozenset()) -> Listing:
+        full = self._full(path)
+        start = len(self._root) + 1 if self._root else 0
+        found: dict[str, FileStatus] = {}
+        for each in self._listed(full, recursive, found, start):
+            # one of the folder's own name is another program's mark of it
+            if len(each["path"]) > len(full) and not each["path"].endswith(f"/{FOLDER_MARK}"):
+                status = _status(each, each["path"][start:])
+                found.setdefault(status.path, status)
+            _add_folders(found, each["path"][start:], path)
+        if recursive:
+            self._show_marks_as_folders(found)
+        kept = [each for each in found.values() if not _skipped(each, path, skip)]
+        kept.sort(key=lambda status: status.path)
+        return kept
+
+    def create(self, path: str, data: bytes) -> None:
+        full = self._full(path)
+        if self.exclusive_create:
+            create_object(self._client, full, data)
+            return
+        self._refuse_existing(path)
+        replace_object(self._client, full, data)
+
+    def replace(self, path: str, data: bytes) -> None:
+        replace_object(self._client, self._full(path), data)
+
+    def refresh(self, path: str, data: bytes) -> None:
+        if self.exclusive_create:
+            change_object(self._client, self._full(path), data, data)
+        else:
+            self.replace(path, data)
+
+    def take_over(self, path: str, before: bytes, data: bytes) -> None:
+        if self.exclusive_create:
+            change_object(self._client, self._full(path), before, data)
+        else:
+            super().take_over(path, before, data)
+
+    def delete(self, path: str) -> bool:
+        full = self._full(path)
+        try:
+            with self._client.errors(full):
+                obstore.head(self._client.store, full)
+                obstore.delete(self._client.store, full)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def remove(self, path: str) -> None:
+        full = self._full(path)
+        with suppress(FileNotFoundError), self._client.errors(full):
+            obstore.delete(self._client.store, full)
+
+    def delete_tree(self, path: str) -> None:
+        if path == "":
+            raise PathEscapeError(path, self.base)
+        full = self._full(path)
+        with self._client.errors(full):
+            pages = obstore.list(self._client.store, full, chunk_size=_PAGE)
+            delete_objects(self._client, full, pages)
+        with suppress(FileNotFoundError), self._client.errors(full):
+            obstore.delete(self._client.store, full)
+
+    def rename(self, source: str, target: str) -> None:
+        status = self.stat(source)
+        if status is None:
+            raise FileNotFoundError(errno.ENOENT, "no such file or folder", f"{self.base}/{source}")
+        self._refuse_existing(target)
+        if not status.is_dir:
+            self.copy(source, target)
+            self.remove(source)
+            return
+        # There are no folders to rename: copy all of it first, so that an interruption loses nothing.
+        full = self._full(source)
+        with self._client.errors(full):
+            pages = obstore.list(self._client.store, full, chunk_size=_PAGE)
+            keys = {each["path"]: each["size"] for page in pages for each in page if each["path"] != full}
+        for key in sorted(keys.keys() - marks_among(self._client, keys)):
+            inside = key[len(full) + 1 :]
+            self.copy(f"{source}/{inside}", f"{target}/{inside}")
+        self.delete_tree(source)
+
+    def copy(self, source: str, target: str) -> None:
+        old, new = self._full(source), self._full(target)
+        with self._client.errors(old):
+            obstore.copy(self._client.store, old, new)
+
+    def share(self, source: str, target: str) -> None:
+        self.copy(source, target)
+
+    def make_dirs(self, path: str) -> None:
+        if self.stat(path) is None:
+            replace_object(self._client, self._full(paths.join(path, FOLDER_MARK)), b"")
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        return open_object(self._client, self._full(path))
+
+    def uri(self, path: str = "") -> str:
+        return f"{self._spark_base}/{self.checked(path)}" if path else self._spark_base
+
+    def _upload(self, path: str, source: IO[bytes], before_publish: Callable[[], None]) -> None:
+        def publish() -> None:
+            before_publish()
+            self._refuse_existing(path)
+
+        size = source.seek(0, os.SEEK_END)
+        source.seek(0)
+        if size > SMALL_BYTES:
+            upload_object(self._client, self._full(path), source, size, publish)
+            return
+        data = source.read()
+        before_publish()
+        self.create(path, data)
+
+    def _listed(
+        self, full: str, recursive: bool, found: dict[str, FileStatus], start: int
+    ) -> Sequence[ObjectMeta]:
+        """Return the objects of a folder; what is not asked for goes to ``found`` as folders."""
+        with self._client.errors(full):
+            if recursive:
+                pages = obstore.list(self._client.store, full or None, chunk_size=_PAGE)
+                return [each for page in pages for each in page]
+            page = obstore.list_with_delimiter(self._client.store, full or None)
+        for prefix in page["common_prefixes"]:
+            relative = prefix[start:].rstrip("/")
+            found[relative] = FileStatus(relative, 0, 0, True)
+        return page["objects"]
+
+    def _show_marks_as_folders(self, found: dict[str, FileStatus]) -> None:
+        empty = {self._full(path): path for path, each in found.items() if not (each.size or each.is_dir)}
+        for mark in marks_among(self._client, dict.fromkeys(empty, 0)):
+            found[empty[mark]] = FileStatus(empty[mark], 0, 0, True)
+
+    def _full(self, path: str) -> str:
+        return paths.join(self._root, self.checked(path))
+
+
+def _status(meta: ObjectMeta, path: str) -> FileStatus:
+    return FileStatus(path, meta["size"], round(meta["last_modified"].timestamp() * 1000), False)
+
+
+def _add_folders(found: dict[str, FileStatus], path: str, top: str) -> None:
+    """Add the folders between ``top`` and an object, which a store does not list."""
+    folder = paths.parent(path)
+    while len(folder) > len(top):
+        known = found.get(folder)
+        if known is not None and known.is_dir:
+            return
+        found[folder] = FileStatus(folder, 0, 0, True)
+        folder = paths.parent(folder)
+
+
+def _skipped(status: FileStatus, top: str, skip: frozenset[str]) -> bool:
+    below = status.path[len(top) :].strip("/").split("/")
+    return any(folder in skip for folder in (below if status.is_dir else below[:-1]))

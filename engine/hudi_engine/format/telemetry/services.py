@@ -1,0 +1,91 @@
+"""Metrics of table services under the names that Apache Hudi reports (``HoodieMetrics``).
+
+A compaction and a clustering report what a commit does, as ``compaction`` and ``replacecommit``; the others how long they
+took and what they removed.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+from hudi_engine.errors import HudiError
+from hudi_engine.format.config.declared.telemetry_options import TelemetryOptions
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.telemetry.metrics import commit_metrics, report
+from hudi_engine.format.timeline.active import Timeline
+
+logger = logging.getLogger(__name__)
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+_Service = Callable[Concatenate[Storage, Options, Arguments], Result]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a service has done.
+
+    Args:
+        action: Hudi's name of it among the metrics.
+        commit: Action and instant of its commit on the timeline, where it makes one that writes files.
+    """
+
+    action: str
+    values: Mapping[str, int] = field(default_factory=dict)
+    commit: tuple[str, str] | None = None
+
+
+def measured(
+    done_of: Callable[[Result], Done | None],
+) -> Callable[[_Service[Arguments, Result]], _Service[Arguments, Result]]:
+    """Report the metrics of a service when it has done something; the service stands whatever happens here.
+
+    Args:
+        done_of: Says what a result tells; None where nothing was done.
+    """
+
+    def wrap(run: _Service[Arguments, Result]) -> _Service[Arguments, Result]:
+        @wraps(run)
+        def with_metrics(
+            storage: Storage, options: Options, /, *given: Arguments.args, **named: Arguments.kwargs
+        ) -> Result:
+            begun = time.monotonic()
+            result = run(storage, options, *given, **named)
+            if options[TelemetryOptions.METRICS]:
+                done = done_of(result)
+                if done is not None:
+                    report_service(storage, options, done, time.monotonic() - begun)
+            return result
+
+        return with_metrics
+
+    return wrap
+
+
+def report_service(storage: Storage, options: Options, done: Done, seconds: float) -> None:
+    """Report what a service has done; a failure is a warning.
+
+    Args:
+        options: ``hoodie.metrics.*`` and ``hoodie.engine.metrics.textfile.dir``.
+    """
+    if not options[TelemetryOptions.METRICS]:
+        return
+    try:
+        config = TableConfig.load(storage)
+        values = {f"{done.action}.{name}": value for name, value in done.values.items()}
+        if done.commit is not None:
+            action, instant = done.commit
+            timeline = Timeline.load(storage, config)
+            metadata = timeline.commit_metadata(timeline.find(instant, action))
+            values.update(commit_metrics(done.action, instant, metadata, {}, config.timeline_zone))
+        values[f"{done.action}.duration"] = round(seconds * 1000)
+        report(options, config, values)
+    except (HudiError, OSError) as error:
+        logger.warning("the metrics of %s of %s could not be reported: %s", done.action, storage.base, error)

@@ -1,0 +1,443 @@
+"""The active timeline: an immutable snapshot of what happened to a table, and what is under way.
+
+Layout 1 (table version 6) keeps its files in ``.hoodie``, layout 2 (versions 8 and 9) in
+``.hoodie/timeline``. In layout 1 no completion time is stored; the requested time stands in for it, which is right
+as long as one goes by the names of log files, as this engine does (Hudi timeline specification).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from datetime import tzinfo
+from functools import cached_property
+from operator import attrgetter
+from typing import Any
+
+from hudi_engine.errors import CorruptTableError, TimelineError
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.base import FileStatus, Storage
+from hudi_engine.format.timeline.archived import ArchivedTimeline, archived_completion_times
+from hudi_engine.format.timeline.avro_file import decode_avro_file
+from hudi_engine.format.timeline.beginning import is_before_beginning
+from hudi_engine.format.timeline.clean_bound import CleanBound
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.format.timeline.committed import CommittedInstants
+from hudi_engine.format.timeline.instant import (
+    WRITE_ACTIONS,
+    Instant,
+    State,
+    newest_states,
+    parse_instant,
+    timeline_file_name,
+)
+from hudi_engine.format.timeline.kept_metadata import KEPT_METADATA
+from hudi_engine.format.timeline.newest_first import newest_first
+from hudi_engine.format.timeline.writer import TimelineWriter, check_inflight
+
+__all__ = ["FileGroupKey", "Timeline", "TimelineWriter", "check_inflight"]
+
+FileGroupKey = tuple[str, str]
+"""(partition path, file id)."""
+
+
+class Timeline:
+    """Snapshot of the active timeline, taken by one listing; bodies are read when asked for, and once.
+
+    Attributes:
+        instants: Every instant in its newest state, by requested time.
+    """
+
+    def __init__(self, storage: Storage, config: TableConfig, instants: Iterable[Instant]) -> None:
+        self._storage = storage
+        self._config = config
+        self._metadata: dict[str, CommitMetadata] = {}
+        self._undone: dict[str, frozenset[str]] = {}
+        self._listed: dict[str, FileStatus] = {}
+        self.instants: tuple[Instant, ...] = newest_states(instants)
+
+    @classmethod
+    def load(cls, storage: Storage, config: TableConfig) -> Timeline:
+        """List the timeline folder and parse its names; files with other names are ignored."""
+        listed = {each.name: each for each in storage.list(config.timeline_path) if not each.is_dir}
+        found = (parse_instant(name, config.layout_version) for name in listed)
+        timeline = cls(storage, config, [instant for instant in found if instant is not None])
+        timeline._listed = listed
+        return timeline
+
+    def as_if_completed(self, requested_time: str, action: str, metadata: CommitMetadata) -> Timeline:
+        """Return the timeline as it will be when a write of layout 1 completes, to look at what it leaves."""
+        name = timeline_file_name(requested_time, action, State.COMPLETED)
+        mine = Instant(requested_time, action, State.COMPLETED, None, name)
+        others = [each for each in self.instants if each.requested_time != requested_time]
+        future = Timeline(self._storage, self._config, [*others, mine])
+        future._metadata = {**self._metadata, name: metadata}
+        return future
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """Zone of the digits of instants; None for the zone of this machine."""
+        return self._config.timeline_zone
+
+    @cached_property
+    def completed(self) -> tuple[Instant, ...]:
+        """Completed instants of every action."""
+        return tuple(instant for instant in self.instants if instant.is_completed)
+
+    @cached_property
+    def pending(self) -> tuple[Instant, ...]:
+        """Instants that are requested or in flight."""
+        return tuple(instant for instant in self.instants if not instant.is_completed)
+
+    @cached_property
+    def completed_writes(self) -> tuple[Instant, ...]:
+        """Completed commits, deltacommits and replacecommits."""
+        return tuple(instant for instant in self.completed if instant.action in WRITE_ACTIONS)
+
+    @cached_property
+    def savepoints(self) -> tuple[Instant, ...]:
+        """Completed savepoints; their requested time is the saved write's."""
+        return tuple(instant for instant in self.completed if instant.action == "savepoint")
+
+    @cached_property
+    def first_write_time(self) -> str | None:
+        """Requested time of the first completed write that no savepoint holds back from archiving."""
+        saved = {instant.requested_time for instant in self.savepoints}
+        times = [instant.requested_time for instant in self.completed_writes]
+        return next((time for time in times if time not in saved), times[0] if times else None)
+
+    @cached_property
+    def latest_instant_time(self) -> str | None:
+        """Greatest requested time of any instant, pending ones included; the next instant must exceed it."""
+        return self.instants[-1].requested_time if self.instants else None
+
+    def committed(self, as_of: str | None = None) -> CommittedInstants:
+        """Return the picklable test for visible instants.
+
+        Args:
+            as_of: Newest requested time that counts, None for now.
+        """
+        return CommittedInstants(
+            frozenset(instant.requested_time for instant in self.completed_writes),
+            frozenset(instant.requested_time for instant in self.pending),
+            self.first_write_time,
+            as_of,
+        )
+
+    @cached_property
+    def _committed_now(self) -> CommittedInstants:
+        return self.committed()
+
+    def is_committed(self, requested_time: str) -> bool:
+        """Return whether data files of this instant belong to the table now."""
+        return self._committed_now(requested_time)
+
+    @cached_property
+    def archived(self) -> ArchivedTimeline:
+        """The archived timeline, read when it is asked for."""
+        return ArchivedTimeline.load(self._storage, self._config)
+
+    @cached_property
+    def _completion_times(self) -> dict[str, str]:
+        return {instant.requested_time: instant.order for instant in self.completed_writes}
+
+    @cached_property
+    def _archived_completion_times(self) -> dict[str, str]:
+        return archived_completion_times(self._storage, self._config)
+
+    def completion_time(self, requested_time: str) -> str | None:
+        """Return when a write completed; None when it is not committed.
+
+        In layout 1 it is the requested time. In layout 2 archived instants are looked up in the archived
+        timeline; one that is not there counts as completed at its own time.
+        """
+        found = self._completion_times.get(requested_time)
+        if found is not None:
+            return found
+        if not self.is_committed(requested_time):
+            return None
+        if self._config.layout_version == 1:
+            return requested_time
+        return self._archived_completion_times.get(requested_time, requested_time)
+
+    def find(self, requested_time: str, action: str | None = None) -> Instant:
+        """Return an instant by time, and by action when several share the time.
+
+        Raises:
+            TimelineError: when there is none.
+        """
+        for instant in self.instants:
+            if instant.requested_time == requested_time and action in (None, instant.action):
+                return instant
+        times = dict.fromkeys(instant.requested_time for instant in self.instants)
+        newest = ", ".join(list(times)[-5:]) or "none"
+        raise TimelineError(
+            f"there is no {action or 'instant'} {requested_time!r} on the active timeline of "
+            f"{self._storage.base!r}; the newest instants are: {newest}"
+        )
+
+    def read_file(self, file_name: str) -> bytes:
+        """Return the body of a timeline file. Raises FileNotFoundError when missing."""
+        return self._storage.read(f"{self._config.timeline_path}/{file_name}")
+
+    def record(self, instant: Instant) -> dict[str, Any]:
+        """Return the Avro record of a completed clean, rollback or restore; nothing of an empty file, which says nothing.
+
+        Raises:
+            CorruptTableError: The file is damaged.
+        """
+        body = self.read_file(instant.file_name)
+        return decode_avro_file(body, self._describe(instant.file_name)) if body else {}
+
+    def commit_metadata(self, instant: Instant) -> CommitMetadata:
+        """Return what a completed write wrote.
+
+        Raises:
+            CorruptTableError: when the file is truncated, naming it.
+            TimelineError: when the instant is not completed, or its file is gone.
+        """
+        if not instant.is_completed:
+            raise TimelineError(
+                f"{instant.file_name!r} is not completed; ask planned_metadata() for the plan of a pending "
+                "write"
+            )
+        if instant.file_name not in self._metadata:
+            self._metadata[instant.file_name] = self._read_metadata(instant)
+        return self._metadata[instant.file_name]
+
+    def known_metadata(self) -> Iterator[tuple[Instant, CommitMetadata]]:
+        """Yield the completed writes whose files this snapshot has read already, with what they wrote."""
+        for instant in self.completed_writes:
+            if instant.file_name in self._metadata:
+                yield instant, self._metadata[instant.file_name]
+
+    def without(self, requested_times: Collection[str]) -> Timeline:
+        """Return the timeline without some instants, to look at what the others say."""
+        return Timeline(
+            self._storage,
+            self._config,
+            [each for each in self.instants if each.requested_time not in requested_times],
+        )
+
+    def _read_metadata(self, instant: Instant) -> CommitMetadata:
+        listed = self._listed.get(instant.file_name)
+        kept = None if listed is None else KEPT_METADATA.find(self._storage.base, listed)
+        if kept is not None:
+            return kept
+        try:
+            body = self.read_file(instant.file_name)
+        except FileNotFoundError as error:
+            archived = self.archived
+            if any(each.requested_time == instant.requested_time for each in archived.instants):
+                return archived.commit_metadata(instant)
+            raise TimelineError(
+                f"{instant.file_name!r} left the timeline of {self._storage.base!r} after it was "
+                "listed: it was rolled back. Load the timeline again"
+            ) from error
+        metadata = CommitMetadata.from_bytes(body, self._describe(instant.file_name))
+        if listed is not None and listed.size == len(body):
+            KEPT_METADATA.keep(self._storage.base, listed, metadata)
+        return metadata
+
+    def newest_metadata(self, before: str | None = None) -> CommitMetadata | None:
+        """Return what the newest completed write wrote, None when there is none; raises as commit_metadata does.
+
+        Args:
+            before: Only writes that began before this instant count; None for all.
+        """
+        writes = [each for each in self.completed_writes if before is None or each.requested_time < before]
+        return self.commit_metadata(writes[-1]) if writes else None
+
+    def planned_metadata(self, instant: Instant) -> CommitMetadata | None:
+        """Return the workload a write stored when it went in flight; None when it stored none."""
+        name = timeline_file_name(instant.requested_time, instant.action, State.INFLIGHT)
+        try:
+            body = self.read_file(name)
+        except FileNotFoundError:
+            return None
+        return CommitMetadata.from_bytes(body, self._describe(name)) if body else None
+
+    def plan(self, instant: Instant) -> dict[str, Any] | None:
+        """Return the Avro plan in the requested file of a pending action; None when the file is missing or empty.
+
+        Raises:
+            CorruptTableError: when the file is truncated, naming it.
+        """
+        name = timeline_file_name(instant.requested_time, instant.action, State.REQUESTED)
+        try:
+            body = self.read_file(name)
+        except FileNotFoundError:
+            return None
+        return decode_avro_file(body, self._describe(name)) if body else None
+
+    def replaced_file_groups(self, as_of: str | None = None) -> dict[FileGroupKey, str]:
+        """Return the file groups taken out by completed replacecommits, with the instant that did it.
+
+        Args:
+            as_of: Newest requested time that counts, None for now.
+        """
+        found: dict[FileGroupKey, str] = {}
+        for instant in self.completed_writes:
+            if instant.action != "replacecommit" or (as_of is not None and instant.requested_time > as_of):
+                continue
+            for key in self.replaced_by(instant):
+                found.setdefault(key, instant.requested_time)
+        return found
+
+    def replaced_by(self, instant: Instant) -> list[FileGroupKey]:
+        """Return the file groups that a completed replacecommit took out; raises as commit_metadata does."""
+        replaced = self.commit_metadata(instant).partition_to_replace_file_ids or {}
+        return [(partition, file_id) for partition, file_ids in replaced.items() for file_id in file_ids]
+
+    def table_schema_json(self, as_of: str | None = None) -> str | None:
+        """Return the Avro schema (JSON, without meta columns) of the newest write that carries one.
+
+        A service may have begun before a write of new columns completed, and carries those from before it. So its schema
+        counts only where no other write, archived ones included, carries any. Without a write it is the schema the table
+        was created with, None when there is none either.
+
+        Args:
+            as_of: Newest requested time that counts, None for now.
+        """
+        of_service: str | None = None
+        writes = newest_first(self, attrgetter("requested_time"), as_of) if self.completed_writes else ()
+        for _, metadata in writes:
+            if metadata.schema_json is not None and not metadata.is_of_service:
+                return metadata.schema_json
+            of_service = of_service or metadata.schema_json
+        return of_service or self._config.create_schema
+
+    def pending_compaction_plans(self) -> dict[str, dict[str, Any]]:
+        """Return the plans of compactions that have not completed, by instant."""
+        return self._plans("compaction")
+
+    def pending_log_compaction_plans(self) -> dict[str, dict[str, Any]]:
+        """Return the plans of log compactions that have not completed, by instant."""
+        return self._plans("logcompaction")
+
+    def pending_compaction_file_groups(self) -> dict[FileGroupKey, str]:
+        """Return the file groups of pending compactions, with the newest such instant."""
+        found: dict[FileGroupKey, str] = {}
+        for time, plan in sorted(self.pending_compaction_plans().items()):
+            for operation in plan.get("operations") or ():
+                found[operation.get("partitionPath") or "", operation["fileId"]] = time
+        return found
+
+    def pending_clustering_file_groups(self) -> dict[FileGroupKey, str]:
+        """Return the input file groups of pending clustering plans, with the instant; they must not be updated."""
+        found: dict[FileGroupKey, str] = {}
+        for instant in self.pending:
+            if instant.action not in ("replacecommit", "clustering"):
+                continue
+            plan = (self.plan(instant) or {}).get("clusteringPlan") or {}
+            for group in plan.get("inputGroups") or ():
+                for entry in group.get("slices") or ():
+                    found[entry.get("partitionPath") or "", entry["fileId"]] = instant.requested_time
+        return found
+
+    @cached_property
+    def cleaned_up_to(self) -> CleanBound | None:
+        """The oldest point in time whose files all cleans, done and planned, let stand; None without one."""
+        bounds = (self.clean_bound(instant) for instant in self.instants if instant.action == "clean")
+        return max((bound for bound in bounds if bound.oldest), default=None)
+
+    def check_readable(self, as_of: str | None, *, asked: str = "as_of") -> None:
+        """Refuse a point in time whose files a clean may have deleted; a savepoint's are kept, and those of the newest write.
+
+        Before its first commit a table had none.
+
+        Args:
+            as_of: Newest requested time that would count, None for now.
+            asked: Name of the argument, for the message.
+
+        Raises:
+            TimelineError: when it lies before what some clean, of whatever policy, let stand.
+        """
+        whole = (*self.savepoints, *self.completed_writes[-1:])
+        if as_of is None or any(each.requested_time == as_of for each in whole):
+            return
+        bound = self.cleaned_up_to
+        if self.first_write_time is not None and as_of < self.first_write_time:
+            archived = CleanBound(self.archived.cleaned_up_to, "of the archive")
+            bound = max(bound or archived, archived)
+        if bound is not None and as_of < bound.oldest and not is_before_beginning(self, as_of):
+            raise TimelineError(
+                f"{asked} is {as_of}, but the table at {self._storage.base!r} has been cleaned up to {bound.oldest}; read "
+                f"as of that instant or a later one, and retain more commits if older ones are to stay readable (clean "
+                f"{bound.clean})"
+            )
+
+    def undone_since(self, before: Timeline | None = None) -> frozenset[str]:
+        """Return the instants that rollbacks and restores have taken back.
+
+        Args:
+            before: An earlier snapshot; what was done by then is not looked at. None for all on the timeline.
+        """
+        known = frozenset() if before is None else {instant.file_name for instant in before.completed}
+        undoing = (each for each in self.completed if each.action in ("rollback", "restore"))
+        taken = (self.gone_with(each) for each in undoing if each.file_name not in known)
+        return frozenset[str]().union(*taken)
+
+    def gone_with(self, instant: Instant) -> frozenset[str]:
+        """Return the instants that a completed rollback or restore took back.
+
+        Raises:
+            CorruptTableError: The file is damaged.
+            TimelineError: It is gone.
+        """
+        if instant.file_name not in self._undone:
+            told = self.listed_record(instant)
+            taken = (*(told.get("commitsRollback") or ()), *(told.get("instantsToRollback") or ()))
+            self._undone[instant.file_name] = frozenset(taken)
+        return self._undone[instant.file_name]
+
+    def listed_record(self, instant: Instant) -> dict[str, Any]:
+        """As `record`; TimelineError where the file has been archived since it was listed."""
+        try:
+            return self.record(instant)
+        except FileNotFoundError as error:
+            raise TimelineError(
+                f"{instant.action} {instant.requested_time} left the timeline of {self._storage.base!r} after it was "
+                "listed. Load the timeline again"
+            ) from error
+
+    def clean_bound(self, clean: Instant) -> CleanBound:
+        """Return how far back one clean leaves the table whole.
+
+        A policy by commits or hours names its oldest retained commit. One by file versions keeps the newest
+        slices alone, those of the newest write it knew: its record says which, or it is the newest before it.
+        """
+        if clean.is_completed:
+            told = self.listed_record(clean)
+            retained = told.get("earliestCommitToRetain")
+        else:
+            plan = self.begun_plan(clean)
+            if plan is None:
+                return CleanBound("", clean.requested_time)
+            told = plan
+            retained = (told.get("earliestInstantToRetain") or {}).get("timestamp")
+        known = retained or told.get("lastCompletedCommitTimestamp")
+        return CleanBound(str(known or self._newest_write_before(clean)), clean.requested_time)
+
+    def begun_plan(self, instant: Instant) -> dict[str, Any] | None:
+        """Return the plan of a pending clean, rollback or restore, None for one that was cut short before it began."""
+        try:
+            return self.plan(instant)
+        except CorruptTableError:
+            if instant.state is State.REQUESTED:
+                return None
+            raise
+
+    def _newest_write_before(self, clean: Instant) -> str:
+        times = [write.requested_time for write in self.completed_writes]
+        return max((time for time in times if time < clean.requested_time), default=clean.requested_time)
+
+    def _plans(self, action: str) -> dict[str, dict[str, Any]]:
+        found = {}
+        for instant in self.pending:
+            plan = self.plan(instant) if instant.action == action else None
+            if plan is not None:
+                found[instant.requested_time] = plan
+        return found
+
+    def _describe(self, file_name: str) -> str:
+        return f"{self._storage.base}/{self._config.timeline_path}/{file_name}"

@@ -1,0 +1,84 @@
+"""Instants that a table no longer has: those that were taken back, and those of a table whose place a clone has taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.format.config.other_keys import CLONE_REPLACED
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.instant import Instant
+
+_UNDOING = ("rollback", "restore")
+
+
+def names_of(instant: Instant) -> tuple[str, str]:
+    """Return the instants by which readers may know a write: the requested one, and where it is in the order of all."""
+    return (instant.requested_time, instant.order)
+
+
+def taken_back(
+    timeline: Timeline, name: str, *, is_moment: bool = False, by_archive: bool = True
+) -> str | None:
+    """Return what took an instant back, or is about to, in the words of an error; None for one that nothing did.
+
+    A compaction or clustering that ran again stands. What an archived restore of layout 1 took back nobody knows any more.
+
+    Args:
+        is_moment: Somebody wrote a moment, which is an instant at most by chance.
+        by_archive: Ask archived rollbacks too, for which the whole archive is read.
+
+    Raises:
+        CorruptTableError: A rollback or restore that may have done it is damaged; of a moment that matters nothing.
+        TimelineError: One of them was archived after the timeline was listed.
+    """
+    if any(name in names_of(each) for each in timeline.completed_writes):
+        return None
+    for instant in timeline.completed:
+        if instant.action in _UNDOING and instant.requested_time > name:
+            try:
+                gone = timeline.gone_with(instant)
+            except CorruptTableError:
+                if is_moment or _stands(timeline, name):
+                    continue
+                raise
+            if name in gone and not _stands(timeline, name):
+                return f"that commit was taken back by {instant.action} {instant.requested_time}"
+    for instant in timeline.pending:
+        if instant.action in _UNDOING and name in _planned_to_go(timeline.begun_plan(instant) or {}):
+            return f"that commit is being taken back by {instant.action} {instant.requested_time}, which has not ended"
+    first = timeline.first_write_time
+    is_old = by_archive and first is not None and name < first
+    undone = timeline.archived.undone if is_old else {}
+    return (
+        f"that commit was taken back by {undone[name]}"
+        if name in undone and not _stands(timeline, name)
+        else None
+    )
+
+
+def of_a_replaced_table(timeline: Timeline, config: TableConfig, name: str) -> str | None:
+    """Return why an instant is none of this table's although its history reaches that far back, None where it may be a moment.
+
+    A clone has the history of its original. Nobody who read the table whose place it took can have noted an instant of it.
+    """
+    until = config.properties.get(CLONE_REPLACED, "")
+    if name > until or any(
+        name in names_of(each) for each in (*timeline.instants, *timeline.archived.instants)
+    ):
+        return None
+    return f"no commit of its timelines is that instant, and up to {until} another table was here, whose place a clone has taken"
+
+
+def _stands(timeline: Timeline, name: str) -> bool:
+    """Return whether an instant that was taken back is a commit all the same: a compaction or clustering that ran again."""
+    writes = (*timeline.completed_writes, *timeline.archived.completed_writes)
+    return any(name in names_of(each) for each in writes)
+
+
+def _planned_to_go(plan: Mapping[str, Any]) -> set[str]:
+    """Return the instants that the plan of a rollback or of a restore takes back."""
+    infos = [plan.get("instantToRollback"), *(plan.get("instantsToRollback") or ())]
+    return {str(info["commitTime"]) for info in infos if info}

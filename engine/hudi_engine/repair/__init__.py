@@ -1,5 +1,0 @@
-"""Repairing what a look at a table finds: each repair says first what it would do, and takes nothing that a commit names."""
-
-from hudi_engine.repair.repairs import DUPLICATE_KEYS, KINDS, Repair, repair
-
-__all__ = ["DUPLICATE_KEYS", "KINDS", "Repair", "repair"]

@@ -1,0 +1,447 @@
+"""The directory catalog: a warehouse folder is the list of schemas, tables and views.
+
+``<root>/<schema>/<table>/.hoodie/hoodie.properties`` is a table. Beside the table folders of a schema lie
+small JSON files: ``<name>.table.json`` points at a table placed elsewhere, ``<name>.source.json`` at one that another
+writer keeps, ``<name>.view.json`` holds a view, ``<name>.function.json`` a SQL function.
+Spark's in-memory catalog is filled from them when a session starts, so nothing else has to run and any number
+of processes may use one warehouse; every file is replaced whole.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+
+from hudi_engine.errors import ConfigError, HudiError
+from hudi_engine.format.config.enums import TableType
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.parallel import on_threads
+from hudi_engine.format.progress import under_way
+from hudi_engine.format.storage.base import FileStatus
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.storage.given import public_location
+from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
+from hudi_engine.spark.catalog.foreign import register_foreign
+from hudi_engine.spark.catalog.found_table import is_there, prepare, show_found, type_when_shown
+from hudi_engine.spark.catalog.function_file import FunctionDefinition, create_all
+from hudi_engine.spark.catalog.gone import forget_gone, forget_schemas, gone_schemas, note_schemas
+from hudi_engine.spark.catalog.kept import (
+    SUFFIX_OF,
+    drop_outdated,
+    note_removed,
+    note_shown,
+    read_kept,
+    restore_kept,
+)
+from hudi_engine.spark.catalog.plain_files import PlainFiles, register_files
+from hudi_engine.spark.catalog.pointers import POINTER, read_pointer
+from hudi_engine.spark.catalog.read_only import folder_of_process, is_read_only
+from hudi_engine.spark.catalog.rebuilds import Settling, rebuilt_beside
+from hudi_engine.spark.catalog.session import apart, sidecar_runner, sql_errors_untold
+from hudi_engine.spark.catalog.sql_text import TableName, identifier, literal
+from hudi_engine.spark.catalog.view_file import ViewDefinition, in_dependency_order
+from hudi_engine.spark.read.reason import reason_of, spark_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
+
+_SOURCE = ".source.json"
+_VIEW, _FUNCTION = SUFFIX_OF[ViewDefinition], SUFFIX_OF[FunctionDefinition]
+_SOURCE_CACHE = ".sources"
+_SECOND_FACES = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
+_MANAGED_FOLDER = ".managed"
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """What a session was filled with.
+
+    Args:
+        warnings: What was left out and why, one sentence each.
+    """
+
+    tables: tuple[TableName, ...]
+    views: tuple[TableName, ...]
+    warnings: tuple[str, ...]
+
+
+class DirectoryCatalog:
+    """The tables and views below one folder.
+
+    Args:
+        root: The folder, a path or URI; it need not exist yet.
+        recover: Called with the base path of a table beside which a rebuild of it lies; it finishes or undoes
+            the rebuild, and raises WriteConflictError while another process does.
+    """
+
+    def __init__(self, root: str, recover: Callable[[str], None] | None = None) -> None:
+        self._storage = open_storage(root)
+        self._recover = recover
+        self._waited_in_vain: set[str] = set()
+        self._told: set[str] = set()
+
+    @property
+    def root(self) -> str:
+        """The folder, absolute."""
+        return self._storage.base
+
+    @cached_property
+    def read_only(self) -> bool:
+        """Whether the folder must not be written to; what sessions need beyond its files is then kept by the process."""
+        return is_read_only(self.root)
+
+    @property
+    def source_root(self) -> str:
+        """The folder that `source_cache` counts from."""
+        return folder_of_process() if self.read_only else self.root
+
+    def load(self, spark: SparkSession, schemas: Iterable[str] | None = None) -> LoadReport:
+        """Register everything in a session's catalog; tables behind their timeline are published first.
+
+        A table or view that cannot be registered is left out with a warning, which is logged too; the others go on.
+
+        Args:
+            schemas: Schemas to load, None for all.
+        """
+        with sql_errors_untold():
+            wanted = self.schemas() if schemas is None else list(schemas)
+            gone = gone_schemas(spark, self.root, wanted) if schemas is None else []
+            report = self._load(spark, wanted, gone)
+            forget_schemas(spark, self.root, gone, self.managed_location)
+        for warning in report.warnings:
+            logger.warning("%s", warning)
+        return report
+
+    def _load(self, spark: SparkSession, wanted: Sequence[str], gone: Sequence[str]) -> LoadReport:
+        """Fill a session; outdated views and functions go first, for a table may have the name of such a view by now."""
+        warnings: list[str] = []
+        listings: dict[str, list[FileStatus]] = {schema: [] for schema in gone}
+        for schema in wanted:
+            if self._has_database(spark, schema, warnings):
+                try:
+                    listings[schema] = self._storage.list(checked_name(schema))
+                except OSError as refused:
+                    warnings.append(f"the tables and views of {schema} are left out: {refused}")
+        note_schemas(self.root, set(listings) - set(gone))
+        functions = read_kept(self._storage, listings, FunctionDefinition, warnings)
+        views_read = read_kept(self._storage, listings, ViewDefinition, warnings)
+        drop_outdated(spark, self.root, listings, [*functions, *views_read])
+        tables = self._load_tables(spark, listings, warnings)
+        # a view may call a function, and a function may read a view
+        kept_views = in_dependency_order(spark, views_read)
+        own = apart(spark) if functions or kept_views else spark
+        waiting = create_all(own, functions)
+        views = self._load_views(own, kept_views, listings, warnings)
+        failed = create_all(own, [function for function, _ in waiting])
+        for function, error in failed:
+            warnings.append(f"function {function.name.label} was not restored: {reason_of(error)}")
+        left_out = [function for function, _ in failed]
+        note_shown(self.root, [each for each in functions if each not in left_out])
+        spark._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
+        return LoadReport(tuple(tables), tuple(views), tuple(warnings))
+
+    def schemas(self) -> list[str]:
+        """Return names of the schemas: every folder of the root that is not hidden."""
+        return [each.name for each in self._storage.list("") if each.is_dir and not each.name.startswith(".")]
+
+    def names(self, schema: str, *, faces: bool = True) -> dict[TableName, str | None]:
+        """Return what `load` would show of a schema: tables with their places, all that only reads with None; faces if wanted."""
+        statuses = self._storage.list(checked_name(schema))
+        look = self._look([])
+        places = self._places(schema, statuses, look)
+        for warning in sorted({*look.warnings} - self._told):  # names are looked at again and again
+            logger.warning("%s", warning)
+        self._told.update(look.warnings)
+        types = dict(zip(places, on_threads(type_when_shown, list(places.values())), strict=True))
+        views = [each.name for each in statuses if not each.is_dir and each.name.endswith(_VIEW)]
+        found: dict[TableName, str | None] = {
+            TableName(schema, unquote(view.removesuffix(_VIEW))): None for view in views
+        }
+        for name, base in places.items():
+            if types[name] is not None:
+                found[name] = base
+            if faces and types[name] is TableType.MERGE_ON_READ:
+                found.update({TableName(schema, name.name + suffix): None for suffix in _SECOND_FACES})
+        return found
+
+    def create_schema(self, schema: str) -> None:
+        """Make a schema's folder; nothing happens when it is there."""
+        self._storage.make_dirs(checked_name(schema))
+        note_schemas(self.root, [schema])
+
+    def drop_schema(self, schema: str) -> None:
+        """Remove a schema's view definitions and pointers, and its folder when nothing else is in it.
+
+        Raises:
+            ConfigError: when tables are left in the folder.
+        """
+        folder = checked_name(schema)
+        for status in self._storage.list(folder):
+            if not status.is_dir and status.name.endswith((POINTER, _VIEW, _SOURCE, _FUNCTION)):
+                self._storage.remove(status.path)
+        left = [each.path for each in self._storage.list(folder, recursive=True) if not each.is_dir]
+        if left:
+            raise ConfigError(
+                f"the schema {schema!r} still holds files, such as {self.root}/{left[0]}; drop its tables "
+                "first"
+            )
+        self._storage.delete_tree(folder)
+
+    def managed_location(self, schema: str) -> str:
+        """Return URI for ``CREATE DATABASE ... LOCATION``, where Spark puts managed tables of its own.
+
+        It must not be the schema's folder: ``DROP DATABASE`` deletes the location, and with it every Hudi
+        table there, also those of other processes that the session does not know.
+        """
+        path = f"{checked_name(schema)}/{_MANAGED_FOLDER}"
+        return open_storage(folder_of_process()).uri(path) if self.read_only else self._storage.uri(path)
+
+    def default_base(self, schema: str, table: str) -> str:
+        """Tell where a table lives unless it says otherwise."""
+        return f"{self.root}/{checked_name(schema)}/{checked_name(table)}"
+
+    def table_base(self, schema: str, table: str) -> str | None:
+        """Tell where a table lives, pointers followed, None when there is none; its folder has the name as it is or lower case."""
+        pointed = self._pointed_base(schema, table)
+        if pointed is not None and open_storage(pointed).exists(PROPERTIES_PATH):
+            return pointed
+        for name in dict.fromkeys((table, table.lower())):
+            if self._storage.exists(f"{checked_name(schema)}/{checked_name(name)}/{PROPERTIES_PATH}"):
+                return self.default_base(schema, name)
+        return None
+
+    def save_pointer(self, schema: str, table: str, base: str) -> None:
+        """Say that a table lives at ``base``, outside the schema's folder; how to get in there is not kept."""
+        body = json.dumps({"format": 1, "base": public_location(base)}, indent=2).encode()
+        self._storage.replace(_file(schema, table, POINTER), body)
+
+    def remove_pointer(self, schema: str, table: str) -> None:
+        """Remove a pointer; nothing happens when there is none."""
+        self._storage.remove(_file(schema, table, POINTER))
+
+    def save_source(self, schema: str, table: str, source: str | PlainFiles) -> None:
+        """Remember the table of another writer, or the files, that a session shows under a name, for the views that read it."""
+        if isinstance(source, PlainFiles):
+            told: dict[str, object] = {"source": {**vars(source), "options": dict(source.options)}}
+        else:
+            told = {"base": public_location(source)}
+        body = json.dumps({"format": 1, **told}, indent=2).encode()
+        path = _file(schema, table, _SOURCE)
+        if not self._storage.exists(path) or self._storage.read(path) != body:
+            self._storage.replace(path, body)
+
+    def remove_source(self, schema: str, table: str) -> None:
+        """Forget a table of another writer; nothing happens when it was not remembered."""
+        self._storage.remove(_file(schema, table, _SOURCE))
+
+    def save_view(self, spark: SparkSession, schema: str, view: str) -> None:
+        """Keep the definition a view has in a session's catalog.
+
+        Raises:
+            ConfigError: when the session has no such view.
+        """
+        definition = ViewDefinition.of(spark, TableName(schema, view))
+        self._storage.replace(_file(schema, view, _VIEW), definition.to_json())
+        note_shown(self.root, [definition])
+
+    def remove_view(self, schema: str, view: str) -> bool:
+        """Forget a view's definition; returns whether there was one."""
+        note_removed(ViewDefinition, TableName(schema, view))
+        return self._storage.delete(_file(schema, view, _VIEW))
+
+    def save_function(self, definition: FunctionDefinition) -> None:
+        """Keep a SQL function for the next session."""
+        path = _file(definition.name.database, definition.name.name, _FUNCTION)
+        self._storage.replace(path, definition.to_json())
+        note_shown(self.root, [definition])
+
+    def remove_function(self, schema: str, function: str) -> None:
+        """Forget a function; nothing happens when it is not kept."""
+        self._storage.remove(_file(schema, function, _FUNCTION))
+        note_removed(FunctionDefinition, TableName(schema, function))
+
+    def restore(
+        self, spark: SparkSession, kind: type[ViewDefinition | FunctionDefinition], name: TableName
+    ) -> bool:
+        """Show a view or function that is kept, whoever made it; returns whether there is one, and fails as Spark does."""
+        path = _file(name.database, name.name, SUFFIX_OF[kind])
+        return restore_kept(spark, self._storage, path, kind, name)
+
+    def _has_database(self, spark: SparkSession, schema: str, warnings: list[str]) -> bool:
+        """Create a schema in the session unless it is there; False when Spark refuses its name."""
+        if spark._jsparkSession.sessionState().catalog().databaseExists(schema):
+            return True
+        location = literal(self.managed_location(schema))
+        try:
+            spark.sql(f"CREATE DATABASE IF NOT EXISTS {identifier(schema)} LOCATION {location}")
+        except spark_errors() as error:
+            warnings.append(f"the folder {self.root}/{schema} is no schema: {reason_of(error)}")
+            return False
+        return True
+
+    def _load_tables(
+        self, spark: SparkSession, listings: dict[str, list[FileStatus]], warnings: list[str]
+    ) -> list[TableName]:
+        places: dict[TableName, str] = {}
+        look = self._look(warnings)
+        for schema, statuses in listings.items():
+            places.update(self._places(schema, statuses, look))
+        run_sidecars = sidecar_runner(spark)
+        registered = []
+        with under_way(self.root, "shown") as progress:
+            progress.all_tables = len(places)
+            found = on_threads(lambda item: prepare(item[0], item[1], run_sidecars), list(places.items()))
+            for each in found:
+                if each.problem:
+                    warnings.append(each.problem)
+                elif each.state is not None and show_found(spark, each, warnings):
+                    registered.append(each.name)
+                progress.tables += 1
+        for schema in listings:
+            forget_gone(spark, schema, [name.name for name in places if name.database == schema])
+        return registered
+
+    def _places(self, schema: str, statuses: Sequence[FileStatus], look: Settling) -> dict[TableName, str]:
+        """Return the tables of a schema and where they live; a pointer goes before a folder."""
+        warnings = look.warnings
+        folders = {each.name for each in statuses if each.is_dir and not each.name.startswith(".")}
+        folders |= self._recovered(schema, statuses, look)
+        tables = {
+            TableName(schema, name): self.default_base(schema, name)
+            for name in sorted(folders)
+            if is_there(self._storage, f"{schema}/{name}", f"{schema}.{name}", warnings)
+        }
+        known = {name.name.lower(): name for name in tables}
+        for status in statuses:
+            if status.is_dir or not status.name.endswith(POINTER):
+                continue
+            name = unquote(status.name.removesuffix(POINTER))
+            try:
+                base = self._pointed_base(schema, name)
+                there = base is not None and _is_at(base, f"{schema}.{name}", look)
+            except (HudiError, OSError) as error:
+                warnings.append(f"{schema}.{name} was not registered: {error}")
+                continue
+            if there and base is not None:
+                tables[known.get(name.lower(), TableName(schema, name))] = base
+            elif base is not None:
+                warnings.append(
+                    f"{schema}.{name} was not registered: {self.root}/{status.path} points at {base}, where "
+                    "there is no Hudi table. Build the table again, or delete the pointer"
+                )
+        return tables
+
+    def _look(self, warnings: list[str]) -> Settling:
+        settles = self._recover is not None and not self.read_only
+        return Settling(self._recover if settles else None, warnings, self._waited_in_vain)
+
+    def _recovered(self, schema: str, statuses: Sequence[FileStatus], look: Settling) -> set[str]:
+        """Finish the rebuilds that were cut off and tidy up after them; return their tables, which may be back."""
+        if not look.settles:
+            return set()
+        rebuilt = rebuilt_beside(statuses)
+        look.settle({f"{schema}.{name}": self.default_base(schema, name) for name in sorted(rebuilt)})
+        return rebuilt
+
+    def _pointed_base(self, schema: str, table: str, suffix: str = POINTER) -> str | None:
+        return read_pointer(self._storage, _file(schema, table, suffix), f"{schema}.{table}")
+
+    def _source_files(self, name: TableName) -> PlainFiles | None:
+        """Return the files a source stands for, None for a Hudi table and for what cannot be read."""
+        try:
+            told = json.loads(self._storage.read(_file(name.database, name.name, _SOURCE)))["source"]
+            return PlainFiles(str(told["location"]), str(told["format"]), dict(told["options"]))
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None
+
+    def _load_views(
+        self,
+        spark: SparkSession,
+        views: Sequence[ViewDefinition],
+        listings: dict[str, list[FileStatus]],
+        warnings: list[str],
+    ) -> list[TableName]:
+        """Create the views whose tables and views are there before them; the others are warned of, and the rest goes on."""
+        restored = []
+        sources = {
+            (schema.lower(), source): TableName(schema, source)
+            for schema, statuses in listings.items()
+            for status in statuses
+            if not status.is_dir and status.name.endswith(_SOURCE)
+            for source in [unquote(status.name.removesuffix(_SOURCE))]
+        }
+        for view in views:
+            try:
+                for read in _tables_of(view.names_read(spark)) if sources else ():
+                    if read in sources:
+                        self._load_source(spark, sources.pop(read), warnings)
+                view.create(spark)
+            except spark_errors() as error:
+                warnings.append(
+                    f"view {view.name.label} was not restored: {reason_of(error)}. Build it again, or drop it"
+                )
+                continue
+            restored.append(view)
+        note_shown(self.root, restored)
+        return [view.name for view in restored]
+
+    def _load_source(self, spark: SparkSession, name: TableName, warnings: list[str]) -> None:
+        """Show the table of another writer, as it is now, to the views that read it."""
+        try:
+            files = self._source_files(name)
+            if files is not None:
+                register_files(spark, name, files)
+                return
+            base = self._pointed_base(name.database, name.name, _SOURCE)
+            if base is not None:
+                register_foreign(spark, name, base, source_cache(self.source_root, name.database, name.name))
+        except spark_errors(HudiError, OSError) as error:
+            warnings.append(
+                f"the source {name.label} was not registered: {reason_of(error)}. If nothing reads it "
+                f"any more, delete {self.root}/{_file(name.database, name.name, _SOURCE)}"
+            )
+
+
+def _is_at(base: str, label: str, look: Settling) -> bool:
+    """Tell whether a table is where a pointer leads, once a rebuild of it that is under way has ended."""
+    storage = open_storage(base)
+    if not storage.exists(PROPERTIES_PATH):
+        look.settle({label: base})
+    return storage.exists(PROPERTIES_PATH)
+
+
+def checked_name(name: str) -> str:
+    """Return a schema or table name that can be a folder.
+
+    Raises:
+        ConfigError: when it cannot.
+    """
+    if not name or "/" in name or "\0" in name or name.startswith("."):
+        raise ConfigError(
+            f"{name!r} cannot be a schema or table of a directory catalog, where names are folders: it must "
+            "not be empty, start with '.' or hold '/'"
+        )
+    return name
+
+
+def source_cache(root: str, schema: str, table: str) -> str:
+    """Return the folder for what is derived from a table of another writer."""
+    return f"{root}/{_SOURCE_CACHE}/{schema.lower()}/{table.lower()}"
+
+
+def _tables_of(names: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return names and, for the second names of a merge-on-read table, that of the table."""
+    mains = [(schema, table[:-3]) for schema, table in names if table.endswith(_SECOND_FACES)]
+    return sorted({*names, *mains})
+
+
+def _file(schema: str, name: str, suffix: str) -> str:
+    """Return the path of a definition file; Spark's names do not tell upper from lower case."""
+    return f"{checked_name(schema)}/{quote(checked_name(name).lower(), safe=' ')}{suffix}"

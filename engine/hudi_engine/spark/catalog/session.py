@@ -1,0 +1,89 @@
+"""What a SparkSession needs so that tables can be read by name, and how it runs the engine's own tasks."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from hudi_engine.spark.read.session import prepare_session
+from hudi_engine.spark.tasks import run_in_spark
+from hudi_engine.table.snapshot.derive import DeriveTask, RunTasks, make_in_threads, run_task
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_DRIVER_LIMIT_BYTES = 32 * 1024 * 1024
+"""Up to this size in all files are derived on the driver, where it is quicker than a job."""
+_copying = threading.Lock()
+
+
+def session_conf() -> dict[str, str]:
+    """Return the settings a session must have; all can be set at any time.
+
+    Without the first, Spark 3.5 makes a plain ``CREATE TABLE AS`` a Hive text table; without the second,
+    ``${...}`` in a comment or a model is replaced; the others read dates before 1900 as they were written.
+    """
+    return {
+        "spark.sql.legacy.createHiveTableByDefault": "false",
+        "spark.sql.variable.substitute": "false",
+        "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+        "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    }
+
+
+def sidecar_runner(spark: SparkSession) -> RunTasks:
+    """Return how sidecars are made: on the driver while there is little to read, else on the executors."""
+
+    def run(tasks: Sequence[DeriveTask]) -> list[int | None]:
+        if sum(task.size_bytes for task in tasks) <= _DRIVER_LIMIT_BYTES:
+            return make_in_threads(tasks)
+        prepare_session(spark)
+        return run_in_spark(spark)(run_task, tasks)
+
+    return run
+
+
+def apart(spark: SparkSession) -> SparkSession:
+    """Return a copy of a session: it begins with the same settings and schema, and shares the catalog's tables and views.
+
+    For work that changes settings or the current schema meanwhile, which threads that share the session would see. Neither Spark
+    nor PySpark takes the copy for the session of anybody else.
+    """
+    from pyspark import RDD
+
+    with _copying:
+        to_frame = RDD.toDF
+        try:
+            return type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
+        finally:
+            RDD.toDF = to_frame  # type: ignore[method-assign]  # PySpark ties it to the session that was made last
+
+
+def query_loggers() -> list[logging.Logger]:
+    """Return the loggers in which PySpark 4 prints each SQL error as one line of JSON with the whole Java stack.
+
+    PySpark makes them: what it tells a logger of another class under their names is a TypeError instead of the error.
+    """
+    names = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:  # PySpark 3.5 prints nothing
+        return [logging.getLogger(name) for name in names]
+    return [PySparkLogger.getLogger(name) for name in names]
+
+
+@contextmanager
+def sql_errors_untold() -> Iterator[None]:
+    """Keep PySpark 4 from printing SQL errors, for those that become a warning of one sentence."""
+    loggers = query_loggers()
+    levels = [each.level for each in loggers]
+    for each in loggers:
+        each.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for each, level in zip(loggers, levels, strict=True):
+            each.setLevel(level)

@@ -1,0 +1,1 @@
+"""Changes of a table as DataFrames and as a source of Spark."""

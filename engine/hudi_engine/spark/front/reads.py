@@ -1,0 +1,233 @@
+"""Reading a table: snapshots, earlier states, changes, the timeline."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.schema.meta_fields import META_FIELDS
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.clock import query_instant
+from hudi_engine.format.timeline.continuity import LOOKS, look_until_still
+from hudi_engine.format.timeline.moments import Moment
+from hudi_engine.spark.changes.cdc import cdc_frame
+from hudi_engine.spark.changes.changelog import changes_frame
+from hudi_engine.spark.changes.read import Wanted, changes_between
+from hudi_engine.spark.front.base import RawOptions, TableBase
+from hudi_engine.spark.read.published import ListMovedError, published_snapshot
+from hudi_engine.spark.read.spark_read import (
+    LOG_ONLY,
+    READ_OPTIMIZED,
+    SKIP_MERGE,
+    SNAPSHOT,
+    UNMERGED_LOGS,
+    snapshot_frame,
+)
+from hudi_engine.table.changes.checkpoint import NextWindow, WindowLimits, next_window
+from hudi_engine.table.changes.columns import CHANGE_TYPE, COMMITTED
+from hudi_engine.table.changes.gaps import check_since
+from hudi_engine.table.changes.window import Span, start_of
+from hudi_engine.table.inspect.as_of import instant_as_of
+from hudi_engine.table.state import TableState
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class Reads(TableBase):
+    """Reading: snapshots, earlier states, changes, the timeline."""
+
+    def snapshot(self, *, as_of: Moment | None = None, options: RawOptions | None = None) -> DataFrame:
+        """Return the table's rows, Hudi's five meta columns first; a table without a commit is empty.
+
+        Args:
+            as_of: As `as_of` takes it; the table as it was with the instants up to it.
+            options: ``hoodie.*`` read options.
+        """
+        return self._read(SNAPSHOT, as_of, options)
+
+    def as_of(self, when: Moment, *, options: RawOptions | None = None) -> DataFrame:
+        """Return the table's rows as they were, Hudi's five meta columns first.
+
+        Args:
+            when: Instant, moment (``2026-01-01``, ``2026-01-01 09:30:00``, a datetime), comment of a savepoint, or ``latest``.
+                Before its first commit a table has no rows.
+            options: ``hoodie.*`` read options.
+
+        Raises:
+            TimelineError: It is none of these, or a clean has deleted files of that state.
+        """
+        return self._read(SNAPSHOT, when, options)
+
+    def read_optimized(self, *, as_of: Moment | None = None, options: RawOptions | None = None) -> DataFrame:
+        """Return rows of the base files only: merge-on-read tables as of their last compaction."""
+        return self._read(READ_OPTIMIZED, as_of, options)
+
+    def skip_merge(self, *, options: RawOptions | None = None) -> DataFrame:
+        """Return base rows and log rows side by side, not merged."""
+        return self._read(SKIP_MERGE, None, options)
+
+    def log_only(self, *, merge: bool = True, options: RawOptions | None = None) -> DataFrame:
+        """Return rows of the logs only.
+
+        Args:
+            merge: One row a key, deleted keys left out; False gives every record as it was written.
+            options: ``hoodie.*`` read options.
+        """
+        return self._read(LOG_ONLY if merge else UNMERGED_LOGS, None, options)
+
+    def changes(
+        self,
+        start: Moment | None = None,
+        end: Moment | None = None,
+        mode: str = "net",
+        *,
+        on_gap: str = "fail",
+        skip_insert_overwrite: bool = False,
+        options: RawOptions | None = None,
+    ) -> DataFrame:
+        """Return the rows that changed after ``start`` up to ``end``, told by comparing the files of then and now.
+
+        The columns are those of the table, ``_change_type`` (``insert``, ``update_before``, ``update_after``, ``delete``)
+        and ``_commit_time``. Only file groups that commits of the window wrote or took out are opened.
+
+        Args:
+            start: Instant or moment, excluded; None or ``earliest`` for all rows as inserts.
+            end: Instant or moment, included; None for now.
+            mode: ``net`` tells one change a key, ``all`` every commit's with the rows before updates, ``latest`` the rows
+                written and still there, without deletes and without a look at what was before.
+            on_gap: What to do when clean, archive or a restore took what the window needs: ``fail``, or ``snapshot`` for
+                all rows as inserts.
+            skip_insert_overwrite: What overwrites of partitions or the table did is not told.
+            options: ``hoodie.*`` read options.
+
+        Raises:
+            HistoryGapError: The changes cannot be told in full any more.
+            ConfigError: A mode or choice that is none.
+            TimelineError: A point in time that is none, or an end before the start.
+        """
+        state, resolved = TableState.load(self.storage), self._resolved(options)
+        wanted = Wanted(mode, on_gap, skip_insert_overwrite=skip_insert_overwrite)
+        frame = changes_between(self.spark, state, resolved, Span(start_of(start), end), wanted)
+        if frame is None:
+            return self.spark.createDataFrame([], f"{CHANGE_TYPE} string, {COMMITTED} string")
+        return frame
+
+    def next_window(
+        self,
+        since: Moment | None,
+        *,
+        max_commits: int | None = None,
+        max_rows: int | None = None,
+        max_bytes: int | None = None,
+    ) -> NextWindow:
+        """Return the end of what to read next after an instant, for `changes`, and how many commits lie in between.
+
+        Its ``end`` is None where there is nothing to read yet: no commit, or none before the first write that is under way,
+        which is its ``hole``. Read nothing then, as `changes` without an end goes up to now.
+
+        Args:
+            since: What was read before, None or ``earliest`` for nothing.
+            max_commits: Most commits that changed rows.
+            max_rows: Most rows that they wrote or deleted; one commit is always taken.
+            max_bytes: Most bytes that they wrote; one commit is always taken.
+
+        Raises:
+            ConfigError: A limit below 1.
+            HistoryGapError: ``since`` is an instant that the table does not have, or that a rollback or a restore took back.
+            TimelineError: A point in time that is none.
+        """
+        limits, state = WindowLimits(max_commits, max_rows, max_bytes), TableState.load(self.storage)
+        begin = start_of(since)
+        if begin is not None:
+            check_since(state, begin)
+        return next_window(state, begin, limits=limits)
+
+    def cdc(
+        self, start: Moment | None = None, end: Moment | None = None, *, options: RawOptions | None = None
+    ) -> DataFrame:
+        """Return the changes after ``start`` up to ``end`` in the columns of Hudi's CDC query.
+
+        ``op`` is ``i``, ``u`` or ``d``, ``ts_ms`` the commit, ``before`` and ``after`` are the row as JSON. Every commit's
+        changes are told, rows that it wrote without a change among them where the table keeps change data
+        (``hoodie.table.cdc.enabled``); other tables' files are compared.
+
+        Args:
+            start: Instant or moment, excluded; None or ``earliest`` for every commit from the first one on.
+            end: Instant or moment, included; None for now.
+            options: ``hoodie.*`` read options.
+
+        Raises:
+            HistoryGapError: The changes cannot be told in full any more.
+            TimelineError: A point in time that is none, or an end before the start.
+        """
+        state = TableState.load(self.storage)
+        return cdc_frame(self.spark, state, self._resolved(options), Span(start_of(start), end))
+
+    def changelog(
+        self, start: str | None = None, end: str | None = None, *, options: RawOptions | None = None
+    ) -> DataFrame:
+        """Return what the writes did, in the order of the commits: a table in changelog mode, ``_hoodie_operation`` says what.
+
+        ``I`` is a new row, ``-U`` and ``U`` a row before and after an update, ``D`` a deleted row as it was. Changes are
+        told as long as clean keeps their files; what a compaction collapsed before is given as rows, with a warning.
+        Overwrites and deletes of whole partitions leave no records.
+
+        Args:
+            start: Instant time or moment; changes after it. None or ``earliest`` for all.
+            end: Instant time or moment; changes up to it. None for all.
+            options: ``hoodie.*`` read options.
+
+        Raises:
+            UnsupportedTableError: The table is not in changelog mode.
+        """
+        state, begin = TableState.load(self.storage), start_of(start)
+        return changes_frame(
+            self.spark,
+            state,
+            self._resolved(options),
+            start=None if begin is None else query_instant(begin),
+            end=None if end is None else query_instant(end),
+        )
+
+    def rows_to_change(self) -> tuple[DataFrame, TableState]:
+        """Return the table's data columns, to make a batch for it of them, and the ``base`` to give `write` with that."""
+        base = TableState.load(self.storage)
+        return self._snapshot_of(base).drop(*META_FIELDS), base
+
+    def _snapshot_of(self, base: TableState) -> DataFrame:
+        """Return the rows of a state that a write starts from, whatever others commit meanwhile."""
+        try:
+            return self._read_state(base, SNAPSHOT, None, None)
+        except ListMovedError:
+            return self._listed(base, SNAPSHOT, None, None)
+
+    def _read(self, merge_type: str, as_of: Moment | None, options: RawOptions | None) -> DataFrame:
+        instant = None if as_of is None else instant_as_of(TableState.load(self.storage), as_of)
+
+        def look() -> tuple[TableConfig, Timeline, DataFrame]:
+            for _ in range(LOOKS):
+                state = TableState.load(self.storage)
+                with suppress(ListMovedError):
+                    frame = self._read_state(state, merge_type, instant, options)
+                    return state.config, state.timeline, frame
+            state = TableState.load(self.storage)
+            return state.config, state.timeline, self._listed(state, merge_type, instant, options)
+
+        return look_until_still(self.storage, look, instant)
+
+    def _read_state(
+        self, state: TableState, merge_type: str, as_of: str | None, options: RawOptions | None
+    ) -> DataFrame:
+        if merge_type == SNAPSHOT and as_of is None:
+            published = published_snapshot(self.spark, state)
+            if published is not None:
+                return published
+        return self._listed(state, merge_type, as_of, options)
+
+    def _listed(
+        self, state: TableState, merge_type: str, as_of: str | None, options: RawOptions | None
+    ) -> DataFrame:
+        resolved = self._resolved(options)
+        return snapshot_frame(self.spark, state, resolved, as_of=as_of, merge_type=merge_type)

@@ -1,0 +1,448 @@
+"""Writing to a table: rows, partitions, the schema."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hudi_engine.errors import ConfigError, RepeatedKeyError
+from hudi_engine.format.config.declared.sync_options import SyncOptions
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.merge.modes.registry import merge_rule
+from hudi_engine.format.schema.any_case import AnyCase, spellings
+from hudi_engine.format.schema.meta_fields import META_FIELDS, OPERATION
+from hudi_engine.format.telemetry.announcement import Commit, announce_commit
+from hudi_engine.format.telemetry.phases import timed
+from hudi_engine.spark.front.base import RawOptions
+from hudi_engine.spark.front.hive_entries import HiveEntries
+from hudi_engine.spark.front.reads import Reads
+from hudi_engine.spark.hive_sync import check_sync, sync_after_commit
+from hudi_engine.spark.read.expression import expression
+from hudi_engine.spark.read.named import under_name
+from hudi_engine.spark.schema.fit import never_older, quoted
+from hudi_engine.spark.write.metadata_only import alter_schema, delete_partitions
+from hudi_engine.spark.write.pipeline import write
+from hudi_engine.spark.write.request import WriteRequest
+from hudi_engine.spark.write.rows.arguments import check_assignments, column_names, own_columns, resolving
+from hudi_engine.spark.write.rows.clauses import MergeClauses
+from hudi_engine.spark.write.rows.frames import Frame, as_frame
+from hudi_engine.spark.write.rows.nulls_that_say_nothing import as_written, never_cleared, refuse_nulls
+from hudi_engine.spark.write.rows.replacement import EventWindow, Replacement, outside_rows
+from hudi_engine.spark.write.rows.set_values import set_value
+from hudi_engine.spark.write.rows.settled import Decided
+from hudi_engine.table.state import TableState
+from hudi_engine.table.write import operation as operations
+from hudi_engine.table.write.operation import Operation
+from hudi_engine.table.write.place.sidecars import made_sidecars
+from hudi_engine.table.write.result import WriteResult
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
+    from typing_extensions import Self
+
+
+class Writes(Reads, HiveEntries):
+    """Writing: rows, partitions, the schema. Conditions are read with `Reads`."""
+
+    def upsert(
+        self,
+        df: Frame,
+        *,
+        options: RawOptions | None = None,
+        update_columns: Sequence[str] | None = None,
+        match_condition: str | None = None,
+    ) -> WriteResult:
+        """Update the rows whose key is in the table and insert the others.
+
+        Args:
+            df: Rows: a Spark, pandas or Polars DataFrame or an Arrow table; columns the table lacks are added to it.
+            options: ``hoodie.*`` options of this call.
+            update_columns: Columns of existing rows to replace; None replaces whole rows.
+            match_condition: SQL over the aliases DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST: only stored rows that fulfil it
+                are updated, other rows of the batch are inserted, as in SQL MERGE.
+
+        Raises:
+            InvalidKeyError, SchemaError, PathEscapeError, DataError: Rows that cannot be written; nothing was.
+            ConfigError: Options or arguments that make no sense.
+            WriteConflictError: Another writer committed to the same file groups first.
+            UnsupportedTableError: A table version or feature this engine does not write.
+        """
+        rows = self._frame(df)
+        return self.write(
+            operations.UPSERT,
+            rows,
+            options,
+            update_columns=None if update_columns is None else self._known_columns(rows, update_columns),
+            match_condition=match_condition,
+        )
+
+    def replace(
+        self,
+        df: Frame,
+        *,
+        keys: str | Sequence[str] | None = None,
+        where: str | None = None,
+        window: EventWindow | None = None,
+        partitions: Sequence[str] | None = None,
+        options: RawOptions | None = None,
+        named: Sequence[str] = (),
+    ) -> WriteResult:
+        """Delete rows and insert others in one instant; every row of ``df`` is inserted as it is, also two with one key.
+
+        Which stored rows go is said by ``partitions``, or by one or more of the others, which narrow each other down.
+        Without ``keys`` the rows that come have to be among those that the write replaces: writing them again would leave
+        them in the table twice.
+
+        Args:
+            df: Rows: a Spark, pandas or Polars DataFrame or an Arrow table; columns the table lacks are added to it.
+            keys: Columns: rows go whose values in them are those of a row of ``df``. They need not be unique.
+            where: SQL over the table's columns.
+            window: A window of time.
+            partitions: Partition paths, such as ``["dt=2026-01-01"]``, replaced whole also where ``df`` has no row for them.
+            options: ``hoodie.*`` options of this call. With ``hoodie.write.num.retries.on.conflict.failures`` a write that
+                another one overtook looks at the table again and begins anew.
+            named: As in delete_where, for ``where``, in which the table is DBT_INTERNAL_DEST otherwise.
+
+        Raises:
+            ConfigError: Nothing says which rows go, or it cannot be resolved.
+            DataError: Rows of ``df`` that are not among those that the write replaces.
+            InvalidKeyError, SchemaError, PathEscapeError: Rows that cannot be written; nothing was.
+            WriteConflictError: Another writer changed what this write depends on first.
+        """
+        parts = tuple(column_names(named, "named") or ())
+        by = tuple(column_names(keys, "keys") or ())
+        paths = tuple(column_names(partitions, "partitions") or ()) if partitions != [""] else ("",)
+        chosen = Replacement(by, where, window)
+        rest = chosen != Replacement()
+        if rest == bool(paths):
+            raise ConfigError(
+                "replace() needs to know which rows go: give partitions, or keys, where and window"
+                if not rest
+                else "partitions are replaced whole; leave keys, where and window out, or say the partitions in where"
+            )
+        rows = self._frame(df)
+        operation = operations.INSERT_OVERWRITE if paths else operations.REPLACE
+        request = WriteRequest(
+            operation,
+            rows,
+            self._resolved(options),
+            changes=None if paths else replace(chosen, named=parts or chosen.named),
+            partitions=paths,
+        )
+        with outside_rows():
+            return self._run(request)
+
+    def merge(self, df: Frame, clauses: MergeClauses, *, options: RawOptions | None = None) -> WriteResult:
+        """Update, insert and delete by the clauses of a MERGE, in one instant.
+
+        A row whose key is stored is matched, and never inserted beside the stored one because a condition keeps it from being
+        updated. Of several rows of ``df`` with one key the newest counts.
+
+        Args:
+            df: Rows, as in upsert.
+            clauses: What becomes of rows that match and of those that do not.
+            options: ``hoodie.*`` options of this call, as in replace.
+
+        Raises:
+            ConfigError: A clause that cannot be resolved, or that sets a key column.
+            InvalidKeyError, SchemaError, PathEscapeError: Rows that cannot be written; nothing was.
+            WriteConflictError: Another writer changed the table first.
+        """
+        rows = self._frame(df)
+        request = WriteRequest(operations.UPSERT, rows, self._resolved(options), changes=clauses)
+        return self._run(request)
+
+    def merge_rows(
+        self,
+        decide: Callable[[DataFrame], DataFrame],
+        *,
+        inserts: bool = True,
+        test: Callable[[DataFrame, Column], DataFrame] | None = None,
+        options: RawOptions | None = None,
+    ) -> WriteResult:
+        """Update, insert and delete what the caller decides of the table's rows, in one instant.
+
+        Args:
+            decide: Makes of the table's rows those that change, see `hudi_engine.spark.write.rows.settled.Decided`.
+            inserts: Whether any of these rows may be new.
+            test: As in `hudi_engine.spark.write.rows.clauses.MergeClauses`.
+            options: ``hoodie.*`` options of this call, as in replace.
+
+        Raises:
+            InvalidKeyError, PathEscapeError: Rows that cannot be written; nothing was.
+            WriteConflictError: Another writer changed the table first.
+        """
+        struct = self.schema
+        if struct is None:
+            raise ConfigError(f"table {self.config.name!r} has no columns yet; write rows to it first")
+        nothing = self.spark.createDataFrame([], struct)
+        changes = Decided(decide, inserts, test)
+        return self._run(WriteRequest(operations.UPSERT, nothing, self._resolved(options), changes=changes))
+
+    def insert(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
+        """Add rows, small files first; keys are not looked up. Raises as upsert does."""
+        return self.write(operations.INSERT, df, options)
+
+    def bulk_insert(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
+        """Add rows in one streaming pass to new files; the fastest way for large loads. Raises as upsert does."""
+        return self.write(operations.BULK_INSERT, df, options)
+
+    def insert_overwrite(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
+        """Replace the partitions that the rows belong to, in one replace instant. Raises as upsert does."""
+        return self.write(operations.INSERT_OVERWRITE, df, options)
+
+    def insert_overwrite_table(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
+        """Replace all rows of the table, in one replace instant. Raises as upsert does."""
+        return self.write(operations.INSERT_OVERWRITE_TABLE, df, options)
+
+    def delete(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
+        """Delete the rows whose keys are in ``df``.
+
+        Args:
+            df: The record key columns, and the partition columns if there are any; without these a key is deleted
+                wherever it is. Other columns are ignored.
+            options: ``hoodie.*`` options of this call.
+        """
+        return self.write(operations.DELETE, df, options)
+
+    def delete_partitions(
+        self, partitions: Sequence[str], *, options: RawOptions | None = None
+    ) -> WriteResult:
+        """Delete whole partitions, in one replace instant.
+
+        Args:
+            partitions: Partition paths, such as ``["dt=2026-01-01"]``.
+            options: ``hoodie.*`` options of this call.
+        """
+        resolved = self._resolved(options)
+        return self._published(delete_partitions(self.storage, partitions, resolved), resolved)
+
+    def delete_where(
+        self, condition: str, *, options: RawOptions | None = None, named: Sequence[str] = ()
+    ) -> WriteResult:
+        """Delete the rows that fulfil a SQL condition over the table's columns.
+
+        Args:
+            condition: SQL over the table's columns.
+            options: ``hoodie.*`` options of this call.
+            named: Parts of the table's name in the condition, such as ``["o"]``: a subquery calls a column of the row ``o.id``.
+        """
+        base, parts = self._before_reading(), tuple(column_names(named, "named") or ())
+        rows = self._rows_where(base, condition, parts)
+        try:
+            return self.write(operations.DELETE, rows, options, prepped=True, base=base)
+        except RepeatedKeyError:
+            # Files lose rows by key: the others of the key have to be inserted anew.
+            nothing = rows.drop(*META_FIELDS, OPERATION).limit(0)
+            changes = Replacement(where=condition, brings_back=True, named=parts)
+            return self._run(
+                WriteRequest(operations.REPLACE, nothing, self._resolved(options), changes=changes)
+            )
+
+    def update_where(
+        self,
+        condition: str,
+        assignments: Mapping[str, str],
+        *,
+        options: RawOptions | None = None,
+        named: Sequence[str] = (),
+        test: Callable[[DataFrame], DataFrame] | None = None,
+    ) -> WriteResult:
+        """Set columns of the rows that fulfil a SQL condition.
+
+        Args:
+            condition: SQL over the table's columns.
+            assignments: Column to SQL expression.
+            options: ``hoodie.*`` options of this call.
+            named: As in delete_where.
+            test: Gets the rows as they will be; returns them so that reading one that must not be fails.
+
+        Raises:
+            ConfigError: An assignment to a key or partition column, or to one the table does not have; null where that changes
+                nothing (partial updates in a merge-on-read table).
+            RepeatedKeyError: Other rows have the key of one that fulfils the condition, and would become like it.
+            Exception: Spark's, with a sentence, for a row that would stay as it is: one that would become older by the ordering
+                field, or null where the table's merge takes that for no value.
+        """
+        from pyspark.sql import functions as F
+
+        base = self._before_reading()
+        check_assignments(base, assignments)
+        rows, config = self._rows_where(base, condition, named), as_written(base.config)
+        given = AnyCase(assignments.items())
+        with resolving(f"the assignments {dict(assignments)!r} cannot be resolved"):
+            refuse_nulls(rows, assignments, config)
+            stored = {field.name: F.col(quoted(field.name)) for field in rows.schema.fields}
+            new = {
+                name: stored[name]
+                if (said := given.get(name)) is None
+                else never_cleared(set_value(rows, str(said), field), stored[name], name, config)
+                for name, field in zip(stored, rows.schema.fields, strict=True)
+            }
+            fields, spelled = config.ordering_fields, spellings(stored)
+            if merge_rule(config).compares and any(name in given for name in fields):
+                ordering = [spelled[name] for name in fields]
+                new[ordering[0]] = never_older(
+                    [new[name] for name in ordering], [stored[name] for name in ordering], ordering
+                )
+            updated = rows.select(*[column.alias(name) for name, column in new.items()])
+        updated = updated if test is None else test(updated)
+        return self.write(operations.UPSERT, updated, options, prepped=True, base=base)
+
+    def soft_delete_where(self, condition: str, *, options: RawOptions | None = None) -> WriteResult:
+        """Set all columns of the rows that fulfil a SQL condition to null, except key, ordering and partition columns.
+
+        The rows stay, so that whoever reads the table or its changes sees that they were there.
+
+        Args:
+            condition: SQL over the table's columns.
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            ConfigError: The table has no other columns, the condition cannot be resolved, or null changes nothing (partial
+                updates in a merge-on-read table).
+        """
+        config, schema = self.config, self.schema
+        partitions = (field.name for field in config.partition_fields)
+        kept = {
+            each.split(".")[0].lower()
+            for each in (*config.record_key_fields, *config.ordering_fields, *partitions)
+        }
+        given = [] if schema is None else schema.names
+        cleared = [name for name in given if name.lower() not in kept]
+        if not cleared or not config.record_key_fields:
+            raise ConfigError(
+                f"table {config.name!r} has no columns beside key, ordering and partition, or no key, so there is nothing that a "
+                "soft delete could clear; remove the rows (delete_where, or DELETE FROM in SQL)"
+            )
+        return self.update_where(condition, dict.fromkeys(cleared, "null"), options=options)
+
+    def alter_schema(self, schema: StructType | str, *, options: RawOptions | None = None) -> WriteResult:
+        """Give the table another set of columns in one commit: added, dropped (hidden) or widened ones.
+
+        Args:
+            schema: All columns, also as text (``id int, name string``).
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            ConfigError: ``schema`` is no list of columns.
+            SchemaError: A change Hudi refuses, or dropping a key, ordering or partition column.
+            WriteConflictError: Another writer changed the columns first.
+        """
+        resolved = self._resolved(options)
+        columns = own_columns(self.spark, schema)
+        return self._published(alter_schema(self.storage, columns, resolved, self._held), resolved)
+
+    def with_schema(self, schema: StructType | str) -> Self:
+        """Return this table, whose writes give it another set of columns in their own commit.
+
+        What ``alter_schema`` does in a commit before the rows comes with them: both are there, or neither is. Rows are fitted to
+        the new columns::
+
+            table.with_schema("id int, name string, city string").upsert(df)
+
+        Args:
+            schema: All columns, also as text, as in alter_schema.
+
+        Raises:
+            ConfigError: ``schema`` is no list of columns. The writes raise SchemaError for a change that Hudi refuses.
+        """
+        table = copy.copy(self)
+        table._columns = own_columns(self.spark, schema)
+        return table
+
+    def write(
+        self,
+        operation: Operation,
+        df: Frame,
+        options: RawOptions | None,
+        *,
+        update_columns: Sequence[str] | None = None,
+        match_condition: str | None = None,
+        prepped: bool = False,
+        base: TableState | None = None,
+    ) -> WriteResult:
+        """Run one operation; the write methods in other words.
+
+        Args:
+            operation: The operation, one of `hudi_engine.table.write.operation`.
+            df: The rows, or the keys to delete.
+            options: Options of this call.
+            update_columns: As in upsert.
+            match_condition: As in upsert.
+            prepped: Rows carry ``_hoodie_record_key`` and ``_hoodie_partition_path`` of the table.
+            base: The table as it was before ``df`` was made from its rows: what others commit after that to the partitions
+                of the rows is a conflict. None when the rows come from elsewhere.
+        """
+        return self._run(
+            WriteRequest(
+                operation,
+                self._frame(df),
+                self._resolved(options),
+                None if update_columns is None else tuple(update_columns),
+                match_condition,
+                prepped,
+                base=base,
+            )
+        )
+
+    def write_anew(self, operation: Operation, df: Frame, *, base: TableState | None = None) -> WriteResult:
+        """Run one operation that leaves nothing of the table as it was: the rows' columns become the table's.
+
+        Args:
+            operation: Bulk insert into an empty table, or the overwrite of a whole one.
+            df: All rows of the table.
+            base: A state of the table that the write depends on: whatever others commit after it is a conflict.
+        """
+        rows = as_frame(self.spark, df)
+        return self._run(WriteRequest(operation, rows, self._resolved(None), new_schema=True, base=base))
+
+    def _frame(self, df: Frame) -> DataFrame:
+        """Return rows for this table as a DataFrame; only for those of other libraries the table is looked at."""
+        from pyspark.sql import DataFrame
+
+        if isinstance(df, DataFrame):
+            return df
+        schema = self._columns or (self._held or TableState.load(self.storage)).data_schema()
+        return as_frame(self.spark, df, schema)
+
+    def _run(self, request: WriteRequest) -> WriteResult:
+        """Write, from what this object has read of the table if it has, then publish and run the services that are due."""
+        if request.options[SyncOptions.ENABLED]:
+            check_sync(self.spark, self.storage, self.config, request.options)
+        known = replace(request, base=request.base or self._rows_read, held=self._held, columns=self._columns)
+        known = replace(known, reads_all=self._rows_read is not None)
+        result = write(self.spark, self.storage, known)
+        return self._published(result, request.options)
+
+    def _published(self, result: WriteResult, options: Options) -> WriteResult:
+        """After a commit: publish it, run the services that are due, tell of it; the commit stands whatever happens here."""
+        with timed("hudi.after_commit", {"hudi.table": self.storage.base}) as seconds:
+            services = self._services(options).after_commit(made_sidecars(result.metadata)).told
+        result = replace(result, services=services, seconds={**result.seconds, **seconds})
+        if result.instant is not None and result.metadata is not None:
+            commit = Commit(result.action, result.instant, result.metadata, result.seconds)
+            announce_commit(options, lambda: self.config, self.storage.base, commit)
+        if result.instant is not None and options[SyncOptions.ENABLED]:
+            sync_after_commit(self.spark, self.storage, self._resolved(options.raw), result.instant)
+        return result
+
+    def _before_reading(self) -> TableState:
+        """Return the table that conditions are asked of: as of `as_read`, or as it is now."""
+        return self._rows_read or TableState.load(self.storage)
+
+    def _rows_where(self, base: TableState, condition: str, named: Sequence[str]) -> DataFrame:
+        parts = column_names(named, "named") or ()
+        with resolving(f"the condition {condition!r} cannot be resolved"):
+            return under_name(self._snapshot_of(base), parts).where(expression(condition))
+
+    def _known_columns(self, df: DataFrame, given: Sequence[str]) -> list[str]:
+        names = column_names(given, "update_columns") or []
+        known = {name.lower() for name in df.columns}
+        missing = [name for name in names if name.lower() not in known]
+        if missing:
+            raise ConfigError(f"update_columns {missing} are not in the data; it has {df.columns}")
+        return names

@@ -1,0 +1,158 @@
+"""What the entries of a table say, as Apache Hudi's HiveSyncTool writes them.
+
+Input formats, serde and properties are those of hudi-hive-sync and of ``SparkDataSourceTableUtils`` in hudi-sync-common.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.declared.sync_options import SyncOptions
+from hudi_engine.format.config.enums import SyncStrategy, TableType
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.schema.meta_fields import with_meta_columns
+from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
+from hudi_engine.spark.schema.spark_types import arrow_to_spark
+from hudi_engine.table.state import TableState
+
+INPUT_FORMAT = "org.apache.hudi.hadoop.HoodieParquetInputFormat"
+REALTIME_INPUT_FORMAT = "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat"
+OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat"
+SERDE = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
+LAST_COMMIT = "last_commit_time_sync"
+
+
+@dataclass(frozen=True)
+class HiveEntry:
+    """One table of the metastore.
+
+    Args:
+        location: URI of the table's folder, not percent-encoded.
+        columns: Name and type in Hive's words of each column that is no partition key.
+    """
+
+    database: str
+    name: str
+    location: str
+    columns: Sequence[tuple[str, str]]
+    keys: Sequence[tuple[str, str]]
+    input_format: str
+    serde_properties: Mapping[str, str]
+    properties: Mapping[str, str]
+
+    @property
+    def label(self) -> str:
+        """The name for messages."""
+        return f"{self.database}.{self.name}"
+
+
+def entries_of(
+    state: TableState, schema: pa.Schema, options: Options, keys: Sequence[str], spark_version: str
+) -> list[HiveEntry]:
+    """Return the entries that a table gets.
+
+    Args:
+        options: ``hoodie.datasource.hive_sync.*``.
+    """
+    whole = schema if options[SyncOptions.OMIT_META] else with_meta_columns(schema)
+    rest, of_keys = _columns(whole, keys)
+    properties = {"EXTERNAL": "TRUE", LAST_COMMIT: _last_commit(state)}
+    if options[SyncOptions.AS_DATASOURCE]:
+        properties |= _for_spark(whole, keys, options[SyncOptions.SCHEMA_PART], spark_version)
+    location = state.storage.uri()
+    return [
+        HiveEntry(
+            options[SyncOptions.DATABASE].lower(),
+            name,
+            location,
+            rest,
+            of_keys,
+            INPUT_FORMAT
+            if is_optimized or state.config.table_type is TableType.COPY_ON_WRITE
+            else REALTIME_INPUT_FORMAT,
+            _serde_properties(location, is_optimized, options),
+            properties,
+        )
+        for name, is_optimized in entry_names(state.config, options)
+    ]
+
+
+def entry_names(config: TableConfig, options: Options) -> list[tuple[str, bool]]:
+    """Return the names of a table's entries, and whether each shows base files alone.
+
+    Raises:
+        ConfigError: A metastore, or an engine that reads by it, cannot take the name or the database.
+    """
+    name = (options[SyncOptions.TABLE] or config.name).lower()
+    for key, said, legal in (
+        (SyncOptions.TABLE.key, name, r"[\w-]+"),
+        (SyncOptions.DATABASE.key, options[SyncOptions.DATABASE], r"\w+"),
+    ):
+        if not re.fullmatch(legal, said, re.ASCII):
+            also = ", - " if "-" in legal else " "
+            raise ConfigError(
+                f"{said!r} cannot be a name in a Hive metastore: letters a to z, digits{also}and _ alone can; set {key} to another"
+            )
+    strategy = options[SyncOptions.STRATEGY]
+    if config.table_type is TableType.COPY_ON_WRITE:
+        return [(name, False)]
+    if strategy is not SyncStrategy.ALL:
+        return [(name, strategy is SyncStrategy.RO)]
+    if options[SyncOptions.SKIP_RO_SUFFIX]:
+        return [(name, True), (name + REALTIME_SUFFIX, False)]
+    return [(name + READ_OPTIMIZED_SUFFIX, True), (name + REALTIME_SUFFIX, False), (name, False)]
+
+
+def is_of_hudi(input_format: str) -> bool:
+    """Tell whether an entry has one of Hudi's input formats."""
+    return input_format in (INPUT_FORMAT, REALTIME_INPUT_FORMAT)
+
+
+def outlived_names(config: TableConfig, options: Options) -> list[str]:
+    """Return the names that a table had as merge-on-read or by another strategy, and does not get now."""
+    name = (options[SyncOptions.TABLE] or config.name).lower()
+    kept = {each for each, _ in entry_names(config, options)}
+    return [each for each in (name + READ_OPTIMIZED_SUFFIX, name + REALTIME_SUFFIX) if each not in kept]
+
+
+def _columns(schema: pa.Schema, keys: Sequence[str]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    kinds = {field.name: field.dataType.simpleString() for field in arrow_to_spark(schema).fields}
+    rest = [(name.lower(), kind) for name, kind in kinds.items() if name not in keys]
+    return rest, [(name.lower(), kinds.get(name, "string")) for name in keys]
+
+
+def _last_commit(state: TableState) -> str:
+    writes = state.timeline.completed_writes
+    return writes[-1].requested_time if writes else ""
+
+
+def _serde_properties(location: str, is_optimized: bool, options: Options) -> dict[str, str]:
+    told = {"serialization.format": "1"}
+    if options[SyncOptions.AS_DATASOURCE]:
+        told |= {"path": location, "hoodie.query.as.ro.table": str(is_optimized).lower()}
+    return told
+
+
+def _for_spark(schema: pa.Schema, keys: Sequence[str], part: int, spark_version: str) -> dict[str, str]:
+    """Return the properties by which Spark knows a table of a provider; partition columns are the last of its schema."""
+    told = json.loads(arrow_to_spark(schema).json())
+    told["fields"].sort(key=lambda field: keys.index(field["name"]) + 1 if field["name"] in keys else 0)
+    text = json.dumps(told, separators=(",", ":"), ensure_ascii=False)
+    parts = [text[start : start + part] for start in range(0, len(text), part)]
+    properties = {
+        "spark.sql.sources.provider": "hudi",
+        "spark.sql.create.version": spark_version,
+        "spark.sql.sources.schema.numParts": str(len(parts)),
+        **{f"spark.sql.sources.schema.part.{number}": each for number, each in enumerate(parts)},
+    }
+    if keys:
+        properties["spark.sql.sources.schema.numPartCols"] = str(len(keys))
+        properties |= {f"spark.sql.sources.schema.partCol.{number}": key for number, key in enumerate(keys)}
+    return properties

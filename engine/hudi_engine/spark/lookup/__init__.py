@@ -1,0 +1,1 @@
+"""Looking up the keys of large batches by Spark joins."""

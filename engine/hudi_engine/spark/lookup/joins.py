@@ -1,0 +1,366 @@
+"""Locating keys of large batches: under a global index by Spark joins, in partitions too wide for one task by their owners.
+
+For a join stored keys are read natively by Spark (two meta columns of the base files); slices that have logs are read by tasks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.merge.key_sets import are_distinct
+from hudi_engine.format.merge.modes.registry import combine_batch
+from hudi_engine.format.merge.read_context import ReadContext
+from hudi_engine.format.parallel import typed_stage
+from hudi_engine.format.schema.casting import cast_batch
+from hudi_engine.format.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
+from hudi_engine.format.schema.time_units import for_spark
+from hudi_engine.spark.lookup.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
+from hudi_engine.spark.lookup.owners import Owners, owners
+from hudi_engine.spark.read.collect import worker_errors_raised
+from hudi_engine.spark.read.spark_read import literal_paths, map_slices, slices_frame
+from hudi_engine.table.handles.write_context import WriteContext
+from hudi_engine.table.lookup.across_partitions import settle, stored_columns
+from hudi_engine.table.lookup.repeated_keys import repeated, repeats
+from hudi_engine.table.lookup.tagging import stored_keys_of
+from hudi_engine.table.lookup.unit import (
+    BUCKET,
+    DELETE_FLAG,
+    INSERT_FLAG,
+    ORDER,
+    PartitionUnit,
+    UnitPlan,
+    in_order,
+    split_by_partition,
+)
+from hudi_engine.table.state import TableState
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+_STORED_PREFIX = "__hudi_stored_"
+_KEY, _OLD, _FILE, _SETTLED = "__hudi_key", "__hudi_old", "__hudi_file", "__hudi_settled"
+_ALIVE, _LIVES, _FIRST = "__hudi_alive", "__hudi_lives", "__hudi_first"
+_STORED = "u:"
+"""What the bucket of a file group begins with, before its partition path and file id."""
+_SHARES = 128
+"""How finely the new rows of a partition are divided over files with room and new ones."""
+
+PlacesOfNew = Callable[[PartitionUnit, int], tuple[Sequence[tuple[str, int]], int]]
+"""For a partition and the number of its new rows: file ids of small files with the rows each takes, and how many new files."""
+
+_STORED_SCHEMA = pa.schema(
+    [(_KEY, pa.string()), (_OLD, pa.string()), (_FILE, pa.string()), (_ALIVE, pa.bool_())]
+)
+
+
+def combine_by_key(frame: DataFrame, context: WriteContext, plan: UnitPlan) -> DataFrame:
+    """Merge rows of the batch with the same key into one, where the write asks for it; one shuffle by key."""
+    if not plan.combine or RECORD_KEY not in frame.columns:
+        return frame
+    return combined(frame, context.config, context.schema, everywhere=plan.index.is_global)
+
+
+def combined(frame: DataFrame, config: TableConfig, schema: pa.Schema, *, everywhere: bool) -> DataFrame:
+    """Merge rows with the same key into one; one shuffle by key.
+
+    Args:
+        frame: Rows with key columns, and their order where it matters.
+        everywhere: Whether a key is the same in whatever partition it comes, as with a global index.
+    """
+    names = [name for name in frame.columns if name != ORDER]
+    data = pa.schema([field for field in schema if field.name in names and field.name not in META_FIELDS])
+
+    def combine(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = list(batches)
+        if not held:
+            return
+        table = in_order(cast_batch(pa.Table.from_batches(held), data))
+        parts = [table]
+        if not everywhere and not are_distinct(table.column(RECORD_KEY)):
+            parts = [rows for _, rows in split_by_partition(table, PARTITION_PATH)]
+        for part in parts:
+            yield from for_spark(combine_batch(part, config).select(names)).combine_chunks().to_batches()
+
+    return frame.repartition(RECORD_KEY).mapInArrow(typed_stage(combine), frame.drop(ORDER).schema)
+
+
+def stored_keys(
+    spark: SparkSession, context: WriteContext, units: Sequence[PartitionUnit], *, copies: bool = False
+) -> tuple[DataFrame, bool]:
+    """Return every stored key of some partitions with its file id, and whether deleted keys may be among them.
+
+    Keys of base files without logs are read natively by Spark; a slice with logs is read by a task, which tells from the
+    merged rows which of its keys are still there (column ``__hudi_alive``), once for each key, or once a row with ``copies``.
+    """
+    from pyspark.sql import functions as F
+
+    slices = [(unit, each) for unit in units for each in unit.slices]
+    paths = [
+        context.storage.uri(each.base_file.path)
+        for _, each in slices
+        if each.base_file is not None and not each.log_files
+    ]
+    scan = literal_paths(spark.read.schema(f"`{RECORD_KEY}` string, `{PARTITION_PATH}` string"))
+    plain = None
+    if paths:
+        plain = scan.parquet(*paths).select(
+            F.col(RECORD_KEY).alias(_KEY),
+            F.col(PARTITION_PATH).alias(_OLD),
+            F.element_at(F.split(F.col("_metadata.file_name"), "_"), 1).alias(_FILE),
+            F.lit(True).alias(_ALIVE),
+        )
+    logged = [(each, each.file_id in unit.log_keys) for unit, each in slices if each.log_files]
+    if plain is not None and not logged:
+        return plain, False
+    read = context.read
+    # Spark knows nothing of the size of what tasks return, takes it for tiny, and would broadcast it.
+    found = map_slices(
+        spark,
+        logged,
+        _STORED_SCHEMA,
+        lambda task: _logged_keys(read, task[0], log_keys=task[1], copies=copies),
+    ).hint("merge")
+    return (found if plain is None else plain.unionByName(found)), bool(logged)
+
+
+def _logged_keys(read: ReadContext, file_slice: FileSlice, *, log_keys: bool, copies: bool) -> pa.Table:
+    keys, alive, live = stored_keys_of(read, file_slice, log_keys=log_keys)
+    if copies:
+        several = repeats(live)
+        keys, alive = (
+            pa.concat_arrays([keys, several]),
+            pa.concat_arrays([alive, pa.repeat(True, len(several))]),
+        )
+    count = len(keys)
+    columns = [keys, pa.repeat(file_slice.partition, count), pa.repeat(file_slice.file_id, count), alive]
+    return pa.Table.from_arrays(columns, schema=_STORED_SCHEMA)
+
+
+def _only_alive(joined: DataFrame) -> DataFrame:
+    """Of several slices that hold a row's key, leave out those that deleted it; when all did, the first one stays."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    key = Window.partitionBy(RECORD_KEY, PARTITION_PATH)
+    marked = joined.withColumn(_LIVES, F.max(_ALIVE).over(key)).withColumn(_FIRST, F.min(_FILE).over(key))
+    counts = F.col(_FILE).isNull() | F.col(_ALIVE) | (~F.col(_LIVES) & (F.col(_FILE) == F.col(_FIRST)))
+    return marked.where(counts).drop(_LIVES, _FIRST)
+
+
+def locate(
+    spark: SparkSession,
+    state: TableState,
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Mapping[str, PartitionUnit],
+    frame: DataFrame,
+    kept: list[Callable[[], object]],
+) -> tuple[DataFrame, dict[str, int]]:
+    """Global index: give every row its final partition, and add deletes for the partitions keys move away from.
+
+    Args:
+        state: The table as the write found it.
+        kept: What frees the frames that are cached here is added to it.
+
+    Returns:
+        The rows with a delete flag, and their number by partition.
+    """
+    from pyspark.sql import functions as F
+
+    slices = [each for unit in units.values() for each in unit.slices]
+    wanted = stored_columns(context, plan)
+    stored = slices_frame(spark, state, context.read, slices).select(
+        *[F.col(f"`{name}`").alias(f"{_STORED_PREFIX}{number}") for number, name in enumerate(wanted)]
+    )
+    key, partition = (F.col(f"{_STORED_PREFIX}{number}") for number in (0, 1))
+    elsewhere = (F.col(RECORD_KEY) == key) & (F.col(PARTITION_PATH) != partition)
+    if INSERT_FLAG in frame.columns:
+        elsewhere = elsewhere & ~F.col(INSERT_FLAG)
+    pairs = frame.join(stored, elsewhere)
+    pairs = pairs.repartition(RECORD_KEY).persist()
+    kept.append(pairs.unpersist)
+    settled = _settled(pairs, frame, context, plan, wanted)
+    known = pairs.select(key.alias(_SETTLED)).distinct()
+    rest = frame.join(known, F.col(RECORD_KEY) == F.col(_SETTLED), "left_anti")
+    final = rest.withColumn(DELETE_FLAG, F.lit(False)).unionByName(settled).persist()
+    kept.append(final.unpersist)
+    return final, _rows_by(final, PARTITION_PATH)
+
+
+def _rows_by(frame: DataFrame, column: str) -> dict[str, int]:
+    with worker_errors_raised():
+        counted = frame.groupBy(column).count().collect()
+    return {row[column]: row["count"] for row in counted}
+
+
+def _settled(
+    pairs: DataFrame, frame: DataFrame, context: WriteContext, plan: UnitPlan, wanted: Sequence[str]
+) -> DataFrame:
+    """Yield rows whose key is stored elsewhere, after `settle`; pairs of a key are in one task."""
+    from pyspark.sql.types import BooleanType, StructField, StructType
+
+    names = frame.columns
+    data = pa.schema(
+        [field for field in context.schema if field.name in names and field.name not in META_FIELDS]
+    )
+    old = pa.schema([context.schema.field(name) for name in wanted])
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = list(batches)
+        if not held:
+            return
+        table = pa.Table.from_batches(held)
+        stored = table.select([f"{_STORED_PREFIX}{number}" for number in range(len(wanted))])
+        stored = cast_batch(stored.rename_columns(list(wanted)), old)
+        rows = cast_batch(table.select(names), data).select(names)
+        yield from for_spark(settle(context, plan, rows, stored)).combine_chunks().to_batches()
+
+    return pairs.mapInArrow(
+        typed_stage(run), StructType([*frame.schema.fields, StructField(DELETE_FLAG, BooleanType())])
+    )
+
+
+def tag_files(
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Mapping[str, PartitionUnit],
+    batch: tuple[DataFrame, Mapping[str, int], list[Callable[[], object]]],
+    places: PlacesOfNew,
+) -> tuple[DataFrame, dict[str, PartitionUnit], list[str]]:
+    """Wide partitions: a bucket is a file group, and new rows are spread over small files with room and new files.
+
+    Args:
+        batch: The rows, their number by partition, and the list that takes what frees all that is kept here.
+        places: Where new rows of a partition go.
+
+    Returns:
+        Rows with their bucket, what is known of each bucket, and the buckets, largest first.
+    """
+    frame, rows, kept = batch
+    touched = [units[partition] for partition in rows if partition in units]
+    found = owners(spark, context, touched, frame, rows, once=plan.single_rows)
+    if found is not None:
+        names = [_bucket_of(each) for each in found.slices]
+        tagged = frame.withColumn(BUCKET, _bucket(found.column(spark, frame, names, kept)))
+        counts = _counts(found, rows, distinct=plan.combine)
+    else:
+        tagged = _joined(spark, context, plan, touched, frame).persist()
+        kept.append(tagged.unpersist)
+        counts = _rows_by(tagged, BUCKET)
+    buckets, known, parts = _plan_buckets(units, counts, places)
+    return spread_new_rows(tagged, parts), known, buckets
+
+
+def _joined(
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Sequence[PartitionUnit],
+    frame: DataFrame,
+) -> DataFrame:
+    """Return the rows, combined by key, with their bucket; a row whose key several files hold comes once for each."""
+    from pyspark.sql import functions as F
+
+    frame = combine_by_key(frame, context, plan)
+    stored, some_deleted = stored_keys(spark, context, units, copies=plan.single_rows)
+    same = (F.col(RECORD_KEY) == F.col(_KEY)) & (F.col(PARTITION_PATH) == F.col(_OLD))
+    if INSERT_FLAG in frame.columns:
+        same = same & ~F.col(INSERT_FLAG)
+    joined = frame.join(stored, same, "left")
+    if some_deleted:
+        joined = _only_alive(joined)
+    if plan.single_rows:
+        _refuse_repeated(joined)
+    owner = F.concat(F.lit(_STORED), F.col(PARTITION_PATH), F.lit("|"), F.col(_FILE))
+    return joined.withColumn(BUCKET, _bucket(owner)).drop(_KEY, _OLD, _FILE, _ALIVE)
+
+
+def _bucket(owner: Column) -> Column:
+    """Return the bucket of rows: that of the file that owns their key, or that of the new rows of their partition."""
+    from pyspark.sql import functions as F
+
+    return F.coalesce(owner, F.concat(F.lit(NEW_ROWS), F.col(PARTITION_PATH)))
+
+
+def _bucket_of(file_slice: FileSlice) -> str:
+    return f"{_STORED}{file_slice.partition}|{file_slice.file_id}"
+
+
+def _counts(found: Owners, rows: Mapping[str, int], *, distinct: bool) -> dict[str, int]:
+    """Return the rows of each bucket, about; with ``distinct`` of the rows with one key only one comes to be written."""
+    owned, rest = found.counts(), dict(rows)
+    for each, count in owned:
+        rest[each.partition] = max(0, rest[each.partition] - count)
+    new = sum(rest.values())
+    share = max(0, new - found.repeated_rows) / new if distinct and new else 1.0
+    counts = {_bucket_of(each): count for each, count in owned}
+    fresh = {f"{NEW_ROWS}{name}": math.ceil(count * share) for name, count in rest.items()}
+    return counts | {bucket: count for bucket, count in fresh.items() if count}
+
+
+def _refuse_repeated(joined: DataFrame) -> None:
+    """Refuse rows that were told one by one and have a key that is stored more than once; raises RepeatedKeyError."""
+    from pyspark.sql import functions as F
+
+    alive = joined.where(F.col(_FILE).isNotNull() & F.col(_ALIVE))
+    with worker_errors_raised():
+        several = alive.groupBy(RECORD_KEY, PARTITION_PATH).count().where("count > 1").limit(1).collect()
+    for row in several:
+        raise repeated(row[RECORD_KEY], row[PARTITION_PATH])
+
+
+def _plan_buckets(
+    units: Mapping[str, PartitionUnit], counts: Mapping[str, int], places: PlacesOfNew
+) -> tuple[list[str], dict[str, PartitionUnit], dict[str, list[str]]]:
+    """Return the buckets, largest first, what is known of each, and those that each partition's new rows are spread over."""
+    sizes: dict[str, float] = {}
+    known: dict[str, PartitionUnit] = {}
+    parts: dict[str, list[str]] = {}
+    slices = {_bucket_of(each): (unit, each) for unit in units.values() for each in unit.slices}
+
+    def add(bucket: str, rows: float, new: PartitionUnit) -> None:
+        known[bucket] = new
+        if bucket in slices:
+            unit, chosen = slices[bucket]
+            known[bucket] = replace(unit, slices=(chosen,), exists=True)
+            sizes.setdefault(bucket, chosen.base_file.size if chosen.base_file else 0)
+        sizes[bucket] = sizes.get(bucket, 0) + rows
+
+    for bucket, count in counts.items():
+        partition = bucket.removeprefix(NEW_ROWS)
+        unit = units.get(partition) or PartitionUnit(partition)
+        new = PartitionUnit(partition, exists=unit.exists)
+        if bucket in slices:
+            add(bucket, count, new)
+            continue
+        rooms, several = places(unit, count)
+        files = [(f"{_STORED}{partition}|{file_id}", rows) for file_id, rows in rooms]
+        parts[partition] = _weighted(files, new_row_buckets(partition, several), count)
+        for each in dict.fromkeys(parts[partition]):
+            add(each, count * parts[partition].count(each) / len(parts[partition]), new)
+    return sorted(sizes, key=lambda each: (-sizes[each], each)), known, parts
+
+
+def _weighted(rooms: Sequence[tuple[str, int]], new: Sequence[str], count: int) -> list[str]:
+    """Return buckets, each as often as its share of the rows asks; a file with room gets rather less than it takes.
+
+    Args:
+        rooms: Buckets of files with room, and the rows they take.
+        new: Buckets of new files, none where all rows have room.
+    """
+    if not rooms:
+        return list(new)
+    if not new:
+        new, rooms = [rooms[-1][0]], rooms[:-1]
+    shares = [(bucket, int(_SHARES * (rows - 3 * rows**0.5) / count)) for bucket, rows in rooms]
+    weighted = [bucket for bucket, share in shares for _ in range(share)]
+    rest = max(len(new), _SHARES - len(weighted))
+    return [*weighted, *(new[number % len(new)] for number in range(rest))]

@@ -1,0 +1,114 @@
+"""Queries over little data, run without code that is generated for them.
+
+Spark writes Java for each stage of a query, compiles it, and Java runs it cold: some hundredths of a second a stage, more in a
+young process, which pays from some hundred thousand values on. Below, Spark's interpreter of the same expressions is faster,
+and leaves the cores to others (sixty windows of a thousand rows: a third of Java's CPU seconds).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from hudi_engine.table.snapshot.native import release_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_MULTIPLIERS = ("Generate ", "NestedLoopJoin", "CartesianProduct")
+_OFF = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+_USUAL = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+_changing = threading.Lock()
+_users: Counter[str] = Counter()
+_before: dict[str, dict[str, str | None]] = {}
+"""How many blocks a session has under way, and its settings from before them, by its id."""
+
+
+@contextmanager
+def interpreted_if_small(frame: DataFrame, most: int) -> Iterator[None]:
+    """Run the queries of a block without generated code where its rows are made of little data.
+
+    Args:
+        most: From more bytes on nothing changes; 0 for never.
+    """
+    session = frame.sparkSession
+    with interpreted(session, when=bool(most) and _may_change(session) and is_small(frame, most)):
+        yield
+
+
+@contextmanager
+def interpreted(session: SparkSession, *, when: bool = True) -> Iterator[None]:
+    """Run the queries of a block without generated code.
+
+    Settings of the session that say otherwise are left alone, and it has its own again afterwards.
+    """
+    known = _begin(session) if when else None
+    try:
+        yield
+    finally:
+        if known is not None:
+            _end(session, known)
+
+
+def is_small(frame: DataFrame, most: int) -> bool:
+    """Tell whether a query reads little, by Spark's estimate, and makes no more of it: no `explode`, no join without equality.
+
+    Args:
+        most: Bytes that all it reads may have.
+    """
+    internal: Any = frame
+    execution = internal._jdf.queryExecution()
+    leaves = execution.optimizedPlan().collectLeaves()
+    sizes = (int(str(leaves.apply(number).stats().sizeInBytes())) for number in range(leaves.size()))
+    read = 0
+    for size in sizes:
+        read += size
+        if read > most:
+            return False
+    # This plan comes before the step that puts generated code into it.
+    plan = str(execution.sparkPlan().toString())
+    return not any(name in plan for name in _MULTIPLIERS)
+
+
+def _begin(session: SparkSession) -> str | None:
+    """Turn generated code off for one more user of a session; None where its settings are not to change."""
+    if not _may_change(session):
+        return None
+    internal: Any = session
+    known = str(internal._jsparkSession.sessionUUID())
+    with _changing:
+        if not _users[known]:
+            before = {name: session.conf.get(name, None) for name in _OFF}
+            if any(value not in (None, _USUAL[name]) for name, value in before.items()):
+                return None
+            _before[known] = before
+            for name, value in _OFF.items():
+                session.conf.set(name, value)
+        _users[known] += 1
+    return known
+
+
+def _may_change(session: SparkSession) -> bool:
+    """Tell whether settings may change while queries run.
+
+    Spark 3 asks for them anew then, and fails where they are others than when it was planned ("assertion failed"): a query of
+    another thread, or one over rows that are kept in memory.
+    """
+    return release_of(session.version) >= (4, 0)
+
+
+def _end(session: SparkSession, known: str) -> None:
+    """Give a session its settings back after its last user."""
+    with _changing:
+        _users[known] -= 1
+        if _users[known]:
+            return
+        del _users[known]
+        for name, value in _before.pop(known).items():
+            if value is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, value)

@@ -1,0 +1,1 @@
+"""Spark's types and their Arrow form in a Hudi table."""

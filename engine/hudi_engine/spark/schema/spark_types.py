@@ -1,0 +1,167 @@
+"""Spark SQL types and their Arrow form in a Hudi table.
+
+Hudi stores less than Spark has: ``byte`` and ``short`` become ``int``; what Avro cannot express is refused by
+name. pyspark is imported inside the functions, so that the rest of the engine works without a JVM.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+
+from hudi_engine.errors import SchemaError
+from hudi_engine.format.schema.avro import check_avro_names
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructType
+
+MOST_DIGITS = 38
+"""Digits that a decimal of Spark, and of a Hudi table, has at most."""
+_SIMPLE: dict[str, pa.DataType] = {
+    "BooleanType": pa.bool_(),
+    "ByteType": pa.int32(),
+    "ShortType": pa.int32(),
+    "IntegerType": pa.int32(),
+    "LongType": pa.int64(),
+    "FloatType": pa.float32(),
+    "DoubleType": pa.float64(),
+    "StringType": pa.string(),
+    "VarcharType": pa.string(),
+    "CharType": pa.string(),
+    "BinaryType": pa.binary(),
+    "DateType": pa.date32(),
+    "TimestampType": pa.timestamp("us", "UTC"),
+}
+_NEXT_STEP: dict[str, str] = {
+    "TimestampNTZType": "cast it to timestamp_ltz",
+    "DayTimeIntervalType": "cast it to bigint or string",
+    "YearMonthIntervalType": "cast it to int or string",
+    "CalendarIntervalType": "cast it to string",
+    "NullType": "all its values are null, so it has no type; cast it, as in cast(null as string), in pandas astype('string')",
+    "VariantType": "cast it to string",
+    "TimeType": "cast it to string",
+}
+
+
+def spark_to_arrow(schema: StructType) -> pa.Schema:
+    """Return Arrow schema that a Hudi table has for a Spark schema.
+
+    Raises:
+        SchemaError: Every column whose name or type a Hudi table cannot hold, in one message.
+    """
+    problems: list[str] = []
+    fields = [
+        pa.field(field.name, _to_arrow(field.dataType, field.name, problems)) for field in schema.fields
+    ]
+    if problems:
+        raise SchemaError("; ".join(problems))
+    arrow = pa.schema(fields)
+    check_avro_names(arrow)
+    return arrow
+
+
+def arrow_to_spark(
+    schema: pa.Schema, *, otherwise: str = "read it with the Arrow reader instead"
+) -> StructType:
+    """Return Spark schema of an Arrow schema, all fields nullable.
+
+    Args:
+        schema: Arrow schema of a table, or of rows to write.
+        otherwise: What to do about a type that Spark does not have.
+
+    Raises:
+        SchemaError: A column has an Arrow type that Spark does not have.
+    """
+    from pyspark.sql.types import StructField, StructType
+
+    return StructType(
+        [StructField(field.name, _to_spark(field.type, field.name, otherwise), True) for field in schema]
+    )
+
+
+def nulls_of_frame(struct: StructType) -> pa.Schema:
+    """Return the columns of a DataFrame; nullable is what may have a null by its plan. Single values are all boolean."""
+    return pa.schema(
+        [pa.field(each.name, _flags(each.dataType), nullable=each.nullable) for each in struct.fields]
+    )
+
+
+def _flags(kind: DataType) -> pa.DataType:
+    name, part = type(kind).__name__, cast("Any", kind)
+    if name == "StructType":
+        return pa.struct(list(nulls_of_frame(part)))
+    if name == "ArrayType":
+        return pa.list_(pa.field("element", _flags(part.elementType), nullable=part.containsNull))
+    if name == "MapType":
+        value = pa.field("value", _flags(part.valueType), nullable=part.valueContainsNull)
+        return pa.map_(pa.string(), value)
+    return pa.bool_()
+
+
+def _to_arrow(kind: DataType, path: str, problems: list[str]) -> pa.DataType:
+    """Return the Arrow type of a Spark type; a refusal is noted by path and null stands in, so that all are told at once."""
+    name = type(kind).__name__
+    simple = _SIMPLE.get(name)
+    if simple is not None:
+        return simple
+    part: Any = kind
+    if name == "DecimalType":
+        return pa.decimal128(part.precision, part.scale)
+    if name == "ArrayType":
+        return pa.list_(pa.field("element", _to_arrow(part.elementType, f"{path}.element", problems)))
+    if name == "MapType":
+        if type(part.keyType).__name__ not in ("StringType", "VarcharType", "CharType"):
+            problems.append(_refusal(f"{path}.key", part.keyType, "map keys must be strings: cast the keys"))
+        return pa.map_(pa.string(), _to_arrow(part.valueType, f"{path}.value", problems))
+    if name == "StructType":
+        if not part.fields:
+            problems.append(_refusal(path, part, "a struct needs at least one field"))
+        return pa.struct(
+            [pa.field(f.name, _to_arrow(f.dataType, f"{path}.{f.name}", problems)) for f in part.fields]
+        )
+    problems.append(_refusal(path, kind, _NEXT_STEP.get(name, "cast it to string or binary")))
+    return pa.null()
+
+
+def _refusal(path: str, kind: DataType, next_step: str) -> str:
+    return f"column {path!r} has type {kind.simpleString()}, which a Hudi table cannot hold: {next_step}"
+
+
+def _to_spark(kind: pa.DataType, path: str, otherwise: str) -> DataType:
+    """Return the Spark type of an Arrow type; a message names the path, as the column alone does not tell a nested field."""
+    from pyspark.sql import types as spark
+
+    simple: dict[pa.DataType, DataType] = {
+        pa.bool_(): spark.BooleanType(),
+        pa.int8(): spark.ByteType(),
+        pa.int32(): spark.IntegerType(),
+        pa.int64(): spark.LongType(),
+        pa.float32(): spark.FloatType(),
+        pa.float64(): spark.DoubleType(),
+        pa.string(): spark.StringType(),
+        pa.binary(): spark.BinaryType(),
+        pa.date32(): spark.DateType(),
+        pa.null(): spark.NullType(),
+    }
+    if kind in simple:
+        return simple[kind]
+    if pa.types.is_timestamp(kind):
+        return spark.TimestampType() if kind.tz is not None else spark.TimestampNTZType()
+    if pa.types.is_decimal(kind) and kind.precision <= MOST_DIGITS and kind.scale >= 0:
+        return spark.DecimalType(kind.precision, kind.scale)
+    if pa.types.is_list(kind):
+        return spark.ArrayType(_to_spark(kind.value_type, f"{path}.element", otherwise), True)
+    if pa.types.is_map(kind):
+        return spark.MapType(
+            _to_spark(kind.key_type, f"{path}.key", otherwise),
+            _to_spark(kind.item_type, f"{path}.value", otherwise),
+            True,
+        )
+    if pa.types.is_struct(kind):
+        fields = [
+            spark.StructField(child.name, _to_spark(child.type, f"{path}.{child.name}", otherwise), True)
+            for child in kind
+        ]
+        return spark.StructType(fields)
+    raise SchemaError(f"column {path!r} has the Arrow type {kind}, which has no Spark type; {otherwise}")

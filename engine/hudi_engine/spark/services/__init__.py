@@ -1,0 +1,1 @@
+"""Work of table services on the executors of a session."""

@@ -1,0 +1,96 @@
+"""Large groups: rows are brought in order by a shuffle of Spark, and written by its tasks as they stream by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_engine.errors import ServiceError
+from hudi_engine.format.config.declared.clustering_options import ClusteringOptions
+from hudi_engine.format.index.filters.footer import read_key_footer
+from hudi_engine.format.parallel import on_threads
+from hudi_engine.format.schema.casting import cast_batch
+from hudi_engine.format.timeline.commit_metadata import WriteStat
+from hudi_engine.spark.read.collect import collect_stats, current_task, stats_batch
+from hudi_engine.spark.read.layout import sorted_frame
+from hudi_engine.spark.read.session import prepare_session
+from hudi_engine.spark.read.spark_read import slices_frame
+from hudi_engine.table.handles.sizing import FileSize
+from hudi_engine.table.services.clustering.write_group import (
+    ClusteringContext,
+    GroupTask,
+    RunLarge,
+    write_rolling,
+)
+from hudi_engine.table.state import TableState
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def run_large_in_spark(spark: SparkSession) -> RunLarge:
+    """Return how a session rewrites a group that is too large for one task; one shuffle a group."""
+
+    def run(context: ClusteringContext, task: GroupTask) -> list[WriteStat]:
+        """Rewrite one group, and see that none of its rows is missing."""
+        prepare_session(spark)
+        write = context.write
+        state = TableState.load(write.storage)
+        frame = slices_frame(spark, state, write.read, task.slices)
+        rows = max(1, task.size_bytes // max(1, write.average_row_bytes))
+        ordered = sorted_frame(frame, context.layout, task.outputs, rows=rows)
+        shared = spark.sparkContext.broadcast((context, task.partition))
+
+        def write_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            own, partition = shared.value
+            yield stats_batch(
+                write_rolling(
+                    own,
+                    current_task(own.write),
+                    partition,
+                    _cast(own, batches),
+                    lambda rows: _most(own, rows),
+                )
+            )
+
+        try:
+            stats = collect_stats(ordered, write_rows)
+        finally:
+            shared.destroy()
+        _check_complete(task, stats, context)
+        return stats
+
+    return run
+
+
+def _check_complete(task: GroupTask, stats: Sequence[WriteStat], context: ClusteringContext) -> None:
+    """Refuse a group that Spark has given fewer or more rows of than the footers of its files say; raises ServiceError.
+
+    How many rows logs leave is not known without reading them.
+    """
+    bases = [each.base_file for each in task.slices if each.base_file is not None and not each.log_files]
+    if len(bases) < len(task.slices):
+        return
+    footers = on_threads(lambda base: read_key_footer(context.write.storage, base.path), bases)
+    stored, written = sum(footer.rows for footer in footers), sum(stat.num_writes or 0 for stat in stats)
+    if written != stored:
+        raise ServiceError(
+            f"the base files of partition {task.partition!r} hold {stored} rows, but Spark read {written} of them; nothing was "
+            "committed. Check the session for settings that change what Spark reads of files, and run the clustering again"
+        )
+
+
+def _cast(context: ClusteringContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield from cast_batch(pa.Table.from_batches([batch]), context.write.schema).to_batches()
+
+
+def _most(context: ClusteringContext, sample: pa.Table) -> int:
+    """Return the rows of a file, a quarter above the target: ranges are even, and a last file of a few rows helps nobody."""
+    write = context.write
+    target = write.options[ClusteringOptions.TARGET_FILE_BYTES] * 5 // 4
+    return FileSize(target, None, write.average_row_bytes, write.base_files.parquet_codec).rows_per_file(
+        sample
+    )

@@ -1,0 +1,211 @@
+"""Commits that write no data file: dropping partitions, changing the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.declared.engine_options import WriterOptions
+from hudi_engine.format.config.enums import WriteOperation
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.format.keygen.partition_path import check_partition_path
+from hudi_engine.format.spelling import no_such_partitions
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.spark.write.schema_change import check_same_columns, check_schema_change, columns_to_be
+from hudi_engine.table.snapshot.publication import publication_of
+from hudi_engine.table.state import TableState, commit_schema_text
+from hudi_engine.table.txn.retry import retried
+from hudi_engine.table.txn.transaction import WriteTransaction
+from hudi_engine.table.write.define.rebuild import check_same_definition
+from hudi_engine.table.write.operation import write_action
+from hudi_engine.table.write.result import WriteResult, summarise
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A commit without data files.
+
+    Args:
+        operation: What it is called in its metadata.
+        metadata: Makes what is committed of the table as it is when the instant has begun.
+    """
+
+    operation: WriteOperation
+    action: str
+    metadata: Callable[[TableState], CommitMetadata]
+
+
+def delete_partitions(storage: Storage, partitions: Sequence[str], options: Options) -> WriteResult:
+    """Take every file group of some partitions out of the table in one replace instant.
+
+    Args:
+        partitions: Partition paths such as ``dt=2026-01-01``; ``"dt=2026-*"`` is not expanded.
+
+    Raises:
+        ConfigError: No partition named, a table without partitions, or partitions that are not there (all are named).
+        WriteConflictError: Another writer committed to the partitions first.
+    """
+
+    def change(state: TableState) -> _Change:
+        wanted = partitions_there(state, partitions)
+        return _Change(
+            WriteOperation.DELETE_PARTITION,
+            "replacecommit",
+            lambda now: CommitMetadata(
+                extra_metadata=now.schema_texts(), partition_to_replace_file_ids=_file_ids(now, wanted)
+            ),
+        )
+
+    return _committed(storage, options, change)
+
+
+def empty_table(storage: Storage, options: Options) -> WriteResult:
+    """Take every file group out of the table in one replace instant.
+
+    Raises:
+        WriteConflictError: Another writer committed first.
+    """
+    return _committed(
+        storage,
+        options,
+        lambda _: _Change(
+            WriteOperation.INSERT_OVERWRITE_TABLE,
+            "replacecommit",
+            lambda now: CommitMetadata(
+                extra_metadata=now.schema_texts(), partition_to_replace_file_ids=_file_ids(now, None)
+            ),
+        ),
+    )
+
+
+def alter_schema(
+    storage: Storage, schema: pa.Schema, options: Options, seen: TableState | None = None
+) -> WriteResult:
+    """Give the table another set of columns in one commit; data files stay as they are.
+
+    Columns may be added (null in old rows), dropped (hidden; adding one of that name again brings its old values back)
+    and widened. They are spelled as the table spells them.
+
+    Args:
+        seen: The table as the caller has read it, None to read it.
+
+    Raises:
+        SchemaError: A change of type that Hudi refuses, or dropping a key, ordering or partition column.
+        WriteConflictError: Another writer changed the columns first.
+    """
+    before = seen or TableState.load(storage)
+
+    def change(state: TableState) -> _Change:
+        check_same_columns(before, state)
+        columns = columns_to_be(state, schema)
+        check_schema_change(state, columns)
+        text = commit_schema_text(state.avro_schema(columns))
+
+        def metadata(now: TableState) -> CommitMetadata:
+            # The columns are all of the table's, so they would take back what another writer has changed of them.
+            check_same_columns(before, now)
+            check_schema_change(now, columns)
+            return CommitMetadata(extra_metadata={**now.schema_texts(), "schema": text})
+
+        return _Change(WriteOperation.ALTER_SCHEMA, write_action(state.config.table_type), metadata)
+
+    return _committed(storage, options, change)
+
+
+def note_checkpoint(storage: Storage, noted: Callable[[TableState], str], options: Options) -> WriteResult:
+    """Write a checkpoint in a commit of its own; no row and no column changes.
+
+    Args:
+        noted: Makes the checkpoint, as JSON, of the table as it is when the instant has begun, which another writer may have
+            given one since the caller looked.
+
+    Raises:
+        WriteConflictError: Another writer noted one first.
+    """
+    return _committed(
+        storage,
+        options,
+        lambda state: _Change(
+            WriteOperation.UPSERT,
+            write_action(state.config.table_type),
+            lambda now: CommitMetadata(extra_metadata={**now.schema_texts(), CHECKPOINT: noted(now)}),
+        ),
+    )
+
+
+def _committed(storage: Storage, options: Options, change_of: Callable[[TableState], _Change]) -> WriteResult:
+    """Commit what a look at the table says; overtaken by another writer it looks again, as often as the options say."""
+
+    def attempt() -> WriteResult:
+        state = TableState.load(storage)
+        state.config.check_writable()
+        change = change_of(state)
+        operation = change.operation.value
+        with WriteTransaction.begin(
+            storage,
+            state.config,
+            options,
+            publication_of(storage),
+            action=change.action,
+            operation=operation,
+        ) as transaction:
+            check_same_definition(state.config, transaction.config, transaction.instant)
+            transaction.inflight(CommitMetadata(operation_type=operation))
+            now = TableState(storage, transaction.config, transaction.timeline)
+            metadata = replace(change.metadata(now), operation_type=operation)
+            rows = rows_of_groups(now, metadata.partition_to_replace_file_ids or {})
+            transaction.commit(metadata)
+        return summarise(transaction.instant, metadata, "metadata", rows)
+
+    return retried(attempt, options[WriterOptions.CONFLICT_RETRIES])
+
+
+def partitions_there(state: TableState, partitions: Sequence[str]) -> list[str]:
+    """Return the partitions as they are on storage.
+
+    Raises:
+        ConfigError: The table has no partitions, or none of one of the names.
+    """
+    given = [partitions] if isinstance(partitions, str) else list(partitions or ())
+    if not given or any(not isinstance(each, str) for each in given):
+        raise ConfigError(
+            f"delete_partitions was given {partitions!r}; it needs at least one partition path, such as 'dt=2026-01-01'"
+        )
+    wanted = list(dict.fromkeys(each.strip("/") for each in given))
+    if not state.config.is_partitioned:
+        raise ConfigError(
+            f"table {state.config.name!r} has no partitions; use delete(keys) or insert_overwrite_table instead"
+        )
+    for partition in wanted:
+        check_partition_path(partition)
+    known = {each.partition for each in state.view().latest_slices()}
+    missing = [partition for partition in wanted if partition not in known]
+    if missing:
+        raise ConfigError(no_such_partitions(missing, known, state.config.name))
+    return wanted
+
+
+def rows_of_groups(state: TableState, groups: Mapping[str, Sequence[str]]) -> int:
+    """Return rows that file groups hold, by their newest base files' write stats; log records are not counted."""
+    wanted = {(partition, file_id) for partition, ids in groups.items() for file_id in ids}
+    rows = 0
+    for instant in reversed(state.timeline.completed_writes):
+        if not wanted:
+            break
+        for partition, stat in state.timeline.commit_metadata(instant).write_stats():
+            if (partition, stat.file_id) in wanted and not stat.is_log_file:
+                wanted.discard((partition, stat.file_id or ""))
+                rows += stat.num_writes or 0
+    return rows
+
+
+def _file_ids(state: TableState, partitions: Iterable[str] | None) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for each in state.view(partitions).latest_slices():
+        found.setdefault(each.partition, []).append(each.file_id)
+    return {partition: sorted(ids) for partition, ids in found.items()}

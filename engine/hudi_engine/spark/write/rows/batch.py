@@ -1,0 +1,174 @@
+"""The incoming rows: aligned to the table's schema, and fetched to the driver when they are few."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_engine.errors import SchemaError
+from hudi_engine.format.config.declared.engine_options import EngineOptions
+from hudi_engine.format.config.declared.write_options import WriteOptions
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.schema.any_case import refuse_same_names, spellings
+from hudi_engine.format.schema.casting import cast_batch
+from hudi_engine.format.schema.meta_fields import DELETES, META_FIELDS, OPERATION
+from hudi_engine.spark.read.collect import to_arrow_within_limit
+from hudi_engine.spark.read.small_plans import interpreted, is_small
+from hudi_engine.spark.schema.fit import FitPolicy, Missing, fit_frame, fit_schema, quoted
+from hudi_engine.spark.schema.spark_types import spark_to_arrow
+from hudi_engine.spark.write.rows.marks import exact_marks, refuse_false_marks
+from hudi_engine.spark.write.rows.source_plan import estimated_bytes, estimated_rows, is_parquet_scan
+from hudi_engine.table.snapshot.reserved import refuse_reserved
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+UNKNOWN_SIZE = 1 << 60
+
+
+@dataclass(frozen=True)
+class AlignedBatch:
+    """Incoming rows with the table's columns.
+
+    Args:
+        frame: The rows; columns are those of ``schema`` in order, then ``carried`` meta columns.
+        schema: Data columns of the table after this write.
+        carried: Meta columns the caller asked to keep (rows that were read from the table itself).
+        cached: Frames that are cached until the rows are written.
+    """
+
+    frame: DataFrame
+    schema: pa.Schema
+    carried: tuple[str, ...] = ()
+    cached: tuple[DataFrame, ...] = ()
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The column that marks deletes and is not stored, if the rows have it."""
+        return tuple(name for name in self.carried if name == DELETES)
+
+    def release(self) -> None:
+        """Free every cache."""
+        for frame in self.cached:
+            frame.unpersist()
+
+
+def align(
+    frame: DataFrame,
+    table_schema: pa.Schema | None,
+    policy: FitPolicy,
+    *,
+    carry: Sequence[str] = (),
+) -> AlignedBatch:
+    """Bring a DataFrame to the table's columns; meta columns it carries along are dropped, the mark of deletes follows.
+
+    Both marks of deletes are found in whatever case they come, and get the name that Hudi looks for.
+
+    Args:
+        table_schema: Data columns of the table so far, None for a table without a schema.
+
+    Raises:
+        SchemaError: A type or name Hudi cannot hold, two columns that differ by case only, or a change Hudi refuses.
+    """
+    from pyspark.sql.types import StructType
+
+    frame = exact_marks(frame, table_schema)
+    own = [field for field in frame.schema.fields if field.name not in (*META_FIELDS, OPERATION)]
+    refuse_same_names(field.name for field in own)
+    fields = [field for field in own if field.name != DELETES]
+    names = [field.name for field in fields]
+    refuse_reserved(names)
+    incoming = spark_to_arrow(StructType(fields))
+    refuse_false_marks(incoming, table_schema)
+    schema = fit_schema(incoming, table_schema, policy, spelling=policy.fixed)
+    kept = tuple(name for name in (*carry, DELETES) if name in frame.columns)
+    if DELETES in kept and frame.schema[DELETES].dataType.typeName() != "boolean":
+        raise SchemaError(
+            f"column {DELETES!r} is {frame.schema[DELETES].dataType.simpleString()}; it marks rows that delete and has to be "
+            "boolean: cast it"
+        )
+    return AlignedBatch(fit_frame(frame, names, schema, kept), schema, kept)
+
+
+def fit_policy(config: TableConfig, options: Options) -> FitPolicy:
+    """Return how strictly a batch is fitted to the table."""
+    allows = options[WriteOptions.NULL_FOR_MISSING_COLUMNS]
+    return FitPolicy(
+        Missing.NULL if allows else Missing.REFUSE,
+        options[EngineOptions.SCHEMA_EVOLUTION],
+        tuple(definition_columns(config)),
+    )
+
+
+def definition_columns(config: TableConfig) -> list[str]:
+    """Return the columns that the table's definition names; its other readers find them in the spelling it has."""
+    fields = [*config.record_key_fields, *config.ordering_fields]
+    return [*fields, *(field.name for field in config.partition_fields)]
+
+
+def select_columns(frame: DataFrame, names: Sequence[str], what: str) -> DataFrame:
+    """Pick columns by name without regard to case; raises SchemaError naming what is missing."""
+    from pyspark.sql import functions as F
+
+    given = spellings(frame.columns)
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise SchemaError(f"{what}: column(s) {missing} are not in the data; it has {frame.columns}")
+    return frame.select(*[F.col(quoted(given[name])).alias(name) for name in names])
+
+
+def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
+    """Return the rows as an Arrow table when they are within the small-batch limits, else None; one Spark job at most.
+
+    Spark's estimate only saves the job where it is large: what the rows take is measured once they are here. A batch that
+    Spark refuses to send to the driver is not small either.
+    """
+    rows_limit = options[EngineOptions.SMALL_BATCH_ROWS]
+    if rows_limit == 0:
+        return None
+    limited = batch.frame.limit(rows_limit + 1)
+    reads_little = _reads_little(limited, options)
+    if not reads_little and not _may_be_small(batch.frame, options):
+        return None
+    with interpreted(limited.sparkSession, when=reads_little):
+        table = to_arrow_within_limit(limited)
+    return _if_small(batch, table, options)
+
+
+def fetch_counted(batch: AlignedBatch, kept: DataFrame, rows: int, options: Options) -> pa.Table | None:
+    """Return rows that Spark has evaluated, counted and kept, as an Arrow table when they are within the small-batch limits.
+
+    Of a query that reads much, such as an aggregate, it is only then known that it makes few rows.
+    """
+    if rows > options[EngineOptions.SMALL_BATCH_ROWS]:
+        return None
+    columns = [quoted(name) for name in batch.frame.columns]
+    return _if_small(batch, to_arrow_within_limit(kept.select(*columns)), options)
+
+
+def _reads_little(frame: DataFrame, options: Options) -> bool:
+    """Tell whether a query reads so little that it is small, however large Spark's estimate is, which of a join is a product."""
+    most = min(options[EngineOptions.SMALL_PLAN_BYTES], options[EngineOptions.SMALL_BATCH_BYTES])
+    return most > 0 and is_small(frame, most)
+
+
+def _may_be_small(frame: DataFrame, options: Options) -> bool:
+    """Tell whether a batch is worth fetching by Spark's estimate."""
+    estimate = estimated_bytes(frame)
+    if estimate >= UNKNOWN_SIZE:
+        return True
+    if estimate > options[EngineOptions.SMALL_BATCH_BYTES]:
+        return False
+    return not (is_parquet_scan(frame) and estimated_rows(frame) > options[EngineOptions.SMALL_BATCH_ROWS])
+
+
+def _if_small(batch: AlignedBatch, table: pa.Table | None, options: Options) -> pa.Table | None:
+    """Return collected rows in the batch's types, unless they are too many or too large."""
+    most = options[EngineOptions.SMALL_BATCH_ROWS]
+    if table is None or table.num_rows > most or table.nbytes > options[EngineOptions.SMALL_BATCH_BYTES]:
+        return None
+    return cast_batch(table, batch.schema)

@@ -1,0 +1,181 @@
+"""Rows of which it is decided what becomes of them, as one batch: updates in their places, deletes, new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.merge.modes.registry import keeps_newer_rows, merge_rule
+from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.spark.lookup.joins import combined
+from hudi_engine.spark.read.spark_read import snapshot_frame
+from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.write.rows.batch import AlignedBatch
+from hudi_engine.spark.write.rows.key_columns import with_keys_of
+from hudi_engine.spark.write.rows.newest import newest_of_each_key
+from hudi_engine.table.lookup.kinds import IndexKind, index_kind
+from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, ORDER
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.replaced import Replaced
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+UPDATE, INSERT, DELETE, UPDATE_UNMATCHED = "update", "insert", "delete", "update by source"
+ACTION, OLD_KEY, OLD_PARTITION, OLDER = (
+    "__hudi_action",
+    "__hudi_old_key",
+    "__hudi_old",
+    "__hudi_older",
+)
+CLAUSE = "__hudi_clause"
+"""Number of the clause that took a row, among all of its merge."""
+_LEAVES, _ALONE, _KEY = "__hudi_leaves", "__hudi_alone", "__hudi_key"
+
+
+class OfTheWholeTable:
+    """Changes of which any stored row may have a part: two writers that make such cannot both be right."""
+
+    replaced = Replaced()
+    """Not told apart from what others replace."""
+    by_key = True
+    """A key that another writer adds may be one of the rows'."""
+    reads_all = True
+    """What becomes of a row may depend on all that is stored."""
+    single_rows = True
+    """Two rows of one key may fare differently."""
+
+    def beside_others(self) -> None:
+        """Return None: how two rows of one key fare is not known to be the same to a second run."""
+
+
+@dataclass(frozen=True)
+class Decided(OfTheWholeTable):
+    """Changes that the caller makes of the table's rows, looked at anew whenever the write begins anew.
+
+    Args:
+        decide: Gets the table's rows with ``_hoodie_record_key`` and ``_hoodie_partition_path``; returns rows with the data
+            columns, what becomes of each (ACTION), the key and partition of the stored row (OLD_KEY, OLD_PARTITION; null for
+            a new row) and whether it is older than that by the ordering fields (OLDER). A stored row comes once at most; of
+            several new rows with one key one is written, the newest. They may have CLAUSE, for the test.
+        inserts: Whether any of them may be new; else they are not sorted by their keys.
+        test: Gets all rows as they will be, and which of them stay; returns them so that reading one that must not be fails.
+    """
+
+    decide: Callable[[DataFrame], DataFrame]
+    inserts: bool = True
+    test: Callable[[DataFrame, Column], DataFrame] | None = None
+
+    def rows(
+        self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
+    ) -> AlignedBatch:
+        """Return the decided rows with keys and flags; raises what the caller does."""
+        from pyspark.sql import functions as F
+
+        stored = snapshot_frame(spark, state, options)
+        index = index_kind(options)
+        placed = with_keys_of(state, self.decide(stored), batch.schema, options)
+        if self.inserts:
+            placed = _one_a_new_key(placed, state.config, batch, index)
+        rows = settled(placed, stored, batch, state.config, index)
+        if self.test is not None:
+            rows = self.test(rows, ~F.col(DELETE_FLAG))
+        return AlignedBatch(rows.drop(CLAUSE), batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
+
+
+def settled(
+    placed: DataFrame, stored: DataFrame, batch: AlignedBatch, config: TableConfig, index: IndexKind
+) -> DataFrame:
+    """Return rows with flags; one that changes its partition leaves the old one and is new in the other.
+
+    An update that would lose against the stored row is left out, so that it is neither written nor counted.
+
+    Args:
+        placed: Decided rows, see `Decided`, with the record key and partition path that their values give.
+        index: Says whether a row goes to another partition when its values say so.
+    """
+    from pyspark.sql import functions as F
+
+    action = F.col(ACTION)
+    updates = action.isin(UPDATE, UPDATE_UNMATCHED)
+    elsewhere = updates & (F.col(PARTITION_PATH) != F.col(OLD_PARTITION))
+    if index.is_global and not index.moves_partition:
+        placed = _kept_in_place(placed, stored, config, elsewhere)
+    elsewhere = elsewhere & F.lit(index.is_global and index.moves_partition)
+    stays_newer = keeps_newer_rows(config) and merge_rule(config).deletes_obey_order
+    leaves_newer = (action == UPDATE) & F.lit(merge_rule(config).compares)
+    loses = F.col(OLDER) & F.when(elsewhere, leaves_newer).otherwise(updates & F.lit(stays_newer))
+    parts = F.when(loses, F.array().cast("array<boolean>"))
+    parts = parts.when(elsewhere, F.array(F.lit(True), F.lit(False))).otherwise(F.array(F.lit(False)))
+    rows = placed.withColumn("__hudi_moved", elsewhere).select("*", F.explode(parts).alias(_LEAVES))
+    moved, leaves = F.col("__hudi_moved"), F.col(_LEAVES)
+    deletes = leaves | (action == DELETE)
+    stays = (updates & ~moved) | deletes
+    ordering = {name.lower() for name in config.ordering_fields}
+    columns = [
+        F.when(~deletes, F.col(quoted(name))).alias(name) if name.lower() in ordering else F.col(quoted(name))
+        for name in (*batch.schema.names, *batch.marks)
+    ]
+    return rows.select(
+        *columns,
+        F.when(stays, F.col(OLD_KEY)).otherwise(F.col(RECORD_KEY)).alias(RECORD_KEY),
+        F.when(stays, F.col(OLD_PARTITION)).otherwise(F.col(PARTITION_PATH)).alias(PARTITION_PATH),
+        deletes.alias(DELETE_FLAG),
+        ((action == INSERT) | (moved & ~leaves)).alias(INSERT_FLAG),
+        *(F.col(name) for name in placed.columns if name == CLAUSE),
+    )
+
+
+def _one_a_new_key(
+    placed: DataFrame, config: TableConfig, batch: AlignedBatch, index: IndexKind
+) -> DataFrame:
+    """Return rows of which one is new for a key: the newest, or what rows make together that fill each other's gaps.
+
+    Rows of stored ones stay as many as they are: two of one key are told of where they are looked up.
+    """
+    from pyspark.sql import functions as F
+
+    if not config.record_key_fields:
+        return placed
+    # a row without a key stays too, to be refused
+    is_new = (F.col(ACTION) == INSERT) & F.col(RECORD_KEY).isNotNull()
+    placed = placed.withColumn(_ALONE, F.when(~is_new, F.monotonically_increasing_id()))
+    if not merge_rule(config).sees_whole_rows:
+        key = [RECORD_KEY, _ALONE] if index.is_global else [RECORD_KEY, PARTITION_PATH, _ALONE]
+        return newest_of_each_key(placed, key, config).drop(_ALONE)
+    own = F.concat(F.lit("\0"), F.col(_ALONE).cast("string"))
+    rows = placed.withColumns(
+        {
+            _KEY: F.col(RECORD_KEY),
+            RECORD_KEY: F.coalesce(own, F.col(RECORD_KEY)),
+            ORDER: F.monotonically_increasing_id(),
+        }
+    )
+    rows = combined(rows, config, batch.schema, everywhere=index.is_global)
+    return rows.withColumn(RECORD_KEY, F.col(_KEY)).drop(_KEY, _ALONE)
+
+
+def _kept_in_place(placed: DataFrame, stored: DataFrame, config: TableConfig, elsewhere: Column) -> DataFrame:
+    """Return rows of which those that would leave their partition have the partition columns that are stored."""
+    from pyspark.sql import functions as F
+
+    kept = {name: f"__hudi_kept_{n}" for n, name in enumerate(_partition_columns(stored, config))}
+    known = stored.select(
+        F.col(RECORD_KEY).alias(OLD_KEY),
+        F.col(PARTITION_PATH).alias(OLD_PARTITION),
+        *(F.col(quoted(name)).alias(held) for name, held in kept.items()),
+    )
+    # a key that was inserted twice must not multiply what is decided of it
+    known = known.dropDuplicates([OLD_KEY, OLD_PARTITION])
+    rows = placed.join(known, [OLD_KEY, OLD_PARTITION], "left")
+    columns = {
+        name: F.when(elsewhere, F.col(held)).otherwise(F.col(quoted(name))) for name, held in kept.items()
+    }
+    return rows.withColumns(columns).drop(*kept.values())
+
+
+def _partition_columns(stored: DataFrame, config: TableConfig) -> list[str]:
+    return [each.name for each in config.partition_fields if each.name in stored.columns]

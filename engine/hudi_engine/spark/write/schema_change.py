@@ -1,0 +1,153 @@
+"""A change of a table's columns: what is allowed, and a write that brings it in its own commit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from hudi_engine.errors import SchemaError, WriteConflictError
+from hudi_engine.format.schema.avro import check_avro_names
+from hudi_engine.format.schema.evolution import can_change
+from hudi_engine.format.schema.sql_names import spark_name
+from hudi_engine.format.schema.time_units import schema_in_units_of
+from hudi_engine.format.timeline.schema_commits import load_schema_history
+from hudi_engine.spark.schema.fit import spelled_columns
+from hudi_engine.spark.write.request import WriteRequest
+from hudi_engine.spark.write.rows.batch import definition_columns
+from hudi_engine.spark.write.rows.marks import refuse_false_marks
+from hudi_engine.table.snapshot.reserved import refuse_reserved
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.conflict import same_schema
+from hudi_engine.table.write.fixed_columns import check_fixed_columns
+from hudi_engine.table.write.operation import NOTHING
+from hudi_engine.table.write.returning_columns import check_returning
+
+
+def columns_to_be(state: TableState, wanted: pa.Schema) -> pa.Schema:
+    """Return columns that a table is to get, spelled as it spells those it has, times in their units.
+
+    Files know a column by its name, so that another spelling would be another column to some readers, and the same to others.
+
+    Args:
+        wanted: All its data columns to be, spelled in any way.
+
+    Raises:
+        SchemaError: Names that Hudi does not allow, or that differ by case only.
+    """
+    check_avro_names(wanted)
+    known = state.data_schema()
+    return schema_in_units_of(spelled_columns(wanted, known, definition_columns(state.config)), known)
+
+
+def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHING) -> None:
+    """Refuse columns that a table cannot get.
+
+    Args:
+        new: All its data columns to be, spelled as the table spells them.
+        replaces: Which file groups the write that brings them takes out.
+
+    Raises:
+        SchemaError: A change of type that Hudi refuses, or that changes what a key, ordering or partition column says; one of
+            these that would go, or a column that was dropped and comes back with another type, or a new column of a name that
+            is not free.
+    """
+    old, config = state.data_schema(), state.config
+    refuse_reserved(name for name in new.names if old is None or name not in old.names)
+    refuse_false_marks(new, old)
+    if old is None:
+        return
+    refuse_new_columns(state, new)
+    known = {name.lower() for name in new.names}
+    gone = sorted(
+        name for name in set(definition_columns(config)) if name.partition(".")[0].lower() not in known
+    )
+    problems = [
+        f"column {name!r} is a key, ordering or partition column and cannot be dropped; select it under its name, or rebuild "
+        "the table (in dbt with --full-refresh)"
+        for name in gone
+    ]
+    for field in new:
+        place = old.get_field_index(field.name)
+        if place >= 0 and not can_change(old.field(place).type, field.type):
+            problems.append(
+                f"column {field.name!r} cannot change from {spark_name(old.field(place).type)} to {spark_name(field.type)}; only "
+                "widening is allowed (int to bigint, float or double, bigint to double, any number to string, decimals to more "
+                "digits, new fields at the end of a struct). Cast it to the type it has, or build the table anew (in dbt with "
+                "--full-refresh)"
+            )
+    if problems:
+        raise SchemaError("; ".join(problems))
+    check_fixed_columns(config, old, new, replaces)
+    check_returning(state, old, new, replaces)
+
+
+def refuse_new_columns(state: TableState, new: pa.Schema) -> None:
+    """Refuse other columns for a table whose columns have ids; nothing is looked at where they are the table's.
+
+    Raises:
+        SchemaError: The columns are others, and ALTER TABLE changed the table with schema on read.
+    """
+    old = state.data_schema()
+    if old is None or _columns(old) == _columns(new):
+        return
+    if load_schema_history(state.storage, state.timeline) is None:
+        return
+    changed = [name for name, _ in _columns(old) ^ _columns(new)]
+    raise SchemaError(
+        f"the columns of table {state.config.name!r} have ids, since ALTER TABLE changed them with hoodie.schema.on.read.enable; "
+        f"this engine writes rows to such a table, but gives it no other columns ({', '.join(sorted(set(changed)))} differ). "
+        "Give the batch the table's columns, change them with Apache Hudi's ALTER TABLE, or rebuild the table here (in dbt with "
+        "--full-refresh)"
+    )
+
+
+def _columns(schema: pa.Schema) -> set[tuple[str, pa.DataType]]:
+    return {(field.name, field.type) for field in schema}
+
+
+def with_columns(state: TableState, request: WriteRequest) -> TableState:
+    """Return the table as a write finds it, with the columns that the write gives it.
+
+    Raises:
+        SchemaError: As check_schema_change does.
+        WriteConflictError: Another writer changed its columns since they were looked at.
+    """
+    if request.columns is None:
+        return state
+    if request.columns_of is not None:
+        check_same_columns(request.columns_of, state)
+    columns = columns_to_be(state, request.columns)
+    check_schema_change(state, columns, request.operation.replaces)
+    return replace(state, columns=columns)
+
+
+def still_with_columns(before: TableState, now: TableState) -> TableState:
+    """Return the table as of the begin of a write that gives it other columns.
+
+    Args:
+        before: The table as the rows were fitted to it.
+        now: As the begin of the write found it.
+
+    Raises:
+        WriteConflictError: Another writer changed its columns meanwhile.
+    """
+    if before.columns is None:
+        return now
+    check_same_columns(before, now)
+    return replace(now, columns=before.columns)
+
+
+def check_same_columns(before: TableState, now: TableState) -> None:
+    """Refuse to give a table all its columns where another writer has changed them: they would undo what that one did.
+
+    Args:
+        before: The table as it was when its columns to be were made up.
+
+    Raises:
+        WriteConflictError: The columns are others.
+    """
+    if not same_schema(before.schema_json(), now.schema_json()):
+        raise WriteConflictError(
+            f"another writer changed the columns of table {now.config.name!r} while this write was about to: run it again"
+        )

@@ -1,0 +1,244 @@
+"""Distributed writes: the batch is shuffled to the task that owns its bucket, base files are read and written there.
+
+A bucket is a table partition, or a file group where partitions are wide. Base files never go through a shuffle; only the
+incoming batch does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.errors import DataError, InvalidKeyError
+from hudi_engine.format.config.declared.engine_options import EngineOptions
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.filegroup.partition_metadata import begin_partition
+from hudi_engine.format.keygen.generator import KeyGenerator
+from hudi_engine.format.keygen.partition_path import check_new_partition
+from hudi_engine.format.merge.delete_marker import delete_mask
+from hudi_engine.format.parallel import RunTasks
+from hudi_engine.format.schema.casting import cast_batch
+from hudi_engine.format.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
+from hudi_engine.format.timeline.commit_metadata import WriteStat
+from hudi_engine.format.worker import rows_at_once
+from hudi_engine.spark.read.collect import collect_stats, current_task, stats_batch
+from hudi_engine.spark.tasks import run_in_spark
+from hudi_engine.table.handles.create import create_files
+from hudi_engine.table.handles.write_context import WriteContext
+from hudi_engine.table.handles.write_task import WriteTask
+from hudi_engine.table.lookup.partition import StoredSlice, TaggedUnit, tag_unit
+from hudi_engine.table.lookup.tagging import SliceTag
+from hudi_engine.table.lookup.unit import BUCKET, PartitionUnit, UnitPlan, in_order, split_by_partition
+from hudi_engine.table.write.place.shares import shares_of
+from hudi_engine.table.write.place.symbols import check_symbols
+from hudi_engine.table.write.place.unit import write_unit
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MANY_ROWS = 8192
+"""Pieces with fewer rows are put together before they are written: hashing and encoding cost more by the piece than a copy."""
+
+
+def run_buckets(
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Mapping[str, PartitionUnit],
+    frame: DataFrame,
+    keys: KeyGenerator | None = None,
+) -> list[WriteStat]:
+    """Write a batch whose rows carry the bucket they belong to in column ``__hudi_bucket``.
+
+    Args:
+        units: What is known of each bucket; a bucket that is not there is a new partition of that path.
+        frame: Rows with key columns, data columns and the bucket, already shuffled so that a bucket is in one task. Without
+            a partition path the bucket is the partition.
+        keys: Key rules for rows that come without a record key; None when they have one, or the writer generates it.
+    """
+    shared = spark.sparkContext.broadcast((context, plan, dict(units), keys))
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = list(batches)
+        if not held:
+            return
+        own_context, own_plan, own_units, own_keys = shared.value
+        task = current_task(own_context)
+        buckets = _by_bucket(own_context, held)
+        while buckets:
+            bucket, rows = buckets.pop(0)
+            partition = (
+                rows.column(PARTITION_PATH)[0].as_py() if PARTITION_PATH in rows.column_names else bucket
+            )
+            unit = own_units.get(bucket) or PartitionUnit(partition)
+            rows = in_order(_with_record_keys(rows.drop_columns([BUCKET]), own_keys))
+            yield stats_batch(write_unit(task, own_plan, tag_unit(own_context, own_plan, unit, rows)))
+
+    try:
+        return collect_stats(frame, write)
+    finally:
+        shared.destroy()
+
+
+def _by_bucket(context: WriteContext, held: list[pa.RecordBatch]) -> list[tuple[str, pa.Table]]:
+    """Divide the rows of a task by their bucket; the list is emptied, so that rows which are divided are not kept twice."""
+    table = pa.Table.from_batches(held)
+    held.clear()
+    table = cast_batch(table, _data_schema(context, table.column_names))
+    return split_by_partition(table, BUCKET)
+
+
+def run_small_batch(
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Mapping[str, PartitionUnit],
+    batch: pa.Table,
+) -> list[WriteStat]:
+    """Write a small batch into big partitions: the rows travel with the tasks.
+
+    One job with a task a partition; where that would leave cores idle, one that finds the keys, file by file, and one with
+    a task a file group.
+    """
+    items = [
+        TaggedUnit(units.get(partition) or PartitionUnit(partition), rows, ())
+        for partition, rows in split_by_partition(batch, PARTITION_PATH)
+    ]
+    if not items:
+        return []
+    run = run_in_spark(spark)
+    if len(items) < spark.sparkContext.defaultParallelism:
+        tagged = [
+            tag_unit(context, plan, each.unit, each.batch, partial(_matched_only, run)) for each in items
+        ]
+        items = [share for each in tagged for share in shares_of(context, plan, each)]
+
+    def write(item: TaggedUnit) -> list[WriteStat]:
+        return write_unit(current_task(context), plan, tag_unit(context, plan, item.unit, item.batch))
+
+    return [stat for stats in run(write, items) for stat in stats]
+
+
+def _matched_only(
+    run: RunTasks, look: Callable[[StoredSlice], SliceTag | None], slices: Sequence[StoredSlice]
+) -> list[SliceTag | None]:
+    """Look at slices in tasks; what is known of each row of a base file stays there, as its size is the file's."""
+
+    def matched(each: StoredSlice) -> SliceTag | None:
+        tag = look(each)
+        return None if tag is None else replace(tag, batch_rows=tag.batch_rows.slice(0, 0))
+
+    return run(matched, slices)
+
+
+def _with_record_keys(rows: pa.Table, keys: KeyGenerator | None) -> pa.Table:
+    if keys is None or RECORD_KEY in rows.column_names:
+        return rows
+    return rows.append_column(RECORD_KEY, keys.record_keys(rows))
+
+
+def run_bulk(
+    spark: SparkSession, context: WriteContext, frame: DataFrame, keys: KeyGenerator | None = None
+) -> list[WriteStat]:
+    """Write rows into new file groups only, in one pass; rows of several partitions may be mixed in a task.
+
+    Args:
+        frame: Rows with key columns (record key absent when the writer generates keys) and data columns.
+    """
+    shared = spark.sparkContext.broadcast((context, keys))
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        own_context, own_keys = shared.value
+        buffer = _PartitionBuffer(current_task(own_context), own_keys)
+        for batch in batches:
+            buffer.add(pa.Table.from_batches([batch]))
+        buffer.finish()
+        yield stats_batch(buffer.stats)
+
+    try:
+        stats = collect_stats(frame, write)
+    finally:
+        shared.destroy()
+    check_partition_count({stat.partition_path for stat in stats}, context.options)
+    return stats
+
+
+class _PartitionBuffer:
+    """Rows of one task by partition; the largest partition is written out when the buffer is full."""
+
+    def __init__(self, task: WriteTask, keys: KeyGenerator | None) -> None:
+        self._task = task
+        self._keys = keys
+        self._held: dict[str, list[pa.Table]] = {}
+        self._bytes: dict[str, int] = {}
+        self._met: set[str] = set()
+        self._most = rows_at_once(task.context.options[EngineOptions.TASK_BYTES])
+        self.stats: list[WriteStat] = []
+
+    def add(self, rows: pa.Table) -> None:
+        check_keys(rows, self._task.context)
+        for partition, part in split_by_partition(rows, PARTITION_PATH):
+            if partition not in self._met:
+                check_new_partition(partition)
+                self._met.add(partition)
+                check_partition_count(self._met, self._task.context.options)
+            self._held.setdefault(partition, []).append(part)
+            self._bytes[partition] = self._bytes.get(partition, 0) + part.nbytes
+        while sum(self._bytes.values()) > self._most:
+            self._flush(max(self._bytes, key=lambda each: self._bytes[each]))
+
+    def finish(self) -> None:
+        for partition in list(self._held):
+            self._flush(partition)
+
+    def _flush(self, partition: str) -> None:
+        context = self._task.context
+        held = self._held.pop(partition)
+        rows = pa.concat_tables(held)
+        if len(held) * MANY_ROWS > rows.num_rows:
+            rows = rows.combine_chunks()
+        rows = _with_record_keys(cast_batch(rows, _data_schema(context, rows.column_names)), self._keys)
+        del self._bytes[partition]
+        deletes = delete_mask(rows, context.config)
+        if deletes is not None:
+            rows = rows.filter(pc.invert(deletes))
+        if not rows.num_rows:
+            self.stats.append(WriteStat(partition_path=partition))
+            return
+        check_symbols(rows, context.avro_schema)
+        begin_partition(context.storage, context.config, partition, context.instant)
+        self.stats += create_files(self._task, partition, rows)
+
+
+def check_partition_count(partitions: Sized, options: Options) -> None:
+    """Refuse rows of more partitions than one write may touch; raises DataError."""
+    limit = options[EngineOptions.MAX_PARTITIONS]
+    if len(partitions) > limit:
+        raise DataError(
+            f"the batch touches more than hoodie.engine.max.partitions.per.commit={limit} partitions; "
+            "check partition_by, or raise the limit"
+        )
+
+
+def check_keys(rows: pa.Table, context: WriteContext) -> None:
+    """Refuse rows without a record key (a null key means a null or empty key field)."""
+    if RECORD_KEY not in rows.column_names:
+        return
+    keys = rows.column(RECORD_KEY)
+    if keys.null_count:
+        fields = ", ".join(context.config.record_key_fields)
+        raise InvalidKeyError(
+            f"{keys.null_count} row(s) have a null or empty record key ({fields}); every row needs one. "
+            "Filter them out or give them a key; nothing was committed"
+        )
+
+
+def _data_schema(context: WriteContext, given: Sequence[str]) -> pa.Schema:
+    """Return data columns of the table that the rows have; keys to delete come with few of them."""
+    names = set(given) - set(META_FIELDS)
+    return pa.schema([field for field in context.schema if field.name in names])

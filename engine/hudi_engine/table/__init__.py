@@ -1,0 +1,1 @@
+"""One table on its storage: its state, transactions, services, snapshots, changes and inspection. No Spark."""

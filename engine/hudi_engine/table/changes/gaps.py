@@ -1,0 +1,290 @@
+"""Proof that the changes of a window can still be told in full.
+
+A window needs three things: its writes on the active timeline, a start that was never taken back, and the files of every
+touched file group as they were before. What is missing is an error: changes are never skipped in silence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from hudi_engine.errors import HistoryGapError
+from hudi_engine.format.filegroup.base_file import parse_base_file
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.filegroup.log_file import parse_log_file
+from hudi_engine.format.timeline.active import FileGroupKey, Timeline
+from hudi_engine.format.timeline.gone import names_of, of_a_replaced_table, taken_back
+from hudi_engine.format.timeline.instant import Instant
+from hudi_engine.format.timeline.moments import Moment, digits_of
+from hudi_engine.table.changes.slices import StatesOfGroups
+from hudi_engine.table.changes.touched import Step
+from hudi_engine.table.changes.window import Point, Window, point_at
+from hudi_engine.table.inspect.as_of import A_MOMENT
+from hudi_engine.table.services.clean.plan import planned_files
+from hudi_engine.table.state import TableState
+
+_INSTANT = re.compile(r"\d{14}|\d{17}")
+_OF_NOW = re.compile(r"\d{17}")
+_CHOICES = "Choose on_gap='snapshot' to take all rows as inserts, or start at a state the table still has"
+_FROM_THERE = "Choose on_gap='snapshot' to take all rows as inserts, or start at that commit or a later one"
+KEEPING = (
+    "Retain more commits (hoodie.clean.commits.retained, hoodie.keep.min.commits), or register the reader with "
+    "HudiTable.register_consumer, so that it can be away longer"
+)
+"""Advice where clean or archive took what a window needs; a table keeps nothing of what was taken back for longer."""
+
+
+def check_timeline(state: TableState, window: Window, start: str) -> None:
+    """Refuse a start that archiving left behind, and one before a history whose beginning is lost.
+
+    Args:
+        start: The start in the digits of the timeline.
+
+    Raises:
+        HistoryGapError: A write after the start was archived, or left the table without a trace.
+    """
+    first = state.timeline.first_write_time
+    if first is None or (state.config.layout_version == 1 and window.start >= first):
+        return
+    writes = state.timeline.archived.completed_writes
+    passed = [each.order for each in writes if each.order > window.start]
+    if passed:
+        raise _gap(state, start, f"{len(passed)} commits up to {max(passed)} were archived since", KEEPING)
+    if not writes and window.start < min(each.order for each in state.timeline.completed_writes):
+        _check_begins_empty(state, window, start)
+
+
+def _check_begins_empty(state: TableState, window: Window, start: str) -> None:
+    """Refuse a start before the first commit that is known when there are files of earlier ones."""
+    found = StatesOfGroups(state).live_slices(point_at(state.timeline, window.start))
+    if found:
+        raise _gap(
+            state, start, f"commit {found[0].base_instant} wrote rows that are there, and no timeline has it"
+        )
+
+
+def check_start(state: TableState, start: Moment) -> None:
+    """Refuse a start that is an instant, but none of this table's: taken back, or of what was here before it was built anew.
+
+    A moment that is no instant is any moment. So is one in an instant's digits, unless it lies before the whole history, where
+    nobody who has read this table could have noted it.
+
+    Args:
+        start: Instant or moment that a reader starts from.
+
+    Raises:
+        HistoryGapError: It was taken back, or lies before all that the timelines know.
+        TimelineError: It is no point in time.
+    """
+    digits = digits_of(start, state.config)
+    is_instant = isinstance(start, str) and _INSTANT.fullmatch(start.strip()) is not None
+    _check_not_undone(state, digits, is_moment=not is_instant)
+    if is_instant:
+        _check_not_foreign(state, digits)
+
+
+def _check_not_foreign(state: TableState, start: str) -> None:
+    """Refuse the digits of an instant of another table, which was here before, and what a restore may have taken back."""
+    active, as_moment = state.timeline.instants, f"A moment is written as {A_MOMENT}, or is a datetime"
+    other = of_a_replaced_table(state.timeline, state.config, start)
+    if other is not None:
+        raise _gap(state, start, f"{other}. {as_moment}")
+    if active and start >= active[0].requested_time:
+        return
+    archived = state.timeline.archived.instants
+    if start in {name for each in archived for name in names_of(each)}:
+        return
+    known = [each.requested_time for each in (*archived, *active)]
+    if not known or start < min(known):
+        since = (
+            f"is older than all of them, the first of which is {min(known)}" if known else "there are none"
+        )
+        raise _gap(
+            state,
+            start,
+            f"no commit of its timelines is that instant, and it {since}: it was built anew. {as_moment}",
+        )
+    restores = [each.requested_time for each in archived if each.action == "restore"]
+    if state.config.layout_version == 1 and any(each > start for each in restores):
+        # what a restore took back is not in the archive of this layout
+        raise _gap(
+            state,
+            start,
+            f"no commit of its timelines is that instant: restore {max(restores)} may have taken it back. {as_moment}",
+        )
+
+
+def check_since(state: TableState, since: Moment) -> None:
+    """Refuse what a reader has noted that this table no longer tells: an instant must be one of its own.
+
+    Args:
+        since: What was read before; a moment that is no instant is where a reader begins.
+
+    Raises:
+        HistoryGapError: It was taken back, or neither timeline knows it.
+        TimelineError: It is no point in time.
+    """
+    if isinstance(since, str) and _OF_NOW.fullmatch(since.strip()):
+        check_known(state, since.strip())
+    else:
+        check_start(state, since)
+
+
+def check_known(state: TableState, start: str) -> None:
+    """Refuse an instant that the table never had: it was built anew, or another one is in its place.
+
+    Args:
+        start: An instant that a reader of the table has noted.
+
+    Raises:
+        HistoryGapError: It was taken back, or neither timeline knows it.
+    """
+    _check_not_undone(state, start)
+    known = {each for instant in state.timeline.completed_writes for each in names_of(instant)}
+    if start in known:
+        return
+    archived = state.timeline.archived
+    if start not in {each for instant in archived.instants for each in names_of(instant)}:
+        raise _gap(
+            state, start, "no commit of its timeline is that instant: it was rolled back, or built anew"
+        )
+
+
+def _check_not_undone(state: TableState, start: str, *, is_moment: bool = False) -> None:
+    """Refuse an instant that a rollback or restore took back, and one that has gone while one of them has not ended."""
+    why = taken_back(state.timeline, start, is_moment=is_moment)
+    if why is not None:
+        raise _gap(state, start, why)
+
+
+class CleanedFiles:
+    """What the cleans after a position deleted, and what those that have not ended are about to.
+
+    Args:
+        window: The window, whose start is the position.
+        start: The start in the digits of the timeline, for messages.
+    """
+
+    def __init__(self, state: TableState, window: Window, start: str) -> None:
+        self.start = start
+        self._state, self._position = state, window.start
+        self._newest: dict[FileGroupKey, list[str]] = {}
+        self._known: set[Instant] = set()
+        self._add(state.timeline)
+
+    def look_again(self) -> None:
+        """Add the cleans that have begun since the table was looked at; asked when the files that are left have been listed.
+
+        A clean says what it takes before it takes it, so that of no file that is missing from the list nothing is known.
+        """
+        self._add(Timeline.load(self._state.storage, self._state.config))
+
+    def _add(self, timeline: Timeline) -> None:
+        for instant in timeline.instants:
+            if (
+                instant.action == "clean"
+                and instant.requested_time > self._position
+                and instant not in self._known
+            ):
+                self._known.add(instant)
+                for key, time in _taken_by(timeline, instant):
+                    self._newest.setdefault(key, []).append(time)
+
+    def check_before(self, step: Step, key: FileGroupKey, found: FileSlice | None) -> None:
+        """Refuse a slice that is not the one the group had before the step.
+
+        Args:
+            key: The file group, live before the step.
+            found: Its newest slice then, by the files that are left; None when there is none.
+
+        Raises:
+            HistoryGapError: A newer one, or a file of it, has gone.
+        """
+        previous = step.previous.get(key)
+        known = [] if previous is None or previous <= _since(found) else [previous]
+        self._refuse(key, self._gone(step.before, key, found, known), "which a later commit changed")
+
+    def check_after(self, step: Step, key: FileGroupKey, found: FileSlice | None) -> None:
+        """Refuse a slice that is not the one the group had after the step, which may have ended long ago; see `check_before`."""
+        self._refuse(key, self._gone(step.after, key, found), "which the end of the changes needs")
+
+    def _gone(
+        self, point: Point, key: FileGroupKey, found: FileSlice | None, known: Iterable[str] = ()
+    ) -> list[str]:
+        # a log that goes alone is one of the slice that its name says
+        deleted = (time for time in self._newest.get(key, ()) if time >= _since(found))
+        return [time for time in (*deleted, *known) if point.visible(time)]
+
+    def _refuse(self, key: FileGroupKey, gone: list[str], needed: str) -> None:
+        if gone:
+            raise _gap(
+                self._state,
+                self.start,
+                f"clean deleted the files of commit {max(gone)} in file group {key[1]} of partition {key[0]!r}, {needed}",
+                KEEPING,
+            )
+
+
+def _since(found: FileSlice | None) -> str:
+    return "" if found is None else found.base_instant
+
+
+def _taken_by(timeline: Timeline, instant: Instant) -> Iterator[tuple[FileGroupKey, str]]:
+    """Return the files of a clean: of one that has not ended those of its plan, some of which may be there."""
+    if not instant.is_completed:
+        return _planned(timeline.begun_plan(instant) or {})
+    return _deleted(timeline.listed_record(instant))
+
+
+def _deleted(told: Mapping[str, Any]) -> Iterator[tuple[FileGroupKey, str]]:
+    """Yield the file groups that a clean took files of, each with the commit that made the file."""
+    for partition, entry in (told.get("partitionMetadata") or {}).items():
+        yield from _groups_of(partition, entry.get("successDeleteFiles") or ())
+
+
+def _planned(plan: Mapping[str, Any]) -> Iterator[tuple[FileGroupKey, str]]:
+    """Yield the same of a clean's plan."""
+    for partition, paths in planned_files(plan).items():
+        yield from _groups_of(partition, paths)
+
+
+def _groups_of(partition: str, paths: Iterable[str]) -> Iterator[tuple[FileGroupKey, str]]:
+    for path in paths:
+        file = parse_base_file(path, partition) or parse_log_file(path, partition)
+        if file is not None and not getattr(file, "is_cdc", False):
+            yield (partition, file.file_id), file.instant
+
+
+def gap_of_column(state: TableState, start: str, lost: str, since: str | None) -> HistoryGapError:
+    """Return the error of changes that cannot be told because of what became of a column.
+
+    Args:
+        since: The commit from which on they can be, None when unknown.
+    """
+    return HistoryGapError(
+        f"the changes of table {state.config.name!r} after {start or 'the beginning'} cannot be told in full: {lost}",
+        start,
+        since,
+        _FROM_THERE,
+    )
+
+
+def _gap(state: TableState, start: str, lost: str, keeping: str = "") -> HistoryGapError:
+    oldest = _oldest_start(state)
+    hint = f". The oldest start that is left is {oldest}" if oldest is not None else ""
+    return HistoryGapError(
+        f"the changes of table {state.config.name!r} after {start} cannot be told in full: {lost}{hint}",
+        start,
+        oldest,
+        f"{_CHOICES}. {keeping}" if keeping else _CHOICES,
+    )
+
+
+def _oldest_start(state: TableState) -> str | None:
+    """Return the oldest commit whose changes since can surely be told, None for a table without commits."""
+    writes = [each.requested_time for each in state.timeline.completed_writes]
+    bound = state.timeline.cleaned_up_to
+    since = max(state.timeline.first_write_time or "", "" if bound is None else bound.oldest)
+    return next((each for each in writes if each >= since), writes[-1] if writes else None)

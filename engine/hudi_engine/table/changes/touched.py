@@ -1,0 +1,183 @@
+"""Which file groups a part of a timeline touched, from the commits' own metadata: nothing of the table is listed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.format.config.enums import MergeMode, WriteOperation
+from hudi_engine.format.config.merge_mode import READ_ONLY_MODES
+from hudi_engine.format.timeline.active import FileGroupKey
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.format.timeline.instant import Instant
+from hudi_engine.table.changes.window import Point, Window, point_at
+from hudi_engine.table.state import TableState
+
+OVERWRITES = frozenset({WriteOperation.INSERT_OVERWRITE, WriteOperation.INSERT_OVERWRITE_TABLE})
+
+
+@dataclass
+class Step:
+    """From one state of a table to a later one.
+
+    Args:
+        writes: Requested times of the writes in between that may have changed rows.
+        groups: File groups that they, or a clustering of what they touched, wrote or took out, with the newest such write.
+        previous: Instant of the slice a group had before, as the writer saw it.
+        moving: Partitions in which a row may go in one file group, or step, and come in another.
+        files: Paths of data files that the writes made in a group, each with the write's requested time.
+        change_data: Change data files of a group, in a step of one write.
+        clusterings: Those that rewrote rows of the groups.
+    """
+
+    before: Point
+    after: Point
+    writes: frozenset[str] = frozenset()
+    groups: dict[FileGroupKey, str] = field(default_factory=dict)
+    previous: dict[FileGroupKey, str] = field(default_factory=dict)
+    moving: set[str] = field(default_factory=set)
+    files: dict[FileGroupKey, list[tuple[str, str]]] = field(default_factory=dict)
+    change_data: dict[FileGroupKey, tuple[str, ...]] = field(default_factory=dict)
+    clusterings: list[Instant] = field(default_factory=list)
+
+
+def newest_step(state: TableState, steps: Sequence[Step]) -> Step | None:
+    """Return the step whose rows say what wrote them; of several, a row of one may be another, or gone, after the next."""
+    return steps[0] if len(steps) == 1 and _keeps_commit_times(state, steps[0]) else None
+
+
+def _keeps_commit_times(state: TableState, step: Step) -> bool:
+    """Tell whether rows say which write of the step made them: a clustering may have given them its own instant.
+
+    The plan of a clustering says so; one that is gone says nothing. Nor do rows without meta columns.
+    """
+    if not state.config.populate_meta_fields:
+        return False
+    for instant in step.clusterings:
+        try:
+            told = (state.timeline.plan(instant) or {}).get("clusteringPlan") or {}
+        except CorruptTableError:
+            return False
+        if not told.get("preserveHoodieMetadata"):
+            return False
+    return True
+
+
+def without_overwrites(state: TableState, window: Window) -> list[Window]:
+    """Return the parts of a window between the overwrites of partitions or the table, these left out."""
+    parts, start, writes = [], window.start, list[Instant]()
+    for instant in window.writes:
+        if state.timeline.commit_metadata(instant).operation_type.upper() in OVERWRITES:
+            parts.append(Window(start, writes[-1].order if writes else start, tuple(writes)))
+            start, writes = instant.order, []
+        else:
+            writes.append(instant)
+    return [*parts, Window(start, window.end, tuple(writes))]
+
+
+def net_step(state: TableState, window: Window) -> Step:
+    """Return the whole window as one step."""
+    timeline = state.timeline
+    before, after = point_at(timeline, window.start), point_at(timeline, window.end)
+    return _step(state, before, after, window.writes)
+
+
+def told_as_one(steps: list[Step]) -> list[Step]:
+    """Return net steps whose rows meet where several of them touched a partition: of a key one change is told."""
+    touched = Counter(
+        partition for step in steps for partition in {partition for partition, _ in step.groups}
+    )
+    for step in steps:
+        step.moving.update(partition for partition, count in touched.items() if count > 1)
+    return steps
+
+
+def single_steps(state: TableState, window: Window) -> list[Step]:
+    """Return one step for each write of the window that may have changed rows."""
+    steps = []
+    for number, instant in enumerate(window.writes):
+        if not state.timeline.commit_metadata(instant).is_of_service:
+            reached = window.writes[number - 1] if number else None
+            before = point_at(state.timeline, reached.order if reached is not None else window.start)
+            steps.append(_step(state, before, point_at(state.timeline, instant.order), [instant]))
+    return steps
+
+
+def _step(state: TableState, before: Point, after: Point, writes: Iterable[Instant]) -> Step:
+    """Gather what the commits between two points touched; change data tells a step only when one commit made it."""
+    step = Step(before, after)
+    moved: dict[Instant, dict[str, set[FileGroupKey]]] = {}
+    changed = []
+    for instant in writes:
+        metadata = state.timeline.commit_metadata(instant)
+        if not metadata.is_of_service:
+            changed.append(instant.requested_time)
+            _take(step, metadata, instant.requested_time)
+            if state.config.record_key_fields:
+                step.change_data = _change_data(metadata)
+        elif metadata.partition_to_replace_file_ids:
+            moved[instant] = _groups_of(metadata)
+    _follow(step, list(moved.values()))
+    step.clusterings = [
+        instant for instant, of in moved.items() if any(step.groups.keys() & groups for groups in of.values())
+    ]
+    if len(changed) > 1 or moved:
+        step.change_data = {}
+    step.writes = frozenset(changed)
+    if state.config.merge_mode in (MergeMode.CUSTOM, *READ_ONLY_MODES):
+        step.moving.update(partition for partition, _ in step.groups)
+    return step
+
+
+def _take(step: Step, metadata: CommitMetadata, instant: str) -> None:
+    """Note what a write did: the groups it wrote or took out, the files it made, and where rows may have moved."""
+    for partition, stat in metadata.write_stats():
+        key = (partition, str(stat.file_id))
+        step.groups[key] = instant
+        if stat.has_content:
+            step.files.setdefault(key, []).append((str(stat.path), instant))
+        if stat.prev_commit and stat.prev_commit.isdigit():
+            step.previous.setdefault(key, stat.prev_commit)
+        # a count that another writer left out may be any
+        if stat.num_deletes != 0:
+            step.moving.add(partition)
+    for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
+        step.groups.update(dict.fromkeys(((partition, file_id) for file_id in file_ids), instant))
+        step.moving.add(partition)
+
+
+def _change_data(metadata: CommitMetadata) -> dict[FileGroupKey, tuple[str, ...]]:
+    return {
+        (partition, str(stat.file_id)): tuple(sorted(stat.cdc_stats))
+        for partition, stat in metadata.write_stats()
+        if stat.cdc_stats
+    }
+
+
+def _groups_of(metadata: CommitMetadata) -> dict[str, set[FileGroupKey]]:
+    """Return what a clustering read and wrote, by partition: rows stay in their partition."""
+    found: dict[str, set[FileGroupKey]] = {}
+    for partition, stat in metadata.write_stats():
+        found.setdefault(partition, set()).add((partition, str(stat.file_id)))
+    for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
+        found.setdefault(partition, set()).update((partition, file_id) for file_id in file_ids)
+    return found
+
+
+def _follow(step: Step, moved: list[dict[str, set[FileGroupKey]]]) -> None:
+    """Add the file groups that clusterings linked with touched ones; a clustering of other rows changed nothing."""
+    waiting = [(partition, groups) for each in moved for partition, groups in each.items()]
+    grown = True
+    while grown:
+        grown = False
+        for partition, groups in waiting:
+            known = groups & step.groups.keys()
+            if not known:
+                continue
+            step.moving.add(partition)
+            newest = max(step.groups[key] for key in known)
+            for key in groups - known:
+                step.groups[key] = newest
+                grown = True

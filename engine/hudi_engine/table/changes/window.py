@@ -1,0 +1,155 @@
+"""Which writes lie between two states of a table.
+
+Writes are ordered by completion time where the timeline keeps it (layout 2), else by requested time (Hudi table
+format, incremental queries).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import NamedTuple, TypeVar
+
+from hudi_engine.errors import TimelineError
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.committed import CommittedInstants
+from hudi_engine.format.timeline.instant import Instant
+from hudi_engine.format.timeline.moments import Moment, digits_of
+from hudi_engine.table.inspect.as_of import check_not_gone
+from hudi_engine.table.state import TableState
+
+_Given = TypeVar("_Given", bound=Moment)
+
+EARLIEST = "earliest"
+"""Hudi's word for the beginning, where a start is asked for (Apache Hudi, incremental queries)."""
+
+
+class Span(NamedTuple):
+    """The time between two moments: ``start`` excluded, None for the beginning; ``end`` included, None for now."""
+
+    start: Moment | None = None
+    end: Moment | None = None
+
+
+def start_of(given: _Given | None) -> _Given | None:
+    """Return a start as it is meant: ``earliest`` is the beginning, which is None."""
+    is_word = isinstance(given, str) and given.strip().lower() == EARLIEST
+    return None if is_word else given
+
+
+@dataclass(frozen=True)
+class Point:
+    """A state of a table: the writes that are in it; can be sent to executors.
+
+    Args:
+        newest: Greatest requested time of an active write that is in it; None when there is none.
+    """
+
+    visible: CommittedInstants
+    newest: str | None
+
+
+@dataclass(frozen=True)
+class Window:
+    """The writes after one position of a timeline up to another.
+
+    Args:
+        end: Position that is included, None for now.
+        writes: Completed writes in between, in order; those of table services are among them.
+    """
+
+    start: str
+    end: str | None
+    writes: tuple[Instant, ...]
+
+
+def position_of(state: TableState, moment: Moment) -> str:
+    """Return the place of an instant or a moment in the order of the writes.
+
+    Raises:
+        TimelineError: It is no point in time.
+    """
+    digits = digits_of(moment, state.config)
+    for instant in state.timeline.completed_writes:
+        if instant.requested_time == digits:
+            return instant.order
+    if state.config.layout_version > 1:
+        # archived writes are known by their requested time too
+        completed = state.timeline.completion_time(digits)
+        return digits if completed is None else max(completed, digits)
+    return digits
+
+
+def check_order(state: TableState, start: Moment, end: Moment | None) -> tuple[str, str | None]:
+    """Return the positions of a start and an end.
+
+    Raises:
+        TimelineError: One is no point in time, or the end lies before the start.
+    """
+    begin = position_of(state, start)
+    last = None if end is None else position_of(state, end)
+    if last is not None and last < begin:
+        raise TimelineError(
+            f"the changes end at {end!s}, before they start at {start!s}; the start is excluded, the end included"
+        )
+    return begin, last
+
+
+def window_of(state: TableState, start: Moment, end: Moment | None) -> Window:
+    """Return the writes after ``start`` up to ``end``.
+
+    Raises:
+        TimelineError: One is no point in time, or the end lies before the start.
+    """
+    begin, last = check_order(state, start, end)
+    inside = [
+        instant
+        for instant in state.timeline.completed_writes
+        if instant.order > begin and (last is None or instant.order <= last)
+    ]
+    return Window(begin, last, tuple(sorted(inside, key=attrgetter("order"))))
+
+
+def point_at(timeline: Timeline, position: str | None) -> Point:
+    """Return the state after the writes up to a position, None for now."""
+    if position is None:
+        return point_without(timeline, ())
+    return point_without(timeline, (each for each in timeline.completed_writes if each.order > position))
+
+
+def is_before_active(state: TableState, position: str) -> bool:
+    """Tell whether writes after a position may be archived; savepointed writes are left behind by archiving."""
+    first = state.timeline.first_write_time
+    return first is None or position < first
+
+
+def state_at(state: TableState, end: Moment | None) -> Point:
+    """Return the state after the writes up to a moment, also one behind which writes have been archived.
+
+    Args:
+        end: The moment, included; None for now.
+
+    Raises:
+        TimelineError: It is no point in time, or an instant that the table no longer has.
+    """
+    if end is None:
+        return point_at(state.timeline, None)
+    check_not_gone(state, end, asked="end")
+    position = position_of(state, end)
+    point = point_at(state.timeline, position)
+    if state.config.layout_version == 1 and not is_before_active(state, position):
+        return point
+    archived = state.timeline.archived.completed_writes
+    later = frozenset(each.requested_time for each in archived if each.order > position)
+    inside = {each.requested_time for each in archived if each.order <= position}
+    newest = max(inside if point.newest is None else {*inside, point.newest}, default=None)
+    return Point(replace(point.visible, pending=point.visible.pending | later), newest)
+
+
+def point_without(timeline: Timeline, later: Iterable[Instant]) -> Point:
+    """Return the state of now as it was without some writes."""
+    hidden = frozenset(instant.requested_time for instant in later)
+    known = timeline.committed()
+    kept = known.completed - hidden
+    return Point(replace(known, completed=kept, pending=known.pending | hidden), max(kept, default=None))

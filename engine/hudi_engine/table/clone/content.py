@@ -1,0 +1,232 @@
+"""What of a table belongs to it at one instant: data files, the parts of logs that count, timeline files."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from hudi_engine.errors import TimelineError
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.filegroup.partition_metadata import PARTITION_METADATA_NAMES
+from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.logformat.format import BlockPlace, BlockType
+from hudi_engine.format.logformat.reader import scan_blocks
+from hudi_engine.format.logformat.source import BytesSource
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.archive_files import entry_key, list_archive_files
+from hudi_engine.format.timeline.archive_log import encode_archive, read_archive_log
+from hudi_engine.format.timeline.continuity import lasts
+from hudi_engine.format.timeline.gaps import hidden_writes
+from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State, timeline_file_name
+from hudi_engine.format.timeline.schema_commits import histories_of
+from hudi_engine.table.clone.commands import RollbackCommands
+from hudi_engine.table.services.archive.entries import files_of
+from hudi_engine.table.snapshot.manifest_file import CATALOG_FOLDER
+from hudi_engine.table.state import TableState
+
+_NOTES = f"{CATALOG_FOLDER}/entry.json"
+
+
+@dataclass(frozen=True)
+class Content:
+    """The files of a table at one instant.
+
+    Args:
+        state: The table, from before its files were listed.
+        as_of: Newest requested time that counts, None for now.
+        gap: Newest archived write by then that counts by later commits alone, ``""`` without one. The saved commits before it
+            stay behind, as if they had been archived too.
+    """
+
+    state: TableState
+    view: FileSystemView
+    later: Timeline
+    as_of: str | None
+    gap: str = ""
+
+    @classmethod
+    def of(cls, state: TableState, as_of: str | None) -> Content:
+        """List what a table holds.
+
+        Raises:
+            CorruptTableError: A data file is not there that a write on the active timeline made and nobody took out.
+            FileNotFoundError: A clean or restore may have taken files before they were listed.
+            TimelineError: A clean has deleted files of the instant, or it has left the active timeline.
+        """
+        timeline = state.timeline
+        timeline.check_readable(as_of)
+        writes = timeline.completed_writes
+        if as_of is not None and writes and as_of < writes[0].requested_time:
+            raise TimelineError(
+                f"the oldest write on the active timeline of {state.storage.base!r} is {writes[0].requested_time}, so it cannot be "
+                f"cloned as of {as_of}; name that write or a later one"
+            )
+        gap = _gap(timeline, as_of)
+        if gap and not any(gap < each.requested_time <= str(as_of) for each in writes):
+            raise TimelineError(
+                f"the newest write of {state.storage.base!r} as of {as_of} is {gap}, which is archived, so it cannot be cloned as "
+                "of then; name a write on the active timeline"
+            )
+        for write in writes if as_of is None else ():
+            timeline.commit_metadata(write)
+        view = state.whole_view(as_of=as_of)
+        later = Timeline.load(state.storage, state.config)
+        if not lasts(timeline, later, as_of):
+            raise FileNotFoundError(errno.ENOENT, "files of the table may have gone", state.storage.base)
+        return cls(state, view, later, as_of, gap)
+
+    @property
+    def newest(self) -> str | None:
+        """Requested time of the newest write, None for a table without any."""
+        found = [each.requested_time for each in self.instants if each.action in WRITE_ACTIONS]
+        return found[-1] if found else None
+
+    @cached_property
+    def base_files(self) -> list[tuple[str, int]]:
+        """Paths and bytes of the base files, older versions and replaced file groups too."""
+        bases = [each.base_file for each in self._slices if each.base_file is not None]
+        return sorted({(base.path, base.size) for base in bases})
+
+    @cached_property
+    def logs(self) -> list[str]:
+        """Paths of logs of which something may belong to the table, change data too."""
+        return sorted({log.path for each in self._slices for log in (*each.log_files, *each.cdc_files)})
+
+    def log_bytes(self, path: str) -> bytes:
+        """Return what of a log belongs to the table: the blocks that count; nothing for one of a write that does not."""
+        data = self.state.storage.read(path)
+        if self._is_still:
+            return data
+        places = list(scan_blocks(BytesSource(data)))
+        undone = self._undone_in_slice_of(path, places)
+        kept = [
+            each.kind is BlockType.CORRUPT or (self._counts(each) and each.instant_time not in undone)
+            for each in places
+        ]
+        if all(kept):
+            return data
+        ends = [*(each.offset for each in places[1:]), len(data)]
+        pieces = zip(places, ends, kept, strict=True)
+        return b"".join(data[each.offset : end] for each, end, is_kept in pieces if is_kept)
+
+    def archives(self) -> list[str]:
+        """Return the paths of the archive's files."""
+        files = list_archive_files(self.state.storage, self.state.config.archive_folder)
+        return [each.path for each in files]
+
+    def archive_bytes(self, path: str) -> bytes:
+        """Return what of a file of the archive belongs to the table: later cleans too, as they tell which files are gone."""
+        data = self.state.storage.read(path)
+        if self.as_of is None:
+            return data
+        entries = list(read_archive_log(data, path))
+        kept = []
+        for entry in entries:
+            time, action, _ = entry_key(entry)
+            if self._is_in_time(time) or action == "clean":
+                kept.append(entry)
+        if len(kept) == len(entries):
+            return data
+        return encode_archive(kept)
+
+    def other_files(self) -> list[str]:
+        """Return paths of small files: of partitions, schemas, comments, and of the timeline.
+
+        Raises:
+            FileNotFoundError: An instant has left the timeline since it was listed.
+        """
+        storage, config = self.state.storage, self.state.config
+        found = [
+            each.path
+            for partition in self.view.partitions
+            for each in self.view.files(partition)
+            if each.name in PARTITION_METADATA_NAMES
+        ]
+        found += histories_of(storage, self.state.timeline, self.as_of)
+        found += [_NOTES] if storage.exists(_NOTES) else []
+        files = files_of(storage, config, self.instants)
+        done = {
+            (each.instant.requested_time, each.instant.action) for each in files if each.instant.is_completed
+        }
+        gone = [each for each in self.instants if (each.requested_time, each.action) not in done]
+        if gone:
+            raise FileNotFoundError(f"{gone[0].file_name} has left the timeline")
+        return [*found, *(each.path for each in files), *self._plans()]
+
+    @cached_property
+    def instants(self) -> list[Instant]:
+        """Completed instants that come along."""
+        return [
+            each
+            for each in self.state.timeline.completed
+            if self._is_in_time(each.requested_time) and not self._stays_behind(each)
+        ]
+
+    @cached_property
+    def _slices(self) -> list[FileSlice]:
+        timeline = self.state.timeline
+        behind = [each for each in timeline.completed_writes if self._stays_behind(each)]
+        gone = {group for write in behind for group in timeline.replaced_by(write)}
+        return [each for each in self.view.every_slice() if (each.partition, each.file_id) not in gone]
+
+    @cached_property
+    def _is_still(self) -> bool:
+        """Whether every block of a log counts: nobody wrote while files were listed, and the newest state is meant."""
+        before, after = (
+            [each for each in timeline.instants if each.action in WRITE_ACTIONS]
+            for timeline in (self.state.timeline, self.later)
+        )
+        return self.as_of is None and before == after and all(each.is_completed for each in before)
+
+    @cached_property
+    def _done(self) -> frozenset[str]:
+        return frozenset(each.requested_time for each in self.state.timeline.completed)
+
+    def _counts(self, block: BlockPlace) -> bool:
+        """Tell whether a block is of an action that is done, by the moment that is meant."""
+        time, first = block.instant_time, self.state.timeline.first_write_time
+        if not block.is_rollback:
+            return self.state.timeline.committed(self.as_of)(time)
+        return self._is_in_time(time) and (time in self._done or (first is not None and time < first))
+
+    def _undone_in_slice_of(self, path: str, places: Sequence[BlockPlace]) -> frozenset[str]:
+        """Return the instants whose blocks in a log were taken back, however late: a reader knows by the slice's commands.
+
+        A block that is older than the active timeline counts as committed but for those. The command may lie in a later log of
+        the slice, and stay behind because it is later than the moment that is meant; so the block stays behind too.
+        """
+        writes = {each.requested_time for each in self.state.timeline.completed_writes}
+        if all(
+            each.kind is BlockType.CORRUPT or each.is_rollback or each.instant_time in writes
+            for each in places
+        ):
+            return frozenset()
+        return self._commands.targets(path)
+
+    @cached_property
+    def _commands(self) -> RollbackCommands:
+        return RollbackCommands(self.state.storage, self._slices)
+
+    def _stays_behind(self, instant: Instant) -> bool:
+        return instant.requested_time < self.gap and instant.action in (*WRITE_ACTIONS, "savepoint")
+
+    def _is_in_time(self, requested_time: str) -> bool:
+        return self.as_of is None or requested_time <= self.as_of
+
+    def _plans(self) -> Iterator[str]:
+        """Yield the plans of pending compactions: logs carry their names by now, and readers look for them."""
+        for each in self.state.timeline.pending:
+            if each.action == "compaction" and self._is_in_time(each.requested_time):
+                name = timeline_file_name(each.requested_time, each.action, State.REQUESTED)
+                yield f"{self.state.config.timeline_path}/{name}"
+
+
+def _gap(timeline: Timeline, as_of: str | None) -> str:
+    """Return the newest archived write by an instant that counts by a later one than that, ``""`` without one."""
+    if as_of is None:
+        return ""
+    later = {each.requested_time for each in timeline.instants if each.requested_time > as_of}
+    hidden = hidden_writes(timeline, timeline.without(later))
+    return max((time for time in hidden if time <= as_of), default="")

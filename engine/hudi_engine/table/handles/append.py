@@ -1,0 +1,205 @@
+"""Log files: updates and deletes of a merge-on-read slice are appended beside its base file.
+
+Table version 6: a log file's name carries the instant of the slice it belongs to; while a compaction of the file group is
+pending, that is the compaction's instant (Hudi table format, file slices).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudi_engine.errors import WriteConflictError
+from hudi_engine.format.config.declared.write_options import FileOptions
+from hudi_engine.format.config.enums import LogBlockFormat
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.filegroup.log_file import log_file_name
+from hudi_engine.format.logformat.writer import encode_data_blocks, encode_delete_blocks
+from hudi_engine.format.progress import note_file
+from hudi_engine.format.timeline.commit_metadata import WriteStat
+from hudi_engine.table.handles.create import stamp_rows
+from hudi_engine.table.handles.write_task import WriteTask
+
+PARQUET_BLOCK_BYTES = 1024 * 1024
+MOST_TAKEN_VERSIONS = 20
+
+
+@dataclass(frozen=True)
+class LogTarget:
+    """Where the next log file of a file group goes.
+
+    Args:
+        file_slice: The latest slice, pending compaction merged in.
+    """
+
+    file_slice: FileSlice
+    base_instant: str
+
+    @property
+    def next_version(self) -> int:
+        """Highest version with the same base instant, plus one."""
+        versions = [log.version for log in self.file_slice.log_files if log.instant == self.base_instant]
+        return max(versions, default=0) + 1
+
+
+@dataclass(frozen=True)
+class LogDeletes:
+    """Keys to delete through a log: ``ordering`` is None for deletes that always win."""
+
+    keys: pa.Array
+    ordering: pa.Array | None = None
+
+
+@dataclass(frozen=True)
+class LogRows:
+    """Rows as a log has them."""
+
+    rows: pa.Table
+    blocks: list[bytes]
+
+
+def append_log(
+    task: WriteTask,
+    target: LogTarget,
+    updates: pa.Table | LogRows | None,
+    deletes: LogDeletes | None,
+    *,
+    inserts: int = 0,
+    updated: int | None = None,
+) -> list[WriteStat]:
+    """Write one commit's changes of a file group into new log files.
+
+    Args:
+        updates: Rows with key and data columns, or as `log_rows` gives them, or None.
+        deletes: Keys to delete, or None.
+        inserts: How many of the update rows have a new key (bucket index).
+        updated: How many of them update a row; None for all others.
+
+    Returns:
+        One write stat a log file; blocks above the log file size limit go to further files.
+    """
+    context, slice_ = task.context, target.file_slice
+    blocks: list[bytes] = []
+    count = 0
+    if isinstance(updates, pa.Table):
+        updates = log_rows(task, target, updates)
+    if updates is not None:
+        count = updates.rows.num_rows
+        blocks += updates.blocks
+    deleted = 0
+    if deletes is not None and len(deletes.keys):
+        deleted = len(deletes.keys)
+        partitions = pa.array([slice_.partition] * deleted, pa.string())
+        blocks += encode_delete_blocks(
+            deletes.keys,
+            partitions,
+            deletes.ordering,
+            context.instant,
+            context.avro_schema,
+            max_block_bytes=context.options[FileOptions.LOG_BLOCK_SIZE],
+        )
+    updates_written = count - inserts if updated is None else updated
+    return _write_files(
+        task, target, blocks, updates_written=updates_written, inserts=inserts, deleted=deleted
+    )
+
+
+def log_rows(task: WriteTask, target: LogTarget, rows: pa.Table) -> LogRows | None:
+    """Fill the meta columns of rows for a log and encode them; None for no rows."""
+    if not rows.num_rows:
+        return None
+    context, slice_ = task.context, target.file_slice
+    stamped = stamp_rows(task, slice_.partition, rows, slice_.file_id, in_log=True)
+    blocks = encode_data_blocks(
+        stamped,
+        context.avro_schema,
+        context.instant,
+        block_format=_block_format(task, stamped),
+        max_block_bytes=context.options[FileOptions.LOG_BLOCK_SIZE],
+        codec=context.base_files.codec,
+    )
+    return LogRows(stamped, blocks)
+
+
+def _block_format(task: WriteTask, rows: pa.Table) -> str:
+    wanted = task.context.options[FileOptions.LOG_BLOCK_FORMAT]
+    return wanted or (LogBlockFormat.PARQUET if rows.nbytes > PARQUET_BLOCK_BYTES else LogBlockFormat.AVRO)
+
+
+def _write_files(
+    task: WriteTask,
+    target: LogTarget,
+    blocks: list[bytes],
+    *,
+    updates_written: int,
+    inserts: int,
+    deleted: int,
+) -> list[WriteStat]:
+    """Write blocks into log files up to their size limit; the first stat counts the rows, so that a sum counts them once."""
+    context, slice_ = task.context, target.file_slice
+    known = [log.name for log in slice_.log_files]
+    stats: list[WriteStat] = []
+    version = target.next_version
+    for number, files in enumerate(_split_by_size(blocks, context.options[FileOptions.LOG_FILE_SIZE])):
+        version, name, path = _write_file(task, target, version, files)
+        known.append(name)
+        size = sum(len(block) for block in files)
+        first = number == 0
+        note_file(context.storage.base, updates_written + inserts if first else 0)
+        stats.append(
+            WriteStat(
+                file_id=slice_.file_id,
+                path=path,
+                prev_commit=slice_.base_file.instant if slice_.base_file else target.base_instant,
+                num_writes=updates_written + inserts if first else 0,
+                num_update_writes=updates_written if first else 0,
+                num_inserts=inserts if first else 0,
+                num_deletes=deleted if first else 0,
+                total_write_bytes=size,
+                file_size_in_bytes=size,
+                partition_path=slice_.partition,
+                log_version=version,
+                log_offset=0,
+                base_file=slice_.base_file.name if slice_.base_file else "",
+                log_files=list(known),
+            )
+        )
+        version += 1
+    return stats
+
+
+def _write_file(
+    task: WriteTask, target: LogTarget, version: int, blocks: list[bytes]
+) -> tuple[int, str, str]:
+    """Write a log file under the first version that no other writer took; returns version, name and path."""
+    slice_, storage = target.file_slice, task.context.storage
+    for taken in range(MOST_TAKEN_VERSIONS):
+        name = log_file_name(slice_.file_id, target.base_instant, version + taken, task.write_token)
+        path = f"{slice_.partition}/{name}" if slice_.partition else name
+        if taken and storage.exists(path):
+            continue
+        task.announce(slice_.partition, name, "APPEND")
+        try:
+            with storage.open_output(path, before_publish=task.publish_guard()) as sink:
+                for block in blocks:
+                    sink.write(block)
+        except FileExistsError:
+            continue
+        return version + taken, name, path
+    raise WriteConflictError(
+        f"other writers took {MOST_TAKEN_VERSIONS} log files of file group {slice_.file_id!r} in partition "
+        f"{slice_.partition!r} one after the other; write again when they are done"
+    )
+
+
+def _split_by_size(blocks: list[bytes], limit: int) -> list[list[bytes]]:
+    files: list[list[bytes]] = []
+    size = limit
+    for block in blocks:
+        if size + len(block) > limit:
+            files.append([])
+            size = 0
+        files[-1].append(block)
+        size += len(block)
+    return files

@@ -1,0 +1,89 @@
+"""How base files are laid out as Parquet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.declared.write_options import FileOptions, IndexOptions
+from hudi_engine.format.config.enums import BloomFilterType, ParquetCodec
+from hudi_engine.format.config.options import Options
+
+_FAST_LEVELS = {ParquetCodec.ZSTD: 1}
+
+
+@dataclass(frozen=True)
+class BaseFileOptions:
+    """Layout of base files and of the index data in their footers; picklable.
+
+    Args:
+        row_group_bytes: A row group ends after about this many bytes of uncompressed rows.
+        page_bytes: Size of a data page in bytes, before compression.
+        max_file_bytes: Size in bytes at which callers begin a new file.
+        dictionary: Whether columns whose values repeat are dictionary encoded.
+        bloom_type: Kind of the Bloom filter in the footer.
+        bloom_entries: Keys the filter is made for; None sizes it to the keys of the file.
+        bloom_fpp: False-positive rate of the filter, between 0 and 1, both excluded; None leaves it to the filter.
+        bloom_max_entries: Keys up to which a dynamic filter opens further rows.
+        bloom_enabled: Whether a filter is written. Without one Hudi's BLOOM index fails on the file.
+
+    Raises:
+        ConfigError: A value is outside its range.
+    """
+
+    codec: ParquetCodec
+    row_group_bytes: int
+    page_bytes: int
+    max_file_bytes: int
+    dictionary: bool
+    bloom_type: BloomFilterType
+    bloom_entries: int | None
+    bloom_fpp: float | None
+    bloom_max_entries: int
+    bloom_enabled: bool = True
+
+    def __post_init__(self) -> None:
+        if min(self.row_group_bytes, self.page_bytes, self.max_file_bytes) < 1:
+            raise ConfigError(
+                f"sizes of base files must be positive: row group {self.row_group_bytes}, "
+                f"page {self.page_bytes}, file {self.max_file_bytes} bytes"
+            )
+
+    @classmethod
+    def from_options(cls, options: Options) -> BaseFileOptions:
+        """Take the layout from the options of a write."""
+        entries = options[IndexOptions.BLOOM_ENTRIES]
+        return cls(
+            codec=options[FileOptions.CODEC],
+            row_group_bytes=options[FileOptions.ROW_GROUP_SIZE],
+            page_bytes=options[FileOptions.PAGE_SIZE],
+            max_file_bytes=options[FileOptions.MAX_FILE_SIZE],
+            dictionary=options[FileOptions.DICTIONARY],
+            bloom_type=options[IndexOptions.BLOOM_FILTER_TYPE],
+            bloom_entries=None if entries is None else int(entries),
+            bloom_fpp=options[IndexOptions.BLOOM_FALSE_POSITIVES],
+            bloom_max_entries=options[IndexOptions.BLOOM_MAX_ENTRIES],
+        )
+
+    def for_blocks(self, first: pa.Table, rows: int | None) -> BaseFileOptions:
+        """Return the layout with row groups of even size, for a file whose rows come in blocks: no small one is left at its end.
+
+        Args:
+            rows: About how many rows the file gets, None when that is not known.
+        """
+        if not rows or not first.num_rows:
+            return self
+        whole = first.nbytes * rows // first.num_rows
+        return replace(self, row_group_bytes=max(1, whole // max(1, round(whole / self.row_group_bytes))))
+
+    @property
+    def parquet_codec(self) -> str:
+        """The codec by pyarrow's name."""
+        return self.codec.arrow_name
+
+    @property
+    def compression_level(self) -> int | None:
+        """Level of the codec; None is the codec's own default."""
+        return _FAST_LEVELS.get(self.codec)

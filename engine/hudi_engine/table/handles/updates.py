@@ -1,0 +1,150 @@
+"""A batch's rows in the places of a file's rows, block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.merge.merge_rows import merge_rows
+from hudi_engine.format.merge.rows_at import taken
+from hudi_engine.format.schema.coded import decoded
+from hudi_engine.format.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
+from hudi_engine.table.handles.blocks import Block, with_rows_at, without_rows
+from hudi_engine.table.handles.change_data import ChangeImages
+from hudi_engine.table.handles.create import stamp_rows
+from hudi_engine.table.handles.write_task import WriteTask
+
+
+@dataclass(frozen=True)
+class FileChanges:
+    """What a batch does to one file.
+
+    Args:
+        batch_rows: For each row of the base file the number of its row in ``updates``, null where untouched; None when
+            the file only takes new rows.
+        updates: Rows with key and data columns that ``batch_rows`` points into.
+        deletes: Which of ``updates`` delete, None for none.
+        delete_always: Deletes win whatever their ordering value (the delete operation).
+        inserts: Rows with new keys that are packed into this file.
+        update_columns: Only these columns of a touched row are replaced; None for all.
+    """
+
+    batch_rows: pa.Array | None
+    updates: pa.Table | None
+    deletes: pa.Array | None = None
+    delete_always: bool = False
+    inserts: pa.Table | None = None
+    update_columns: tuple[str, ...] | None = None
+
+    def check_places(self, file_slice: FileSlice, rows: pa.Table) -> None:
+        """Refuse rows that do not have the keys that were looked up at their places.
+
+        Args:
+            rows: All of its rows, its logs merged in.
+
+        Raises:
+            CorruptTableError: They are others, or in another order, so that a row would be written over another key's.
+        """
+        if self.batch_rows is None or self.updates is None:
+            return
+        touched = np.flatnonzero(np.asarray(self.batch_rows.is_valid()))
+        given = self.updates.column(RECORD_KEY).take(self.batch_rows.drop_null())
+        if len(self.batch_rows) == rows.num_rows:
+            stored = taken(rows.select([RECORD_KEY]), touched).column(0)
+            if stored.cast(pa.string()).equals(given.cast(pa.string())):
+                return
+        raise CorruptTableError(
+            f"file group {file_slice.file_id!r} of partition {file_slice.partition!r} was not read twice in one order, so its rows "
+            "cannot be told from each other; nothing was changed. Compact it (compact()) and write again"
+        )
+
+
+@dataclass(frozen=True)
+class Updates:
+    """The rows that meet rows of the file, in the file's order.
+
+    Args:
+        picks: The number of the batch's row for each of them; None where all are deleted.
+        images: Collects changes for a changelog, None where there is none.
+    """
+
+    task: WriteTask
+    partition: str
+    touched: npt.NDArray[np.int64]
+    picks: pa.Array | None
+    changes: FileChanges
+    images: ChangeImages | None
+
+    @classmethod
+    def of(
+        cls, task: WriteTask, partition: str, changes: FileChanges, images: ChangeImages | None
+    ) -> Updates:
+        """Return what a batch does to a file.
+
+        Args:
+            images: Collects changes for a changelog, None where there is none.
+        """
+        if changes.batch_rows is None or changes.updates is None:
+            return cls(task, partition, np.empty(0, dtype=np.int64), None, changes, images)
+        touched = np.flatnonzero(np.asarray(changes.batch_rows.is_valid()))
+        if changes.delete_always or len(touched) == 0:
+            return cls(task, partition, touched, None, changes, images)
+        return cls(task, partition, touched, changes.batch_rows.drop_null(), changes, images)
+
+    def touches(self, first_row: int, rows: int) -> bool:
+        """Tell whether a row meets one of the batch."""
+        low, high = np.searchsorted(self.touched, [first_row, first_row + rows])
+        return bool(low < high)
+
+    def apply(self, block: pa.Table, first_row: int) -> Block:
+        """Return a block of the file after the updates."""
+        low, high = np.searchsorted(self.touched, [first_row, first_row + block.num_rows])
+        if low == high:
+            return Block.untouched(block)
+        places = self.touched[low:high] - first_row
+        if self.picks is None:
+            if self.images is not None:
+                self.images.deleted(decoded(taken(block, places)))
+            return without_rows(block, places)
+        incoming, deletes = self._incoming(self.picks.slice(low, high - low))
+        before = decoded(taken(block, places))
+        if self.changes.update_columns is not None:
+            incoming = replace_columns(incoming, before, self.changes.update_columns)
+        outcome = merge_rows(before, incoming, self.task.context.config, deletes)
+        changed = np.asarray(pc.or_(outcome.changed, outcome.deleted))
+        gone = np.asarray(outcome.deleted)
+        if not changed.any():
+            return Block.untouched(block)
+        if self.images is not None:
+            kept = pa.array(changed)
+            self.images.changed(before.filter(kept), outcome.rows.filter(kept), gone[changed])
+        stays = changed & ~gone
+        kept = pa.array(stays)
+        return with_rows_at(
+            block, places[stays], before.filter(kept), outcome.rows.filter(kept), places[gone]
+        )
+
+    def _incoming(self, picks: pa.Array) -> tuple[pa.Table, pa.BooleanArray | None]:
+        """Return rows of the batch, ready for the file but without its name, and which of them delete.
+
+        They are taken block by block, as all of a file's rows may be in the batch, which would be in memory twice.
+        """
+        assert self.changes.updates is not None
+        rows = stamp_rows(self.task, self.partition, taken(self.changes.updates, np.asarray(picks)), "")
+        deletes = None if self.changes.deletes is None else self.changes.deletes.take(picks)
+        return rows.drop_columns([FILE_NAME]), deletes
+
+
+def replace_columns(incoming: pa.Table, before: pa.Table, update_columns: tuple[str, ...]) -> pa.Table:
+    """Return the stored rows ``before`` with only ``update_columns`` taken from ``incoming``; meta columns are incoming's."""
+    wanted = {name.lower() for name in update_columns}
+    for number, name in enumerate(incoming.column_names):
+        if name not in META_FIELDS and name in before.column_names and name.lower() not in wanted:
+            incoming = incoming.set_column(number, incoming.schema.field(number), before.column(name))
+    return incoming

@@ -1,0 +1,31 @@
+"""What there is to know about a table: facts as plain values, from its files alone, without Spark and without printing.
+
+Operations, procedures, the command line and reports show the same facts.
+"""
+
+from hudi_engine.table.inspect.commits import CommitFacts, archived_commit_facts, commit_facts
+from hudi_engine.table.inspect.files import FileFacts, PartitionFacts, file_facts, partition_facts
+from hudi_engine.table.inspect.instants import InstantFacts, instant_facts, moment_of
+from hudi_engine.table.inspect.snapshot import Snapshot
+from hudi_engine.table.inspect.stats import ServiceDue, TableStats, table_stats
+from hudi_engine.table.inspect.validation import Finding, duplicate_keys, validate
+
+__all__ = [
+    "CommitFacts",
+    "FileFacts",
+    "Finding",
+    "InstantFacts",
+    "PartitionFacts",
+    "ServiceDue",
+    "Snapshot",
+    "TableStats",
+    "archived_commit_facts",
+    "commit_facts",
+    "duplicate_keys",
+    "file_facts",
+    "instant_facts",
+    "moment_of",
+    "partition_facts",
+    "table_stats",
+    "validate",
+]

@@ -1,0 +1,133 @@
+"""What each write did, as its commit tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from hudi_engine.format.config.enums import SERVICE_OPERATIONS, WriteOperation
+from hudi_engine.format.timeline.commit_metadata import NO_COMMIT, CommitMetadata, WriteStat
+from hudi_engine.table.inspect.instants import InstantFacts, instant_facts, moment_of
+from hudi_engine.table.state import TableState
+from hudi_engine.table.write.result import RowCounts
+
+
+@dataclass(frozen=True)
+class CommitFacts(RowCounts):
+    """One completed write: a commit, deltacommit or replacecommit.
+
+    Args:
+        committed_at: When it completed, None when that cannot be told.
+        action: ``commit``, ``deltacommit`` or ``replacecommit``.
+        operation: Hudi's name, such as ``UPSERT``; ``COMPACT`` and ``CLUSTER`` for services.
+        rows_deleted: Rows deleted by key; rows of replaced file groups are not among them.
+        rows_written: Rows in the files written, those that were only copied among them.
+        files_updated: File groups that got a new base file or log.
+        extra: Texts that travel with the commit, without the schema.
+        archived: Whether it has left the active timeline.
+    """
+
+    instant: str
+    committed_at: datetime | None
+    action: str
+    operation: str
+    rows_written: int = 0
+    files_added: int = 0
+    files_updated: int = 0
+    groups_replaced: int = 0
+    partitions: tuple[str, ...] = ()
+    seconds: float | None = None
+    extra: Mapping[str, str] = field(default_factory=dict)
+    archived: bool = False
+
+    @property
+    def is_service(self) -> bool:
+        """Whether the commit only moved rows: a compaction or clustering."""
+        return self.operation in SERVICE_OPERATIONS
+
+
+def commit_facts(
+    state: TableState, limit: int | None = None, instants: Sequence[InstantFacts] | None = None
+) -> list[CommitFacts]:
+    """Return what the completed writes of the active timeline did, newest first.
+
+    Args:
+        limit: How many; None for all. The body of each is read.
+        instants: The active timeline when the caller has looked at it.
+
+    Raises:
+        CorruptTableError: A commit cannot be read.
+    """
+    times = {(each.instant, each.action): each for each in instants or instant_facts(state)}
+    found = []
+    for instant in list(reversed(state.timeline.completed_writes))[:limit]:
+        told = times[instant.requested_time, instant.action]
+        metadata = state.timeline.commit_metadata(instant)
+        committed_at = told.completed_at or told.requested_at
+        found.append(_facts(instant.requested_time, instant.action, metadata, committed_at, told.seconds))
+    return found
+
+
+def archived_commit_facts(state: TableState, limit: int | None = None) -> list[CommitFacts]:
+    """Return what the completed writes in the archive did, newest first.
+
+    Args:
+        limit: How many; None for all.
+
+    Raises:
+        CorruptTableError: A file of the archive cannot be read.
+    """
+    archived = state.timeline.archived
+    active = {each.requested_time for each in state.timeline.completed_writes}
+    writes = [each for each in reversed(archived.completed_writes) if each.requested_time not in active]
+    found = []
+    for each in writes[:limit]:
+        begun = moment_of(state.config, each.requested_time)
+        done = moment_of(state.config, archived.changed_at(each))
+        seconds = max(0.0, (done - begun).total_seconds()) if begun and done else None
+        facts = _facts(
+            each.requested_time, each.action, archived.commit_metadata(each), done or begun, seconds
+        )
+        found.append(replace(facts, archived=True))
+    return found
+
+
+def _facts(
+    instant: str, action: str, metadata: CommitMetadata, completed_at: datetime | None, seconds: float | None
+) -> CommitFacts:
+    """Sum a commit's stats; a service writes rows again, which changes none."""
+    stats = [stat for _, stat in metadata.write_stats()]
+    replaced = metadata.partition_to_replace_file_ids or {}
+    added = {stat.file_id for stat in stats if _is_new(stat)}
+    moved = operation_of(metadata, action) in SERVICE_OPERATIONS
+    return CommitFacts(
+        instant=instant,
+        committed_at=completed_at,
+        action=action,
+        operation=operation_of(metadata, action),
+        # A service writes rows that are in the table already.
+        rows_inserted=0 if moved else sum(stat.num_inserts or 0 for stat in stats),
+        rows_updated=0 if moved else sum(stat.num_update_writes or 0 for stat in stats),
+        rows_deleted=0 if moved else sum(stat.num_deletes or 0 for stat in stats),
+        rows_written=sum(stat.num_writes or 0 for stat in stats),
+        files_added=len(added),
+        files_updated=len({stat.file_id for stat in stats} - added),
+        groups_replaced=sum(len(ids) for ids in replaced.values()),
+        bytes_written=sum(stat.total_write_bytes or 0 for stat in stats),
+        partitions=tuple(sorted({*metadata.partition_to_write_stats, *replaced})),
+        seconds=seconds,
+        extra={key: value for key, value in metadata.extra_metadata.items() if key != "schema"},
+    )
+
+
+def operation_of(metadata: CommitMetadata, action: str) -> str:
+    """Return Hudi's name of what a commit did; commits that do not say it are told by their action."""
+    if metadata.operation_type != WriteOperation.UNKNOWN:
+        return metadata.operation_type
+    told = WriteOperation.COMPACT if metadata.compacted and action == "commit" else WriteOperation.UNKNOWN
+    return told.value
+
+
+def _is_new(stat: WriteStat) -> bool:
+    return not stat.is_log_file and stat.prev_commit in NO_COMMIT

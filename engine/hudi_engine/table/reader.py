@@ -1,0 +1,231 @@
+"""A table's rows for programs without Spark: Arrow, pandas, Polars, DuckDB; no JVM."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyarrow.fs import LocalFileSystem
+
+from hudi_engine.errors import ConfigError, HudiError
+from hudi_engine.format.config.options import Options, resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.merge.base_reader import select_schema
+from hudi_engine.format.merge.filters import Filters, as_expression
+from hudi_engine.format.merge.read_context import ReadContext
+from hudi_engine.format.merge.slice_reader import read_slice
+from hudi_engine.format.merge.stored_columns import partition_values
+from hudi_engine.format.merge.table_reader import as_its_readers_do
+from hudi_engine.format.parallel import run_in_threads
+from hudi_engine.format.schema.any_case import spellings
+from hudi_engine.format.schema.casting import cast_array
+from hudi_engine.format.schema.meta_fields import meta_fields
+from hudi_engine.format.timeline.moments import Moment
+from hudi_engine.table.inspect.as_of import instant_as_of
+from hudi_engine.table.inspect.files import FileFacts, facts_of
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.swap import table_storage
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas
+    import polars
+
+_FAITHFUL_TYPES = (pa.string(), pa.int32(), pa.int64(), pa.date32())
+"""Types whose text in a folder name is the stored value, whoever wrote it."""
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    filters: Filters | None = None,
+    as_of: Moment | None = None,
+    options: Mapping[str, object] | None = None,
+) -> Rows:
+    """Return the rows of a table, for Arrow, pandas, Polars or DuckDB; Spark and a JVM are not needed.
+
+    Partitions and row groups that cannot hold a row are not read, nor are columns that nobody asks for. Rows of merge-on-read
+    tables are merged with their logs first.
+
+    Args:
+        path: Base path of the table: a folder or a URI.
+        columns: Columns in the wanted order, Hudi's meta columns among the legal ones; None for the table's own.
+        filters: Tuples ``(column, operator, value)`` that must all hold, lists of such of which one must, or an expression
+            of `pyarrow.compute`. A row without a value passes ``not in`` of values, and ``in`` of values with None among
+            them, as with pyarrow, and none of the other operators.
+        as_of: Instant, moment such as ``2026-01-01 09:30:00``, comment of a savepoint, or ``latest``: the table as it was then,
+            without rows before its first commit.
+        options: ``hoodie.*`` read options.
+
+    Raises:
+        TableNotFoundError: There is no table.
+        ConfigError, SchemaError: Columns or filters that make no sense.
+        TimelineError: A clean has deleted files of that time.
+        CorruptTableError: Something of the table is damaged, or a file of the newest commit or of an earlier state is lost.
+        UnsupportedTableError: A version or feature this engine does not read.
+    """
+    resolved = resolve_options(options)
+    state = TableState.load(table_storage(os.fspath(path)))
+    moment = None if as_of is None else instant_as_of(state, as_of)
+    state.timeline.check_readable(moment)
+    if isinstance(columns, str):
+        raise ConfigError(f"columns is {columns!r}; give a list of names, such as [{columns!r}]")
+    context = _context(state, resolved, moment)
+    own = [name for name in context.schema.names if name not in meta_fields(operation=True)]
+    wanted = tuple(own if columns is None else columns)
+    if columns is not None and (not wanted or len(set(wanted)) < len(wanted)):
+        raise ConfigError(
+            f"columns is {list(wanted)}; give at least one name and each once, or None for the table's own"
+        )
+    exact = spellings(context.schema.names)
+    wanted = tuple(exact.get(str(name), name) for name in wanted)
+    select_schema(context.schema, wanted)
+    expression = None if filters is None else as_expression(filters, context.schema)
+    return Rows(state, context, wanted, expression)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a table as one reader finds it; nothing is read before it is asked for.
+
+    It can be handed to whatever takes Arrow data (``pa.table(rows)``, ``pl.DataFrame(rows)``). The table's files are listed when
+    rows or files are first asked for; where a clean or a restore may have taken some of them by then, that is a TimelineError.
+    """
+
+    _state: TableState
+    _context: ReadContext
+    _columns: tuple[str, ...]
+    _filters: pc.Expression | None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns of the result."""
+        return select_schema(self._context.schema, self._columns)
+
+    def files(self) -> list[FileFacts]:
+        """Return the files that may hold a row of the result, by partition and file group."""
+        return [facts for each in self._slices for facts in facts_of(self._state.storage, each)]
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows a file group at a time, so that a table larger than memory can be read."""
+        for each in self._slices:
+            yield from self._read(each).to_batches()
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as an Arrow table."""
+        tables = run_in_threads(self._read, self._slices)
+        return pa.concat_tables([self.schema.empty_table(), *tables])
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the rows as a pandas DataFrame."""
+        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return the rows as a Polars DataFrame.
+
+        Raises:
+            ConfigError: Polars is not installed.
+        """
+        frame: polars.DataFrame = _optional("polars", "to_polars()").from_arrow(self.to_arrow())
+        return frame
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """Return the rows as a DuckDB relation.
+
+        Args:
+            connection: Where the relation lives; None for DuckDB's default connection.
+
+        Raises:
+            ConfigError: DuckDB is not installed.
+        """
+        module = _optional("duckdb", "to_duckdb()")
+        relation: duckdb.DuckDBPyRelation = (connection or module).from_arrow(self.to_arrow())
+        return relation
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Hand the rows over by Arrow's C stream interface."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        where = "" if self._filters is None else f", filters={self._filters}"
+        when = "" if self._context.as_of is None else f", as_of={self._context.as_of!r}"
+        return f"hudi_engine.read({self._state.storage.base!r}, columns={list(self._columns)}{where}{when})"
+
+    @cached_property
+    def _slices(self) -> list[FileSlice]:
+        slices = self._state.still_view(as_of=self._context.as_of).latest_slices()
+        if self._filters is None:
+            return slices
+        partitions = _possible_partitions(
+            self._state.config, self._context.schema, {each.partition for each in slices}, self._filters
+        )
+        return [each for each in slices if each.partition in partitions]
+
+    def _read(self, file_slice: FileSlice) -> pa.Table:
+        return read_slice(self._context, file_slice, columns=self._columns, filters=self._filters)
+
+
+def _context(state: TableState, options: Options, as_of: str | None) -> ReadContext:
+    schema = state.readable_schema(as_of)
+    context = state.read_context(pa.schema([]) if schema is None else schema, options, as_of=as_of)
+    return as_its_readers_do(context, state.timeline)
+
+
+def _possible_partitions(
+    config: TableConfig, schema: pa.Schema, partitions: set[str], filters: pc.Expression
+) -> set[str]:
+    """Return the partitions that a filter does not rule out by the values in their folder names."""
+    if not config.is_partitioned or not config.folders_say_values:
+        return partitions
+    form, nowhere = ds.ParquetFileFormat(), LocalFileSystem()
+    names = sorted(partitions)
+    # Named by number: of a path Arrow makes another one, of "~" the home folder.
+    fragments = [
+        form.make_fragment(str(number), nowhere, partition_expression=_guarantee(config, schema, name))
+        for number, name in enumerate(names)
+    ]
+    # Arrow simplifies the filter with what is known of each partition; no file is opened.
+    dataset = ds.FileSystemDataset(fragments, schema, form, nowhere)
+    return {names[int(each.path)] for each in dataset.get_fragments(filters)}
+
+
+def _guarantee(config: TableConfig, schema: pa.Schema, partition: str) -> pc.Expression:
+    """Return what holds for every row of a partition, as far as its folder name says it for sure."""
+    known = pc.scalar(True)
+    values = partition_values(config, partition)
+    for field in config.partition_fields:
+        place, text = schema.get_field_index(field.name), values.get(field.name)
+        if (
+            text is None
+            or field.kind != "simple"
+            or place < 0
+            or schema.field(place).type not in _FAITHFUL_TYPES
+        ):
+            continue
+        try:
+            value = cast_array(pa.array([text], pa.string()), schema.field(place).type, field.name)
+        except HudiError:
+            # Folders of other writers may say a date as a number of days.
+            continue
+        known = known & (pc.field(field.name) == value[0])
+    return known
+
+
+def _optional(name: str, call: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ConfigError(
+            f"{call} needs the package {name}, which is not installed: pip install {name}"
+        ) from error

@@ -1,0 +1,152 @@
+"""Taking rows out whose key is there more than once, in one replace instant.
+
+The file groups that lose rows are replaced by new ones with the rest of their rows, which keep their commit times: who
+reads the table by commits sees no row that is new. A file group that has one row of each key stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from hudi_engine.errors import ConfigError, ServiceError
+from hudi_engine.format.config.enums import WriteOperation
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.layout.layout import RowLayout
+from hudi_engine.format.merge.slice_reader import read_slice
+from hudi_engine.format.parallel import run_in_threads
+from hudi_engine.format.schema.meta_fields import RECORD_KEY
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.table.handles.write_task import WriteTask
+from hudi_engine.table.repair.surplus import Surplus, find_surplus
+from hudi_engine.table.services.clustering.write_group import ClusteringContext, write_new_group
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.clustered import closed_groups, refuse_closed
+from hudi_engine.table.txn.liveness import Liveness
+from hudi_engine.table.txn.publication import Publication
+from hudi_engine.table.txn.transaction import WriteTransaction
+
+_AT_ONCE = 4
+"""Slices that are in memory at once."""
+
+
+def look_for_surplus(
+    storage: Storage, options: Options, partitions: Sequence[str] | None = None
+) -> list[Surplus]:
+    """Return what a repair would take out.
+
+    Args:
+        partitions: Partition paths to look at; None for all.
+
+    Raises:
+        ConfigError: One of them holds no rows.
+    """
+    return _look(storage, options, partitions)[1]
+
+
+def _look(
+    storage: Storage, options: Options, partitions: Sequence[str] | None
+) -> tuple[TableState, list[Surplus]]:
+    state = TableState.load(storage)
+    state.config.check_writable()
+    if partitions is not None:
+        known = {each.partition for each in state.view(partitions).latest_slices()}
+        missing = [each for each in partitions if each not in known]
+        if missing:
+            raise ConfigError(
+                f"partition {missing[0]!r} has no rows; legal values: partition paths of the table, '' where it has none"
+            )
+    return state, find_surplus(state, options, partitions)
+
+
+def take_surplus_out(
+    storage: Storage, options: Options, publication: Publication, partitions: Sequence[str] | None = None
+) -> tuple[str | None, list[Surplus]]:
+    """Take rows out; return the instant and what went, or None where there was nothing to do.
+
+    Args:
+        partitions: Partition paths to look at; None for all.
+
+    Raises:
+        ConfigError: One of them holds no rows.
+        WriteConflictError: Another writer changed one of the file groups meanwhile, or a planned clustering holds it.
+    """
+    looked, found = _look(storage, options, partitions)
+    if not found:
+        return None, []
+    looked.check_rows_writable()
+    config, operation = looked.config, WriteOperation.DELETE.value
+    with WriteTransaction.begin(
+        storage, config, options, publication, action="replacecommit", operation=operation
+    ) as transaction:
+        state = TableState(storage, transaction.config, transaction.timeline)
+        others = [each for each in state.timeline.instants if each.requested_time != transaction.instant]
+        if others != list(looked.timeline.instants):
+            found = find_surplus(state, options, partitions)
+        if not found:
+            return None, []
+        groups = [(each.piece.partition, each.piece.file_id) for each in found]
+        liveness = Liveness(storage, state.config, options)
+        refuse_closed(groups, closed_groups(state.timeline, options, liveness))
+        planned: dict[str, list[WriteStat]] = {each.piece.partition: [] for each in found}
+        transaction.inflight(CommitMetadata(planned, operation_type=operation))
+        context = _context(state, options, transaction)
+        work = list(enumerate(found))
+        stats = run_in_threads(partial(_rewritten, context), work, most=_AT_ONCE)
+        transaction.commit(_metadata(state, found, [each for each in stats if each is not None]))
+    return transaction.instant, found
+
+
+def _context(state: TableState, options: Options, transaction: WriteTransaction) -> ClusteringContext:
+    schema = state.data_schema()
+    assert schema is not None
+    read = state.read_context(schema, options)
+    instant, action, operation = transaction.instant, transaction.action, transaction.operation
+    write = state.write_context(options, schema, read, instant=instant, action=action, operation=operation)
+    return ClusteringContext(write, RowLayout())
+
+
+def _rewritten(context: ClusteringContext, work: tuple[int, Surplus]) -> WriteStat | None:
+    """Write a new file group with the rows that stay; None when none does."""
+    number, surplus = work
+    rows = read_slice(context.write.read, surplus.piece)
+    if not rows.column(RECORD_KEY).take(pa.array(surplus.rows)).combine_chunks().equals(surplus.keys):
+        raise ServiceError(
+            f"file group {surplus.piece.file_id!r} was not read twice in one order; nothing was changed"
+        )
+    stays = np.ones(rows.num_rows, dtype=bool)
+    stays[surplus.rows] = False
+    rows = rows.filter(pa.array(stays))
+    if not rows.num_rows:
+        return None
+    writer = WriteTask(context.write, number)
+    # The file groups of a bucket index begin with the number of their bucket.
+    head = surplus.piece.file_id[:8]
+    stat = write_new_group(
+        context,
+        writer,
+        surplus.piece.partition,
+        rows.combine_chunks().to_batches(),
+        bucket=head if head.isdigit() else "",
+    )
+    return replace(stat, num_inserts=0, num_deletes=len(surplus.rows))
+
+
+def _metadata(state: TableState, found: Sequence[Surplus], stats: Sequence[WriteStat]) -> CommitMetadata:
+    written: dict[str, list[WriteStat]] = {}
+    for stat in stats:
+        written.setdefault(stat.partition_path or "", []).append(stat)
+    replaced: dict[str, list[str]] = {}
+    for each in found:
+        replaced.setdefault(each.piece.partition, []).append(each.piece.file_id)
+    return CommitMetadata(
+        written,
+        state.schema_texts(),
+        WriteOperation.DELETE.value,
+        partition_to_replace_file_ids=replaced,
+    )

@@ -1,0 +1,179 @@
+"""Archiving: entries are written to ``archived/``, then the files leave the active timeline.
+
+The archive has no instant of its own; it works under the table's lock. A killed one is finished by the next:
+what is in the archive already is not written again, and what is still on the active timeline goes. Files of
+pending states go before completed ones, and completed ones from the oldest on, so that nobody takes a done
+instant for a pending one or finds a hole (as Apache Hudi does).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence, Set
+
+from hudi_engine.format.config.declared.service_options import ArchiveOptions
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.parallel import on_threads
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.telemetry.services import Done, measured
+from hudi_engine.format.timeline.archive_files import (
+    EntryKey,
+    archived_since,
+    create_archive_file,
+    list_archive_files,
+)
+from hudi_engine.format.timeline.instant import Instant
+from hudi_engine.table.services.archive.entries import TimelineFile, encode_entries, files_of
+from hudi_engine.table.services.archive.merge_files import finish_merge, merge_small_files
+from hudi_engine.table.services.archive.select import Selection, archive_due, select_instants
+from hudi_engine.table.services.archive.strays import remove_strays
+from hudi_engine.table.services.opening import open_locked
+from hudi_engine.table.services.result import ArchiveResult
+from hudi_engine.table.snapshot.publication import publication_of
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.metadata_table import drop_foreign_metadata_table
+from hudi_engine.table.txn.owner import HEARTBEAT_FOLDER
+from hudi_engine.table.txn.publication import Publication
+from hudi_engine.table.txn.recovery import next_instant, table_lock
+from hudi_engine.table.txn.storage_errors import storage_errors
+
+logger = logging.getLogger(__name__)
+
+
+def _done(result: ArchiveResult) -> Done | None:
+    return None if result.file is None else Done("archive", {"numInstantsArchived": len(result.instants)})
+
+
+@measured(_done)
+def archive(
+    storage: Storage,
+    options: Options,
+    *,
+    publish: Publication | None = None,
+    dry_run: bool = False,
+    state: TableState | None = None,
+) -> ArchiveResult:
+    """Move the oldest instants to the archive when there are too many on the active timeline.
+
+    Args:
+        options: ``hoodie.keep.*``, ``hoodie.archive.*``, and those of clean and compaction, which have a say.
+        publish: Published file lists; None for those there are, made anew without Spark.
+        state: The table as the caller has just read it, to tell whether archiving is due; None to read it.
+
+    Returns:
+        What was done, or the reason why there was nothing to do.
+
+    Raises:
+        ConfigError: when the options contradict each other.
+        UnsupportedTableError: when this engine only reads tables of that version.
+        CorruptTableError: when the file of an instant that is to go cannot be read; it stays where it is.
+        StorageError: when the storage failed; the next archiving finishes the work.
+    """
+    state = state or TableState.load(storage)
+    now = next_instant(state.timeline)
+    reason = archive_due(state.timeline, options, now)
+    if reason:
+        return ArchiveResult(reason=reason)
+    if dry_run:
+        state.config.check_writable()
+        return _told(select_instants(state, options, now))
+    publication = publish if publish is not None else publication_of(storage)
+    with storage_errors(storage, "archive"), table_lock(storage, options):
+        state = open_locked(storage, options, publication)
+        finish_merge(storage, state.config.archive_folder)
+        chosen = select_instants(state, options, next_instant(state.timeline))
+        if not chosen.instants:
+            return _told(chosen)
+        drop_foreign_metadata_table(storage, state.config)
+        path = archive_instants(state, chosen.instants, options)
+        merged = merge_small_files(storage, state.config.archive_folder, options)
+    logger.info("archived %d instants of %s", len(chosen.instants), storage.base)
+    return ArchiveResult(_names(chosen.instants), path, merged)
+
+
+def finish_archive(storage: Storage, options: Options, publication: Publication) -> None:
+    """Take the instants off the active timeline that a killed archiving has written to the archive already.
+
+    Args:
+        options: Lock, heartbeat and what happens to failed writes.
+
+    Raises:
+        StorageError: when the storage failed; the next archiving finishes the work.
+    """
+    with storage_errors(storage, "finish what an archiving has begun"), table_lock(storage, options):
+        state = open_locked(storage, options, publication)
+        archived = list_archive_files(storage, state.config.archive_folder)
+        done = state.timeline.completed
+        if state.config.layout_version != 1 or not (archived and done):
+            return
+        known = archived_since(storage, archived)
+        left = {
+            file.instant.requested_time
+            for file in files_of(storage, state.config, done)
+            if file.key not in known
+        }
+        going = [each for each in done if each.requested_time not in left]
+        if going:
+            archive_instants(state, going, options, known)
+
+
+def archive_instants(
+    state: TableState, instants: Sequence[Instant], options: Options, known: Set[EntryKey] | None = None
+) -> str | None:
+    """Write the entries of instants and remove their files; the caller holds the lock and has chosen well.
+
+    Args:
+        options: ``hoodie.commits.archival.batch``.
+        known: What is in the archive already; None to look for it in the newest files.
+
+    Returns:
+        The new file of the archive, None when the entries were there already.
+    """
+    storage, folder = state.storage, state.config.archive_folder
+    going = {(each.requested_time, each.action) for each in instants}
+    left = [each for each in state.timeline.completed if (each.requested_time, each.action) not in going]
+    _remove_strays(state, left)
+    files = files_of(storage, state.config, instants)
+    archived = list_archive_files(storage, folder)
+    if known is None:
+        known = archived_since(storage, archived, instants[0].requested_time)
+    missing = [file for file in files if file.key not in known]
+    path = None
+    if missing:
+        number = archived[-1].number + 1 if archived else 1
+        batch = options[ArchiveOptions.BATCH]
+        body = encode_entries(storage, missing, batch, state.timeline.zone)
+        path = create_archive_file(storage, folder, number, body)
+    _remove_traces(storage, instants)
+    _remove(storage, [file for file in files if not file.instant.is_completed])
+    for file in files:
+        if file.instant.is_completed:
+            storage.remove(file.path)
+    return path
+
+
+def _remove_strays(state: TableState, left: Sequence[Instant]) -> None:
+    first = state.timeline.first_write_time
+    later = type(state.timeline)(state.storage, state.config, left).first_write_time
+    if first is not None and later is not None and first < later:
+        remove_strays(state, first, later)
+
+
+def _remove(storage: Storage, files: Sequence[TimelineFile]) -> None:
+    on_threads(lambda file: storage.remove(file.path), files)
+
+
+def _remove_traces(storage: Storage, instants: Sequence[Instant]) -> None:
+    """Remove owner files of instants that are long done; their marker folders went when the lock was taken."""
+    times = {each.requested_time for each in instants}
+    for status in storage.list(HEARTBEAT_FOLDER):
+        if status.name in times:
+            storage.remove(status.path)
+
+
+def _told(chosen: Selection) -> ArchiveResult:
+    return ArchiveResult(_names(chosen.instants), reason=chosen.reason)
+
+
+def _names(instants: Sequence[Instant]) -> tuple[str, ...]:
+    return tuple(f"{each.requested_time}.{each.action}" for each in instants)

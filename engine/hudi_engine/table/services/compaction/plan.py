@@ -1,0 +1,172 @@
+"""Scheduling a compaction: the plan in ``C.compaction.requested``.
+
+From then on writers name new logs of the planned file groups after C, and readers merge them into the slice
+before until C completes (Hudi table format, compaction). Nothing is read or written but the plan.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.declared.write_options import FileOptions
+from hudi_engine.format.config.enums import TableType
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.timeline.avro_file import StoredPlan, encode_avro_file
+from hudi_engine.format.timeline.schemas import COMPACTION_PLAN
+from hudi_engine.table.services.compaction.operation import CompactionOperation
+from hudi_engine.table.services.compaction.strategies import choose
+from hudi_engine.table.services.opening import open_locked, partitions_in_use
+from hudi_engine.table.services.result import CompactionResult
+from hudi_engine.table.snapshot.publication import publication_of
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.metadata_table import drop_foreign_metadata_table
+from hudi_engine.table.txn.open_instant import OpenInstant
+from hudi_engine.table.txn.publication import Publication
+from hudi_engine.table.txn.recovery import table_lock
+from hudi_engine.table.txn.storage_errors import storage_errors
+
+logger = logging.getLogger(__name__)
+
+_PLAN_VERSION = 2
+
+
+@dataclass(frozen=True)
+class CompactionPlan(StoredPlan):
+    """What one compaction does."""
+
+    operations: tuple[CompactionOperation, ...]
+
+    @property
+    def partitions(self) -> set[str]:
+        """Partitions of its file groups."""
+        return {operation.partition for operation in self.operations}
+
+    def to_bytes(self) -> bytes:
+        """Encode as Hudi's ``HoodieCompactionPlan``."""
+        return encode_avro_file(
+            COMPACTION_PLAN,
+            {
+                "operations": [operation.to_record() for operation in self.operations],
+                "extraMetadata": {},
+                "version": _PLAN_VERSION,
+                "strategy": None,
+                "preserveHoodieMetadata": False,
+                "missingSchedulePartitions": [],
+            },
+        )
+
+    @classmethod
+    def _from_record(cls, record: Mapping[str, Any], source: str) -> CompactionPlan:
+        operations = (CompactionOperation.from_record(raw, source) for raw in record.get("operations") or ())
+        return cls(tuple(operations))
+
+    def describe(self, instant: str, state: str) -> CompactionResult:
+        """Return the result of scheduling the plan."""
+        files = sum(len(operation.names) for operation in self.operations)
+        return CompactionResult(instant, state, len(self.operations), files_compacted=files)
+
+
+def schedule_compaction(
+    storage: Storage, options: Options, *, publish: Publication | None = None
+) -> CompactionResult:
+    """Plan a compaction now, whatever the triggers say.
+
+    Args:
+        options: Strategy and limits, ``hoodie.compaction.*``.
+        publish: Published file lists; None for those there are, made anew without Spark.
+
+    Returns:
+        The plan's instant, or the reason why there is nothing to plan.
+
+    Raises:
+        ConfigError: when the table is copy-on-write, or the strategy unknown.
+        UnsupportedTableError: when this engine must not write to the table.
+        WriteConflictError: when the table's lock is not free in time.
+        StorageError: when the storage failed; nothing is planned.
+    """
+    publication = publish if publish is not None else publication_of(storage)
+    with storage_errors(storage, "plan a compaction"), table_lock(storage, options):
+        return schedule_locked(open_locked(storage, options, publication), options)
+
+
+def schedule_locked(state: TableState, options: Options) -> CompactionResult:
+    """Plan a compaction of a table that was just read; the caller holds its lock."""
+    require_merge_on_read(state)
+    state.check_rows_writable()
+    operations, reason = choose_operations(state, options)
+    plan = CompactionPlan(tuple(operations))
+    if not plan.operations:
+        return CompactionResult(reason=reason)
+    config = drop_foreign_metadata_table(state.storage, state.config)
+    # A plan has no owner before it runs.
+    opened = OpenInstant.announce(state.storage, config, state.timeline, "compaction", plan.to_bytes())
+    logger.info("scheduled compaction %s of %d file groups", opened.time, len(plan.operations))
+    return plan.describe(opened.time, "scheduled")
+
+
+def choose_operations(state: TableState, options: Options) -> tuple[Sequence[CompactionOperation], str]:
+    """Return what a compaction planned now would merge, or nothing and the reason; nothing is written."""
+    slices, reason = candidates(state)
+    new_file_bytes = options[FileOptions.MAX_FILE_SIZE]
+    chosen = choose([CompactionOperation.of(each, new_file_bytes) for each in slices], options)
+    if chosen:
+        return chosen, ""
+    return (), reason or "the strategy takes none of the file slices with log files"
+
+
+def candidates(state: TableState) -> tuple[Sequence[FileSlice], str]:
+    """Return the slices that can be compacted, or none and the reason.
+
+    Left out are file groups under a pending compaction or clustering, and partitions that a writer in flight
+    works on.
+    """
+    timeline = state.timeline
+    in_use = partitions_in_use(timeline)
+    if in_use is None:
+        return (), "a writer is at work and has not said yet where; try again when it is done"
+    taken = (
+        timeline.pending_compaction_file_groups().keys()
+        | timeline.pending_clustering_file_groups().keys()
+        | _log_compacted(state)
+    )
+    with_logs = [each for each in state.view().latest_slices() if each.log_files]
+    free = [
+        each
+        for each in with_logs
+        if (each.partition, each.file_id) not in taken and each.partition not in in_use
+    ]
+    if free:
+        return free, ""
+    if with_logs:
+        return (), "every file slice with log files is being compacted, clustered or written to"
+    return (), (
+        "no file slice has log files; updates and deletes write them, but for those of a file group that takes new rows "
+        "in the same write; new rows only do with a bucket index"
+    )
+
+
+def require_merge_on_read(state: TableState) -> None:
+    """Refuse a table that has no log files by its type.
+
+    Raises:
+        ConfigError: naming the table type.
+    """
+    if state.config.table_type is not TableType.MERGE_ON_READ:
+        raise ConfigError(
+            f"table {state.config.name!r} is {state.config.table_type.value}; only MERGE_ON_READ tables have "
+            "log files to compact. Leave the compaction out"
+        )
+
+
+def _log_compacted(state: TableState) -> set[tuple[str, str]]:
+    return {
+        (str(operation.get("partitionPath") or ""), str(operation["fileId"]))
+        for plan in state.timeline.pending_log_compaction_plans().values()
+        for operation in plan.get("operations") or ()
+    }

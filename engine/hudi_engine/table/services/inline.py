@@ -1,0 +1,234 @@
+"""What runs by itself after a good commit: compaction and clustering when they are due, clean, then archive.
+
+Each service is isolated. A failure is logged and reported, and the commit stands; only with
+``hoodie.engine.services.strict`` it is raised.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from hudi_engine.errors import HudiError, ServiceError, TimelineError
+from hudi_engine.format.config.declared.clustering_options import ClusteringOptions
+from hudi_engine.format.config.declared.service_options import (
+    ArchiveOptions,
+    CleanOptions,
+    CompactionOptions,
+    ServiceOptions,
+)
+from hudi_engine.format.config.enums import TableType
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.parallel import RunTasks
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.table.services.archive.execute import archive
+from hudi_engine.table.services.archive.select import clean_lags
+from hudi_engine.table.services.clean.execute import clean
+from hudi_engine.table.services.clustering.execute import Workers, run_clustering
+from hudi_engine.table.services.clustering.pending import runnable_clusterings
+from hudi_engine.table.services.clustering.schedule import schedule_clustering
+from hudi_engine.table.services.clustering.triggers import clustering_due
+from hudi_engine.table.services.compaction.execute import run_compaction
+from hudi_engine.table.services.compaction.pending import pending_compactions
+from hudi_engine.table.services.compaction.plan import schedule_compaction
+from hudi_engine.table.services.compaction.triggers import compaction_due
+from hudi_engine.table.services.planned import is_running
+from hudi_engine.table.services.result import (
+    ArchiveResult,
+    CleanResult,
+    ClusteringResult,
+    CompactionResult,
+    ServicesReport,
+)
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.publication import Publication
+from hudi_engine.table.txn.recovery import next_instant
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+
+class _Look:
+    """One look at the table for all services, until one of them has changed it."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._state: TableState | None = None
+
+    @property
+    def state(self) -> TableState:
+        """The table as it is."""
+        if self._state is None:
+            self._state = TableState.load(self._storage)
+        return self._state
+
+    def again(self) -> None:
+        """Say that the table has changed."""
+        self._state = None
+
+
+def run_after_commit(
+    storage: Storage,
+    options: Options,
+    *,
+    workers: Workers | None = None,
+    publish: Publication | None = None,
+) -> ServicesReport:
+    """Run the services that the options ask for.
+
+    Args:
+        options: ``hoodie.table.services.enabled``,
+            ``hoodie.compact.inline*``, ``hoodie.compact.schedule.inline``, ``hoodie.clustering.inline*``,
+            ``hoodie.clustering.schedule.inline``, ``hoodie.clean.automatic``, ``hoodie.archive.automatic`` and the
+            options of the services.
+        workers: Who rewrites file groups; threads of this process by default.
+        publish: Published file lists; None for those there are, made anew without Spark.
+
+    Raises:
+        ServiceError: when a service failed and ``hoodie.engine.services.strict`` is set.
+    """
+    if not options[ServiceOptions.ENABLED]:
+        return ServicesReport((), None)
+    failures: list[str] = []
+    look = _Look(storage)
+    workers = workers or Workers()
+    compactions = _isolated(
+        "compaction", lambda: _compact(storage, options, workers.run_tasks, publish, look), failures
+    )
+    if compactions or failures:
+        look.again()
+    clusterings = _isolated(
+        "clustering", lambda: _cluster(storage, options, workers, publish, look.state), failures
+    )
+    if clusterings or failures:
+        look.again()
+    cleaned = _isolated("clean", lambda: _clean(storage, options, publish, look.state), failures)
+    if (cleaned is not None and cleaned.instant is not None) or failures:
+        look.again()
+    archived: ArchiveResult | None = None
+    if options[ArchiveOptions.AUTOMATIC]:
+        archived = _isolated(
+            "archive", lambda: archive(storage, options, publish=publish, state=look.state), failures
+        )
+    if options[ServiceOptions.STRICT] and failures:
+        raise ServiceError(
+            f"the commit of {storage.base!r} stands, but hoodie.engine.services.strict is set and "
+            f"{len(failures)} table service(s) failed: {'; '.join(failures)}"
+        )
+    return ServicesReport(
+        tuple(compactions or ()), cleaned, tuple(failures), archived, tuple(clusterings or ())
+    )
+
+
+def _clean(
+    storage: Storage, options: Options, publication: Publication | None, state: TableState
+) -> CleanResult | None:
+    """Clean when it is due; before instants leave the timeline a clean says how far it has looked."""
+    if not options[CleanOptions.AUTOMATIC]:
+        return None
+    mark = options[ArchiveOptions.AUTOMATIC] and clean_lags(state, options, next_instant(state.timeline))
+    if not mark and not clean_due(state.timeline, options):
+        return None
+    return clean(storage, options, even_if_empty=mark, publish=publication, state=state)
+
+
+def clean_due(timeline: Timeline, options: Options) -> bool:
+    """Tell whether enough was committed since the last clean; a clean that was cut short is always due.
+
+    Args:
+        options: ``hoodie.clean.trigger.max.commits``.
+    """
+    needed = options[CleanOptions.TRIGGER_COMMITS]
+    if needed <= 1:
+        return True
+    if any(each.action == "clean" for each in timeline.pending):
+        return True
+    cleans = [each.requested_time for each in timeline.completed if each.action == "clean"]
+    last = max(cleans, default="")
+    return sum(each.requested_time > last for each in timeline.completed_writes) >= needed
+
+
+def _compact(
+    storage: Storage,
+    options: Options,
+    run_tasks: RunTasks,
+    publication: Publication | None,
+    look: _Look,
+) -> list[CompactionResult]:
+    """Finish plans that nobody works on, then plan, and run, a new one when it is due."""
+    run, plan_only = options[CompactionOptions.INLINE], options[CompactionOptions.SCHEDULE_INLINE]
+    if not run and not plan_only:
+        return []
+    state = look.state
+    if state.config.table_type is not TableType.MERGE_ON_READ:
+        return []
+    run_one = partial(run_compaction, storage, options, run_tasks=run_tasks, publish=publication)
+    done = []
+    if run:
+        for pending in pending_compactions(state.timeline, options):
+            if not is_running(state, pending, options):
+                done += _unless_taken(storage, options, pending.requested_time, run_one)
+        state = TableState.load(storage) if done else state
+    if not compaction_due(state.timeline, options, next_instant(state.timeline)):
+        return done
+    scheduled = schedule_compaction(storage, options, publish=publication)
+    if run and scheduled.instant is not None:
+        return [*done, *_unless_taken(storage, options, scheduled.instant, run_one)]
+    return [*done, scheduled]
+
+
+def _cluster(
+    storage: Storage,
+    options: Options,
+    workers: Workers,
+    publication: Publication | None,
+    state: TableState,
+) -> list[ClusteringResult]:
+    """Finish plans that nobody works on, then plan, or plan and run, a new one when it is due."""
+    run, plan_only = (
+        options[ClusteringOptions.INLINE],
+        options[ClusteringOptions.SCHEDULE_INLINE],
+    )
+    if not run and not plan_only:
+        return []
+    run_one = partial(run_clustering, storage, options, workers=workers, publish=publication)
+    done = []
+    if run:
+        for pending in runnable_clusterings(state):
+            if not is_running(state, pending, options):
+                done += _unless_taken(storage, options, pending.requested_time, run_one)
+        state = TableState.load(storage) if done else state
+    if not clustering_due(state.timeline, options):
+        return done
+    if plan_only:
+        return [schedule_clustering(storage, options, publish=publication)]
+    return [*done, run_one()]
+
+
+def _unless_taken(
+    storage: Storage, options: Options, instant: str, run_one: Callable[..., Result]
+) -> list[Result]:
+    """Run a plan; nothing where another writer was faster, who is at it or has done it: a plan has no owner until it runs."""
+    try:
+        return [run_one(instant=instant)]
+    except (ServiceError, TimelineError):
+        state = TableState.load(storage)
+        left = [each for each in state.timeline.pending if each.requested_time == instant]
+        if left and not is_running(state, left[0], options):
+            raise
+        logger.info("%s was taken by another writer", instant)
+        return []
+
+
+def _isolated(service: str, call: Callable[[], Result], failures: list[str]) -> Result | None:
+    try:
+        return call()
+    except Exception as error:  # whatever it is, the commit before it stands
+        expected = isinstance(error, HudiError)
+        logger.error("%s failed; the commit stands: %s", service, error, exc_info=not expected)
+        failures.append(f"{service}: {error}")
+        return None

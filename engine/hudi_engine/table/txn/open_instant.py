@@ -1,0 +1,323 @@
+"""An instant that is not completed yet: how every producer takes, starts, completes and leaves one.
+
+==========  ==============================================================================================
+announce    take a free instant: the owner file first, so that none is ever without an owner, then the request
+claim       take over a pending instant that nobody works on any more
+start       go in flight; what was begun before stays in flight
+complete    the one atomic step; fenced when others could have taken the table's lock meanwhile
+release     the work is done, or undone: the owner file goes
+give_up     the work is left to the next writer
+==========  ==============================================================================================
+
+Rollback, restore and savepoint are carried out under the table's lock from beginning to end, so the lock's owner
+is theirs and they have no owner file. The caller holds the lock for every step but ``start``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from types import TracebackType
+from typing import TypeVar
+
+from hudi_engine.errors import CorruptTableError, HudiError, StorageError, WriteConflictError
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.avro_file import decode_avro_file
+from hudi_engine.format.timeline.clock import InstantClock
+from hudi_engine.format.timeline.instant import Instant, State, timeline_file_name
+from hudi_engine.format.timeline.writer import TimelineWriter, rolled_back
+from hudi_engine.table.txn.lock import TableLock
+from hudi_engine.table.txn.ownership import Ownership
+
+logger = logging.getLogger(__name__)
+
+Plan = TypeVar("Plan")
+
+_ATTEMPTS = 100
+
+
+class OpenInstant:
+    """An instant in the hands of this process.
+
+    Args:
+        action: Planned action, such as ``compaction``.
+        ownership: Its owner file; None for an action that is carried out under the table's lock.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        config: TableConfig,
+        time: str,
+        action: str,
+        ownership: Ownership | None = None,
+    ) -> None:
+        self.time = time
+        self.action = action
+        self.ownership = ownership
+        self._storage = storage
+        self._config = config
+        self._writer = TimelineWriter(storage, config)
+        self._body: bytes | None = None
+
+    @classmethod
+    def announce(
+        cls,
+        storage: Storage,
+        config: TableConfig,
+        timeline: Timeline,
+        action: str,
+        body: bytes = b"",
+        *,
+        owned_by: Options | None = None,
+    ) -> OpenInstant:
+        """Take an instant later than all of the timeline.
+
+        Args:
+            owned_by: Options of the owner file; None for an action that needs no owner, or has none yet.
+
+        Raises:
+            StorageError: when a hundred instants in a row were taken.
+        """
+        time = timeline.latest_instant_time
+        for _ in range(_ATTEMPTS):
+            # A fresh clock: a table with instants in the future does not drag the others of this process along.
+            time = InstantClock().next(time, timeline.zone)
+            ownership = None if owned_by is None else Ownership(storage, time, owned_by)
+            opened = cls(storage, config, time, action, ownership)
+            if opened._try_announce(body):
+                return opened
+        raise StorageError(
+            f"no free instant after {timeline.latest_instant_time} in {storage.base!r}: {_ATTEMPTS} were taken in a row"
+        )
+
+    @classmethod
+    def claim(cls, storage: Storage, config: TableConfig, options: Options, instant: Instant) -> OpenInstant:
+        """Take over a pending instant whose owner is gone, or that has had none yet."""
+        opened = cls(
+            storage,
+            config,
+            instant.requested_time,
+            instant.action,
+            Ownership(storage, instant.requested_time, options),
+        )
+        assert opened.ownership is not None
+        opened.ownership.take()
+        return opened
+
+    def start(self, body: bytes = b"") -> None:
+        """Go in flight, unless it is already: a service may go on with what another process began."""
+        if not self._storage.exists(self.path(State.INFLIGHT)):
+            self._writer.to_inflight(self.time, self.action, body)
+
+    def check_mine(self) -> None:
+        """Raise unless the instant is in flight, and this process's.
+
+        Raises:
+            WriteConflictError: when it was rolled back, or another process has taken it over.
+        """
+        if not self._storage.exists(self.path(State.INFLIGHT)):
+            raise WriteConflictError(rolled_back(self._storage, self.time, self.action))
+        if self.ownership is not None and not self.ownership.is_mine():
+            raise WriteConflictError(
+                f"{self.action} {self.time} of {self._storage.base!r} was taken over by another process, which took this "
+                "one for dead; nothing of this run is visible"
+            )
+
+    def complete(self, body: bytes) -> None:
+        """Create the completed file; what the storage says of it is not believed without a look."""
+        self._body = body
+        self._writer.complete(self.time, self.action, body)
+
+    def complete_fenced(
+        self, body: bytes, lock: TableLock, seen: Timeline, check: Callable[[Timeline], None]
+    ) -> None:
+        """Complete an instant that others may stand against, and make sure that the lock was ours meanwhile.
+
+        A process that stands still for long is taken for dead and loses the lock. When it did so just before the
+        create, others may have committed what it did not see, or may be undoing this instant: then the lock is taken
+        anew, so that they are through, the check is made again, and a commit that does not pass is taken back.
+
+        Args:
+            lock: The table's lock, which this process believes to hold.
+            seen: The timeline that ``check`` has passed.
+            check: Raises when the instant must not be committed on a timeline.
+
+        Raises:
+            WriteConflictError: when the lock was lost, or the instant was rolled back or taken over in that moment; nothing
+                of it is visible.
+            StorageError: when the lock was lost, and it is not known whether the commit stands; or it stands, must not, and
+                could not be withdrawn.
+        """
+        lock.check_held()
+        self.complete(body)
+        try:
+            in_flight, held = self._storage.exists(self.path(State.INFLIGHT)), lock.is_held()
+        except (OSError, StorageError) as error:
+            logger.warning(
+                "%s %s is completed; it could not be looked at again: %s", self.action, self.time, error
+            )
+            return
+        try:
+            if not held:
+                self._check_again(lock, seen, check)
+            elif not in_flight:
+                raise WriteConflictError(rolled_back(self._storage, self.time, self.action))
+        except WriteConflictError as conflict:
+            self._withdraw(conflict)
+            raise
+
+    def _withdraw(self, conflict: WriteConflictError) -> None:
+        """Delete the completed file of a commit that must not stand; raises StorageError, caused by it, when it cannot."""
+        path = self.path(State.COMPLETED)
+        try:
+            if self.stands():
+                self._storage.remove(path)
+        except (OSError, StorageError) as error:
+            raise StorageError(
+                f"{self.action} {self.time} of {self._storage.base!r} was completed though the work of another process stands "
+                f"against it, and it could not be withdrawn: {error}. Delete {path} before you write again"
+            ) from conflict
+
+    def stands(self) -> bool:
+        """Return whether the completed file is there and this process's own, by its content."""
+        path = self.path(State.COMPLETED)
+        return (
+            self._body is not None and self._storage.exists(path) and self._storage.read(path) == self._body
+        )
+
+    def void_late_commit(self) -> None:
+        """Delete a completed file that another run of a claimed plan has made: it names files that are gone.
+
+        That run hung in its create for so long that it counted as dead, whoever took the plan over since. The caller has made sure
+        that the instant is its own.
+        """
+        if self._storage.exists(self.path(State.COMPLETED)) and not self.stands():
+            self._storage.remove(self.path(State.COMPLETED))
+            logger.warning(
+                "took back the commit of a dead run of %s %s, which came late", self.action, self.time
+            )
+
+    def _check_again(self, lock: TableLock, seen: Timeline, check: Callable[[Timeline], None]) -> None:
+        """Take the lock anew and check a commit that was made without it; raises as `complete_fenced`."""
+        try:
+            lock.regain()
+            self.check_mine()
+            check(self._as_of_completion(seen))
+        except WriteConflictError:
+            raise
+        except (OSError, HudiError) as error:
+            raise StorageError(
+                f"{self.action} {self.time} of {self._storage.base!r} was completed while another process had the lock, and it "
+                f"is not known whether it stands: {error}. Look whether it is on the timeline before you write again"
+            ) from error
+
+    def release(self) -> None:
+        """Remove the owner file and know it no longer; one that cannot be removed is given up and goes with the next write."""
+        if self.ownership is None:
+            return
+        try:
+            self.ownership.release()
+        except (OSError, StorageError) as error:
+            logger.warning("could not remove the owner file of %s %s: %s", self.action, self.time, error)
+        finally:
+            self.ownership.end()
+
+    def give_up(self) -> None:
+        """Leave the instant to the next writer."""
+        if self.ownership is not None:
+            self.ownership.give_up()
+
+    def __enter__(self) -> OpenInstant:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give up what was not released, whatever ended the work."""
+        if self.ownership is not None:
+            self.ownership.end()
+
+    def back_to_plan(self) -> None:
+        """Take the instant out of flight and keep its plan. The caller removes what was written."""
+        self._writer.delete(self.time, self.action, State.INFLIGHT)
+
+    def drop(self) -> None:
+        """Remove an instant under which nothing was done."""
+        logger.warning("dropping %s %s, under which nothing was done", self.action, self.time)
+        self._writer.delete(self.time, self.action, State.INFLIGHT, State.REQUESTED)
+
+    def path(self, state: State) -> str:
+        """Return the path of one of its timeline files, relative to the table's base path."""
+        return self._writer.path(self.time, self.action, state)
+
+    def _try_announce(self, body: bytes) -> bool:
+        if self.ownership is not None and not self.ownership.announce():
+            return False
+        try:
+            self._storage.create(self.path(State.REQUESTED), body)
+        except FileExistsError:
+            self.release()
+            return False
+        except BaseException:
+            # Whether the request is there is not known, so its owner file stays.
+            self.give_up()
+            raise
+        return True
+
+    def _as_of_completion(self, seen: Timeline) -> Timeline:
+        """Return the timeline at the moment of the create: what was completed later has seen this instant itself."""
+        mine = self._storage.stat(self.path(State.COMPLETED))
+        if mine is None:
+            raise WriteConflictError(rolled_back(self._storage, self.time, self.action))
+        current = Timeline.load(self._storage, self._config)
+        before = {(each.requested_time, each.action) for each in seen.completed}
+        kept = []
+        for each in current.instants:
+            if each.requested_time == self.time:
+                continue
+            status = self._storage.stat(f"{self._config.timeline_path}/{each.file_name}")
+            earlier = status is None or status.modified_ms <= mine.modified_ms
+            if not each.is_completed or (each.requested_time, each.action) in before or earlier:
+                kept.append(each)
+        return Timeline(self._storage, self._config, kept)
+
+
+def stored_plan(
+    storage: Storage, config: TableConfig, pending: Instant, parse: Callable[[bytes, str], Plan]
+) -> Plan | None:
+    """Return the plan of a pending action; None when its writer died before it was whole, so nothing was begun.
+
+    Args:
+        parse: Decodes and checks the plan, given its file and the file's name.
+
+    Raises:
+        CorruptTableError: when the plan cannot be read, or is missing though the action has begun.
+        PathEscapeError: when it names a file outside its partition.
+    """
+    name = timeline_file_name(pending.requested_time, pending.action, State.REQUESTED)
+    source = f"{storage.base}/{config.timeline_path}/{name}"
+    try:
+        data = storage.read(f"{config.timeline_path}/{name}")
+    except FileNotFoundError as error:
+        if pending.state is State.REQUESTED:
+            return None
+        raise CorruptTableError(
+            f"{source} is missing, so nobody knows what {pending.action} {pending.requested_time} should do. Restore the "
+            "file, or delete the inflight file of that instant"
+        ) from error
+    if pending.state is State.REQUESTED and _was_cut_short(data):
+        return None
+    return parse(data, source)
+
+
+def _was_cut_short(data: bytes) -> bool:
+    """Return whether a plan cannot be decoded, as when its writer died in the middle of it."""
+    try:
+        decode_avro_file(data)
+    except CorruptTableError:
+        return True
+    return False

@@ -1,0 +1,309 @@
+"""Who works on an instant, and whether that writer is still there.
+
+Every open instant has a file ``.hoodie/.heartbeat/<instant>`` (Hudi table format, heartbeats): its
+modification time is the beat, as for Apache Hudi, and its content names the process, which Apache Hudi
+ignores. Whether a process on this machine has ended is asked directly, and this one knows its own work; of any
+other one the beat decides, on this machine after more patience, and of a process that runs here not at one look.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+import uuid
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from enum import Enum
+
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.table.txn.process import ProcessIdentity, slept_ms
+from hudi_engine.table.txn.silence import is_watched, stays_silent
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
+LOCK_FILES = ".hoodie/.locks"
+"""Folder of what is there for a moment: who may break the lock, and the storage's time."""
+NEAR_MS = 600_000
+"""How much longer than one elsewhere a running process of this machine may be silent."""
+
+_live_tokens: set[str] = set()
+"""Owners whose work goes on in this process: an instant of this process that is not here was given up."""
+
+
+class OwnerState(str, Enum):
+    """What is known about the writer of an instant."""
+
+    ALIVE = "alive"
+    DEAD = "dead"
+    UNKNOWN = "unknown"
+    """There is no heartbeat file."""
+    UNNAMED = "unnamed"
+    """There is no heartbeat file, and the instant is so young that its writer may be at work."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The writer of an instant or the holder of a lock.
+
+    Args:
+        tolerable_misses: Beats that may be missed before the owner counts as dead.
+        given_up: Whether the owner has left its work to others, though its process lives on.
+    """
+
+    process: ProcessIdentity
+    token: str
+    interval_ms: int
+    tolerable_misses: int
+    given_up: bool = False
+
+    @classmethod
+    def current(cls, interval_ms: int = 60_000, tolerable_misses: int = 2) -> Owner:
+        """Return a new owner in this process."""
+        return cls(ProcessIdentity.current(), uuid.uuid4().hex, interval_ms, tolerable_misses)
+
+    @classmethod
+    def parse(cls, data: bytes) -> Owner | None:
+        """Return the owner a file names, None for a file of another writer or a torn one."""
+        try:
+            raw = json.loads(data)
+            process = ProcessIdentity(
+                str(raw["process"]["machine"]), int(raw["process"]["pid"]), str(raw["process"]["started"])
+            )
+            return cls(
+                process,
+                str(raw["token"]),
+                int(raw["interval_ms"]),
+                int(raw["tolerable_misses"]),
+                bool(raw.get("given_up")),
+            )
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def to_json(self, **more: object) -> bytes:
+        """Return the file content; ``more`` adds entries for people."""
+        return json.dumps({**asdict(self), **more}, sort_keys=True).encode()
+
+    def state(self, modified_ms: int, now_ms: int, *, beats: bool = True) -> OwnerState:
+        """Judge whether the owner lives; a process that runs here and is silent counts as dead at a later look only.
+
+        Args:
+            modified_ms: Modification time of its file, epoch ms.
+            now_ms: Time by the storage's clock, epoch ms.
+            beats: Whether the file is kept fresh, so that a beat may be waited for.
+        """
+        known = self._known_state()
+        if known is not None:
+            return known
+        state = self._state_by_beat(modified_ms, now_ms)
+        if state is OwnerState.DEAD and beats and self.process.is_running():
+            is_over = stays_silent(self.token, modified_ms, self.interval_ms)
+            return OwnerState.DEAD if is_over else OwnerState.ALIVE
+        return state
+
+    def state_in(self, storage: Storage, modified_ms: int, *, beats: bool = True) -> OwnerState:
+        """Judge whether the owner lives; the storage's clock is asked only where nothing nearer tells.
+
+        Args:
+            modified_ms: Modification time of the file, epoch ms.
+        """
+        known = self._known_state()
+        if known is None and self.process.is_here():
+            # a clock of this machine that is behind makes others wait, and one that is ahead has the storage's asked
+            near = self._state_by_beat(modified_ms, int(time.time() * 1000))
+            known = near if near is OwnerState.ALIVE else None
+        if known is None and self.is_waited_for(modified_ms):
+            known = OwnerState.ALIVE
+        return known or self.state(modified_ms, storage_now_ms(storage), beats=beats)
+
+    def is_waited_for(self, modified_ms: int) -> bool:
+        """Return whether it was judged to be alive only because another beat may still come.
+
+        Args:
+            modified_ms: Modification time of its file, epoch ms.
+        """
+        return is_watched(self.token, modified_ms, self.interval_ms)
+
+    def _state_by_beat(self, modified_ms: int, now_ms: int) -> OwnerState:
+        # A process that works beats, also in a machine that has just woken up; what ended unheard in it does not.
+        patience_ms = NEAR_MS + slept_ms() if self.process.is_here() else 0
+        return _state_by_age(modified_ms, now_ms - patience_ms, self.interval_ms, self.tolerable_misses)
+
+    def _known_state(self) -> OwnerState | None:
+        """Return what is certain without a look at the beat."""
+        if self.given_up:
+            return OwnerState.DEAD
+        running = self.process.is_running()
+        if running and self.process == ProcessIdentity.current():
+            return OwnerState.ALIVE if self.token in _live_tokens else OwnerState.DEAD
+        if running is False:
+            return OwnerState.DEAD
+        return OwnerState.ALIVE if running and self.process.stands_still() else None
+
+    def __str__(self) -> str:
+        return f"process {self.process.pid} on {self.process.machine.partition('/')[0]}"
+
+
+def heartbeat_path(instant: str) -> str:
+    """Return the path of an instant's heartbeat file."""
+    return f"{HEARTBEAT_FOLDER}/{instant}"
+
+
+def owner_state(
+    storage: Storage, instant: str, *, interval_ms: int, tolerable_misses: int, now_ms: int
+) -> OwnerState:
+    """Return whether the writer of an instant lives.
+
+    Args:
+        interval_ms: Milliseconds between two beats of a writer whose file does not say it.
+        now_ms: Time by the storage's clock, epoch ms.
+    """
+    found = read_with_time(storage, heartbeat_path(instant))
+    if found is None:
+        return OwnerState.UNKNOWN
+    content, modified_ms = found
+    owner = Owner.parse(content)
+    if owner is not None:
+        return owner.state(modified_ms, now_ms)
+    return _state_by_age(modified_ms, now_ms, interval_ms, tolerable_misses)
+
+
+def read_with_time(storage: Storage, path: str) -> tuple[bytes, int] | None:
+    """Return the content of a file that others replace, and its modification time in epoch ms; None when there is none.
+
+    Both are of one file: by the time of the one before it an owner that has just begun would count as dead.
+    """
+    status = storage.stat(path)
+    while status is not None and not status.is_dir:
+        try:
+            content = storage.read(path)
+        except FileNotFoundError:
+            return None
+        before, status = status, storage.stat(path)
+        if status is not None and status.modified_ms == before.modified_ms:
+            return content, status.modified_ms
+    return None
+
+
+def register(owner: Owner) -> None:
+    """Say that ``owner`` works in this process from now on."""
+    _live_tokens.add(owner.token)
+
+
+def unregister(owner: Owner) -> None:
+    """Say that ``owner`` works no longer; what it left behind may be rolled back by anybody."""
+    _live_tokens.discard(owner.token)
+
+
+def _state_by_age(modified_ms: int, now_ms: int, interval_ms: int, tolerable_misses: int) -> OwnerState:
+    return OwnerState.DEAD if now_ms - modified_ms > interval_ms * tolerable_misses else OwnerState.ALIVE
+
+
+class Beating:
+    """Keeps one file's modification time fresh from a thread until stopped.
+
+    Args:
+        path: The file; it must hold ``owner``.
+    """
+
+    def __init__(self, storage: Storage, path: str, owner: Owner, content: bytes) -> None:
+        self._storage = storage
+        self._path = path
+        self._owner = owner
+        self._content = content
+        self._stopped = threading.Event()
+        self._busy = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name=f"beat {path}", daemon=True)
+
+    def start(self) -> None:
+        """Start beating; the first beat comes after one interval."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop; no beat is written after the return."""
+        self._stopped.set()
+        with self._busy:
+            pass
+
+    def beat(self) -> bool:
+        """Write one beat; return False when the file is gone or belongs to another owner by now.
+
+        A beat changes no content where the storage can do without: a file that another owner takes between
+        look and beat stays that owner's.
+        """
+        with self._busy:
+            if self._stopped.is_set():
+                return False
+            try:
+                if not self._is_mine():
+                    return False
+                self._storage.refresh(self._path, self._content)
+            except FileNotFoundError:
+                return False
+            return True
+
+    def give_up(self, guard: AbstractContextManager[object] | None = None) -> None:
+        """Stop, and mark the file as left to others, again and again until the storage takes it.
+
+        Args:
+            guard: Held while that is tried again, so that nobody in this process takes the file meanwhile.
+        """
+        marked = False
+        try:
+            self.stop()
+            marked = self._mark()
+        finally:
+            if not marked:
+                later = threading.Thread(
+                    target=self._mark_later,
+                    args=(guard or nullcontext(),),
+                    name=f"give up {self._path}",
+                    daemon=True,
+                )
+                later.start()
+
+    def _is_mine(self) -> bool:
+        found = Owner.parse(self._storage.read(self._path))
+        return found is not None and found.token == self._owner.token
+
+    def _mark(self) -> bool:
+        given_up = json.dumps({**json.loads(self._content), "given_up": True}).encode()
+        try:
+            self._storage.take_over(self._path, self._content, given_up)
+        except FileNotFoundError:
+            return True
+        except Exception as error:  # whatever failed now may work later
+            logger.warning("could not mark %s as given up, trying again: %s", self._path, error)
+            return False
+        return True
+
+    def _mark_later(self, guard: AbstractContextManager[object]) -> None:
+        while True:
+            with guard:
+                if self._mark():
+                    return
+            time.sleep(self._owner.interval_ms / 1000)
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._owner.interval_ms / 1000):
+            try:
+                if not self.beat():
+                    return
+            except Exception as error:  # a missed beat is tolerable, a dead thread is not
+                logger.warning("could not refresh %s: %s", self._path, error)
+
+
+def storage_now_ms(storage: Storage) -> int:
+    """Return the time by the storage's clock, in epoch ms.
+
+    Beats are modification times, so ages are taken by the clock that made them and not by this machine's.
+    """
+    path = f"{LOCK_FILES}/now-{uuid.uuid4().hex}"
+    storage.create(path, b"")
+    try:
+        status = storage.stat(path)
+        return status.modified_ms if status is not None else int(time.time() * 1000)
+    finally:
+        storage.remove(path)

@@ -1,0 +1,36 @@
+"""What a writer must know of the lists of files that are published to readers.
+
+Readers hold on to the files of a published list, so whoever deletes files brings the list past them first and
+spares what it still names. The list itself is made in a room above; this is the part of it that writers use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from hudi_engine.format.storage.base import FileStatus
+
+
+@dataclass(frozen=True)
+class Publication:
+    """The published file lists of one table.
+
+    Args:
+        publish: Brings the list up to the newest commit.
+        live_files: Paths, relative to the table's base path, of all files that readers may hold on to.
+        obsolete_sidecars: From what lies in partitions, by their paths, and the oldest instant to keep, the paths of files
+            that were made beside the data for readers and that no list needs any more.
+        renew: Makes a list anew, if there is one, so that a slow publisher cannot win with an older state.
+        shows: Whether the newest list shows one of the instants.
+    """
+
+    publish: Callable[[], object]
+    live_files: Callable[[], Collection[str]]
+    obsolete_sidecars: Callable[[Mapping[str, Sequence[FileStatus]], str], Sequence[str]] | None = None
+    renew: Callable[[], object] = lambda: None
+    shows: Callable[[Collection[str]], bool] = lambda _: False
+
+
+UNPUBLISHED = Publication(lambda: None, frozenset)
+"""Of a table that no list was published for."""

@@ -1,0 +1,227 @@
+"""Cleaning up after writers that died, before a new write begins.
+
+Which instants are leftovers is decided by who owns them: an owner that is alive keeps its instant, one that
+is provably gone loses it (:mod:`hudi_engine.table.txn.owner`). An instant without any heartbeat file is another
+program's; it is left alone as long as a heartbeat would have counted. Then ``hoodie.cleaner.policy.failed.writes``
+says what happens to it: ``EAGER`` rolls it back, as Apache Hudi does by default, ``LAZY`` leaves it until its
+heartbeat proves it dead, ``NEVER`` leaves everything alone. Plans of compaction and clustering are nobody's
+leftover: their service carries them out.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from hudi_engine.errors import HudiError, TimelineError
+from hudi_engine.format.config.declared.engine_options import WriterOptions
+from hudi_engine.format.config.enums import ConcurrencyMode, FailedWritesPolicy
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.base import TEMP_PREFIX, Storage
+from hudi_engine.format.telemetry.services import Done, measured, report_service
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.clock import InstantClock
+from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant
+from hudi_engine.table.txn.clustered import is_clustering
+from hudi_engine.table.txn.liveness import Liveness
+from hudi_engine.table.txn.lock import TableLock
+from hudi_engine.table.txn.open_instant import OpenInstant
+from hudi_engine.table.txn.owner import HEARTBEAT_FOLDER, OwnerState
+from hudi_engine.table.txn.publication import Publication
+from hudi_engine.table.txn.reconcile import sweep_markers
+from hudi_engine.table.txn.restore_steps import resume_restores
+from hudi_engine.table.txn.rollback import RollbackResult, resume_rollbacks, rollback_instant
+from hudi_engine.table.txn.storage_errors import storage_errors
+
+logger = logging.getLogger(__name__)
+
+TEMPORARY_KEPT_MS = 3_600_000
+"""How long a temporary file may be another writer's work, counted from when it was last written to."""
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What was cleaned up.
+
+    Args:
+        rolled_back: Instants that were rolled back, or whose rollback was finished.
+    """
+
+    timeline: Timeline
+    rolled_back: tuple[str, ...]
+
+
+def table_lock(storage: Storage, options: Options) -> TableLock:
+    """Return the table's lock as the options want it."""
+    return TableLock(
+        storage,
+        options[WriterOptions.LOCK_WAIT],
+        options[WriterOptions.LOCK_EXPIRE] * 60_000,
+        single_writer=options[WriterOptions.CONCURRENCY_MODE] == ConcurrencyMode.SINGLE_WRITER,
+    )
+
+
+def next_instant(timeline: Timeline) -> str:
+    """Return an instant greater than all of the timeline, in its zone.
+
+    The clock is a fresh one, so that a table with instants in the future does not drag the others of this
+    process along.
+    """
+    return InstantClock().next(timeline.latest_instant_time, timeline.zone)
+
+
+_UNDOING = ("restore", "rollback")
+
+
+def recover(storage: Storage, config: TableConfig, options: Options, publication: Publication) -> Recovery:
+    """Finish begun restores and rollbacks, roll back what dead writers left, and remove what came late or was forgotten.
+
+    The caller holds the table's lock.
+
+    Args:
+        publication: Published file lists, brought past an instant that was visible before its files go.
+
+    Raises:
+        CorruptTableError, PathEscapeError: when a stored rollback plan cannot be trusted.
+    """
+    timeline = Timeline.load(storage, config)
+    living = Liveness(storage, config, options)
+    rolled_back: list[str] = []
+    if any(each.action in _UNDOING for each in timeline.pending):
+        finished = resume_restores(storage, config, publication)
+        rolled_back += [time for done in finished for time in done.taken_back]
+        rolled_back += [result.instant for result in resume_rollbacks(storage, config, publication, living)]
+        timeline = Timeline.load(storage, config)
+    for instant in reversed(failed_writes(timeline, living, options)):
+        logger.warning("rolling back %s %s, whose writer is gone", instant.action, instant.requested_time)
+        begun = time.monotonic()
+        done = rollback_instant(storage, config, instant, publication)
+        report_service(storage, options, _told(done), time.monotonic() - begun)
+        rolled_back.append(instant.requested_time)
+        timeline = Timeline.load(storage, config)
+    timeline = _without_dead_savepoints(storage, config, timeline, living)
+    _sweep(storage, config, timeline, living)
+    return Recovery(timeline, tuple(rolled_back))
+
+
+def _told(result: RollbackResult) -> Done:
+    return Done("rollback", {"numFilesDeleted": len(result.deleted)})
+
+
+@measured(_told)
+def rollback_write(
+    storage: Storage, options: Options, publication: Publication, instant_time: str | None = None
+) -> RollbackResult:
+    """Undo the newest committed write, or a pending one, under the table's lock.
+
+    What it wrote is gone for good.
+
+    Args:
+        options: Lock, heartbeat and what happens to failed writes.
+        publication: Published file lists, brought past the write before its files go.
+        instant_time: The write, so that no other one is undone by mistake; None for the newest committed one.
+
+    Raises:
+        TimelineError: when there is no such write, or it cannot be rolled back.
+        WriteConflictError: when the table's lock is not free in time.
+        StorageError: when the storage failed; the next write finishes the rollback.
+    """
+    with recovered(storage, options, publication, "roll back") as (config, timeline):
+        instant = to_roll_back(storage, timeline, instant_time)
+        return rollback_instant(storage, config, instant, publication)
+
+
+@contextmanager
+def recovered(
+    storage: Storage, options: Options, publication: Publication, doing: str
+) -> Iterator[tuple[TableConfig, Timeline]]:
+    """Hold the lock of a table that dead writers have left nothing in; give its settings and timeline.
+
+    Args:
+        options: Lock, heartbeat and what happens to failed writes.
+        publication: Published file lists, brought past what is undone.
+        doing: What is done under the lock, for messages.
+
+    Raises:
+        UnsupportedTableError: when the table is not one that this engine writes.
+        WriteConflictError: when the table's lock is not free in time.
+        StorageError: when the storage failed.
+    """
+    with storage_errors(storage, doing), table_lock(storage, options):
+        config = TableConfig.load(storage)
+        config.check_writable()
+        yield config, recover(storage, config, options, publication).timeline
+
+
+def to_roll_back(storage: Storage, timeline: Timeline, instant_time: str | None) -> Instant:
+    """Return the write that a rollback is about, the newest committed one for None; raises TimelineError."""
+    writes = timeline.completed_writes
+    if instant_time is not None:
+        found = [write for write in writes if write.requested_time == instant_time]
+        gone = all(each.requested_time != instant_time for each in timeline.instants)
+        if gone and instant_time in timeline.undone_since():
+            raise TimelineError(
+                f"{instant_time} has been taken back already: nothing is left of it to roll back"
+            )
+        return found[0] if found else timeline.find(instant_time)
+    if not writes:
+        raise TimelineError(f"the table at {storage.base!r} has no committed write to roll back")
+    return writes[-1]
+
+
+def failed_writes(timeline: Timeline, living: Liveness, options: Options) -> list[Instant]:
+    """Return the pending writes that a new writer may roll back, oldest first.
+
+    Args:
+        options: ``hoodie.cleaner.policy.failed.writes``.
+    """
+    policy = options[WriterOptions.FAILED_WRITES_POLICY]
+    if policy == FailedWritesPolicy.NEVER:
+        return []
+    lost = {OwnerState.DEAD, OwnerState.UNKNOWN} if policy == FailedWritesPolicy.EAGER else {OwnerState.DEAD}
+    return [instant for instant in pending_writes(timeline) if living.of(instant) in lost]
+
+
+def pending_writes(timeline: Timeline) -> list[Instant]:
+    """Return the writes that have not completed, oldest first; a planned clustering is none."""
+    return [
+        instant
+        for instant in timeline.pending
+        if instant.action in WRITE_ACTIONS
+        and not (instant.action == "replacecommit" and is_clustering(timeline, instant))
+    ]
+
+
+def _without_dead_savepoints(
+    storage: Storage, config: TableConfig, timeline: Timeline, living: Liveness
+) -> Timeline:
+    """Drop savepoints that were begun long ago: nothing is kept by them, and they would hold up the archive."""
+    begun = [instant for instant in timeline.pending if instant.action == "savepoint"]
+    dead = [instant for instant in begun if living.of(instant) is OwnerState.UNKNOWN]
+    for instant in dead:
+        OpenInstant(storage, config, instant.requested_time, "savepoint").drop()
+    return Timeline.load(storage, config) if dead else timeline
+
+
+def _sweep(storage: Storage, config: TableConfig, timeline: Timeline, living: Liveness) -> None:
+    """Remove late files, markers and heartbeats of instants that are completed or gone; trouble is not fatal here."""
+    pending = {instant.requested_time for instant in timeline.pending}
+    try:
+        sweep_markers(storage, config, timeline, living)
+        for status in storage.list(HEARTBEAT_FOLDER):
+            if status.is_dir or status.name in pending:
+                continue
+            if status.name.startswith(TEMP_PREFIX):
+                gone = living.now_ms - status.modified_ms > TEMPORARY_KEPT_MS
+            else:
+                gone = living.of_time(status.name) is OwnerState.DEAD
+            if gone:
+                storage.remove(status.path)
+    except (OSError, HudiError) as error:
+        logger.warning(
+            "could not remove leftovers below %s/.hoodie, the next write will: %s", storage.base, error
+        )

@@ -1,0 +1,304 @@
+"""Undoing an instant, in Apache Hudi's layout, and finishing a rollback that was killed.
+
+The order is what makes it safe to be killed anywhere (Hudi table format, rollback): the plan is stored first;
+a completed instant is unpublished before any of its files goes; the instant's own timeline files go last but
+one, and the completed rollback is the last file written. Each step can be done again. All functions here
+expect the caller to hold the table's lock.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from hudi_engine.errors import CorruptTableError, TimelineError
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.avro_file import encode_avro_file
+from hudi_engine.format.timeline.commit_metadata import NO_COMMIT, CommitMetadata
+from hudi_engine.format.timeline.gaps import check_none_hidden
+from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State
+from hudi_engine.format.timeline.schemas import ROLLBACK_METADATA
+from hudi_engine.table.txn.clustered import is_clustering
+from hudi_engine.table.txn.liveness import Liveness
+from hudi_engine.table.txn.older_slices import is_lost, lost_group, slices_in
+from hudi_engine.table.txn.open_instant import OpenInstant, stored_plan
+from hudi_engine.table.txn.publication import Publication
+from hudi_engine.table.txn.removal import Removal, undo
+from hudi_engine.table.txn.rollback_plan import RollbackFinder, RollbackPlan
+
+logger = logging.getLogger(__name__)
+
+_SERVICES = frozenset({"compaction", "logcompaction", "clustering"})
+
+
+@dataclass(frozen=True)
+class RollbackResult:
+    """What a rollback did.
+
+    Args:
+        deleted: Data files that went, relative to the base path.
+        command_blocks: Log files written to neutralise blocks of the instant.
+    """
+
+    rollback_time: str
+    instant: str
+    action: str
+    deleted: tuple[str, ...]
+    command_blocks: tuple[str, ...]
+
+
+def rollback_instant(
+    storage: Storage, config: TableConfig, instant: Instant, publication: Publication
+) -> RollbackResult:
+    """Undo an instant: data files, log blocks, timeline files.
+
+    Args:
+        instant: A pending write, or the newest completed one.
+        publication: Published file lists, brought past a completed instant before its files go.
+
+    Raises:
+        TimelineError: when the instant cannot be rolled back: it is not there, not a write, not the newest
+            completed one, saved by a savepoint, built upon by a planned compaction, the files before it are gone
+            or about to go, or archived writes would count no more.
+    """
+    timeline = Timeline.load(storage, config)
+    plan = plan_rollback(storage, config, timeline, instant)
+    opened = OpenInstant.announce(storage, config, timeline, "rollback", plan.to_bytes(storage))
+    return _carry_out(storage, config, opened, plan, publication)
+
+
+def plan_rollback(
+    storage: Storage, config: TableConfig, timeline: Timeline, instant: Instant
+) -> RollbackPlan:
+    """Find what undoing an instant would remove, and raise as `rollback_instant` does; nothing is written."""
+    current = timeline.find(instant.requested_time, instant.action)
+    _check_allowed(timeline, current)
+    known = readable_metadata(timeline, current) if current.is_completed else None
+    if known is not None:
+        _check_older_files(storage, timeline, current, known)
+    return plan_removal(storage, config, timeline, current, current.action)
+
+
+def plan_removal(
+    storage: Storage, config: TableConfig, timeline: Timeline, instant: Instant, action: str
+) -> RollbackPlan:
+    """Find what an instant has written.
+
+    Args:
+        instant: The instant as it is on ``timeline``.
+        action: Its action by the name it completes or would complete under, for the plan.
+    """
+    metadata = _metadata_of(timeline, instant)
+    finder = RollbackFinder(storage, config, instant.requested_time, metadata)
+    # Nothing is written before an instant is in flight, except into slices that a planned compaction opened: others
+    # write there, whose markers are not the compaction's.
+    damaged = instant.is_completed and metadata is None
+    unnamed = (damaged or instant.state is State.INFLIGHT) and not finder.has_markers
+    everywhere = unnamed or instant.action in _SERVICES
+    scan_logs = instant.action in ("deltacommit", "logcompaction")
+    requests = finder.find(everywhere=everywhere, scan_logs=scan_logs)
+    return RollbackPlan(instant.requested_time, action, requests)
+
+
+def resume_rollbacks(
+    storage: Storage, config: TableConfig, publication: Publication, living: Liveness
+) -> tuple[RollbackResult, ...]:
+    """Finish the rollbacks that somebody began and did not complete.
+
+    A plan that was cut short is dropped: nothing was done under it. So is one for a completed instant that is
+    no longer the newest write, since nothing was taken away yet and later commits build on it. What is rolled back of a
+    compaction, or of a clustering that was in flight, is its run: the plan stays, as with Apache Hudi.
+
+    A rollback of a write is finished whoever is at it, as by Apache Hudi: nobody may write before its end, and each step can be
+    done twice. That of a run is in nobody's way, and Apache Hudi runs the plan anew right after it: its files would go with
+    those of the first run. So it is left alone while its owner may live, and so is that of a clustering's plan.
+
+    Args:
+        publication: Published file lists, brought past a completed instant before its files go.
+
+    Raises:
+        CorruptTableError, PathEscapeError: when a stored plan names files that are not the instant's.
+    """
+    timeline = Timeline.load(storage, config)
+    done = []
+    for pending in timeline.pending:
+        if pending.action != "rollback":
+            continue
+        plan = stored_plan(storage, config, pending, RollbackPlan.from_bytes)
+        opened = OpenInstant(storage, config, pending.requested_time, "rollback")
+        if plan is None or _is_built_upon(timeline, plan) or _has_run_since(timeline, pending, plan):
+            opened.drop()
+            continue
+        clustering = _clustering_of(timeline, plan)
+        if (plan.action == "compaction" or clustering is not None) and living.is_at_work(pending):
+            continue
+        of_run = _is_of_run(pending, plan, clustering)
+        logger.info("finishing rollback %s of %s", opened.time, plan.instant)
+        done.append(_carry_out(storage, config, opened, plan, publication, of_run=of_run))
+    return tuple(done)
+
+
+def _carry_out(
+    storage: Storage,
+    config: TableConfig,
+    opened: OpenInstant,
+    plan: RollbackPlan,
+    publication: Publication,
+    *,
+    of_run: bool = False,
+) -> RollbackResult:
+    """Carry out a stored plan, for the first time or again."""
+    (removal,) = undo(
+        storage,
+        opened,
+        lambda: [Removal(storage, config, opened.time, plan, of_run=of_run)],
+        publication,
+        lambda gone, took_ms: encode_avro_file(ROLLBACK_METADATA, gone[0].metadata(took_ms)),
+    )
+    return RollbackResult(opened.time, plan.instant, plan.action, removal.deleted, removal.command_blocks)
+
+
+def _check_allowed(timeline: Timeline, instant: Instant) -> None:
+    """Refuse to undo what something else stands on: a savepoint, a later write, a plan."""
+    time_, action = instant.requested_time, instant.action
+    if action not in WRITE_ACTIONS:
+        raise TimelineError(
+            f"{action} {time_} cannot be rolled back: only commit, deltacommit and replacecommit can. A "
+            "planned "
+            "compaction or clustering is carried out by its service"
+        )
+    if time_ in {savepoint.requested_time for savepoint in timeline.savepoints}:
+        raise TimelineError(
+            f"{action} {time_} cannot be rolled back: a savepoint keeps it. Delete the savepoint first"
+        )
+    if instant.is_completed:
+        _check_on_top(timeline, instant)
+        left = timeline.without({time_})
+        check_none_hidden(timeline, left, f"{action} {time_} cannot be rolled back")
+
+
+def _check_on_top(timeline: Timeline, instant: Instant) -> None:
+    """Refuse to undo a completed write that a later one, or a plan, stands on, or below which a clean is at work."""
+    time_, action = instant.requested_time, instant.action
+    newest = timeline.completed_writes[-1]
+    if newest.requested_time != time_:
+        raise TimelineError(
+            f"{action} {time_} cannot be rolled back: {newest.action} {newest.requested_time} was written "
+            "after it. "
+            "Roll back the newest write first, or restore to a savepoint"
+        )
+    for pending in timeline.pending:
+        if pending.requested_time < time_:
+            continue
+        if pending.action == "clean" and timeline.clean_bound(pending).oldest >= time_:
+            raise TimelineError(
+                f"{action} {time_} cannot be rolled back: clean {pending.requested_time}, which is under way or was cut off, "
+                "deletes what the table had before it. Wait for its end, or run clean to finish it, and try again"
+            )
+        if pending.action in _SERVICES:
+            raise TimelineError(
+                f"{action} {time_} cannot be rolled back: {pending.action} {pending.requested_time} is "
+                "planned on "
+                "top of it. Run it, or drop its plan, first"
+            )
+        if pending.action == "replacecommit" and is_clustering(timeline, pending):
+            # its run would bring the rows back, or could not find what it has planned
+            raise TimelineError(
+                f"{action} {time_} cannot be rolled back: clustering {pending.requested_time} is planned on top of it. Run "
+                "it, or roll it back, first"
+            )
+
+
+def _check_older_files(
+    storage: Storage, timeline: Timeline, instant: Instant, metadata: CommitMetadata
+) -> None:
+    """Refuse when a clean has taken the files that readers would need after the rollback."""
+    for partition, stats in metadata.partition_to_write_stats.items():
+        needed = {
+            (str(stat.file_id), str(stat.prev_commit))
+            for stat in stats
+            if not stat.is_log_file and stat.prev_commit not in NO_COMMIT
+        }
+        slices = slices_in(storage, partition) if needed else {}
+        missing = [each for each in needed if is_lost(timeline, partition, slices, each)]
+        if missing:
+            raise TimelineError(_cleaned(instant, partition, min(missing)[0]))
+    replaced = metadata.partition_to_replace_file_ids or {}
+    lost = lost_group(storage, timeline, instant.requested_time, replaced)
+    if lost is not None:
+        raise TimelineError(_cleaned(instant, *lost))
+
+
+def _cleaned(instant: Instant, partition: str, file_id: str) -> str:
+    return (
+        f"{instant.action} {instant.requested_time} cannot be rolled back: the files of file group "
+        f"{file_id!r} in "
+        f"partition {partition!r} from before it were cleaned. Restore the data from its source instead"
+    )
+
+
+def _metadata_of(timeline: Timeline, instant: Instant) -> CommitMetadata | None:
+    """Return commit metadata, or the workload of a pending write; None when there is none that can be read."""
+    if instant.is_completed:
+        return readable_metadata(timeline, instant)
+    try:
+        return timeline.planned_metadata(instant)
+    except CorruptTableError as error:
+        logger.warning("%s cannot be read, listing all partitions: %s", instant.file_name, error)
+        return None
+
+
+def readable_metadata(timeline: Timeline, instant: Instant) -> CommitMetadata | None:
+    """Return what a completed write wrote; None, with a warning, when its file is damaged.
+
+    Without it nobody knows what the write built upon. That is there for sure unless a clean came after the write.
+
+    Raises:
+        TimelineError: The file is damaged, and a clean came after it.
+    """
+    try:
+        return timeline.commit_metadata(instant)
+    except CorruptTableError as error:
+        later = [each for each in timeline.instants if each.action == "clean"]
+        later = [each for each in later if each.requested_time > instant.requested_time]
+        if later:
+            raise TimelineError(
+                f"{instant.action} {instant.requested_time} cannot be taken back: {error}. Clean {later[-1].requested_time} came "
+                "after it and may have deleted what was there before; put the file back from a copy, or rewrite the "
+                "table from its source"
+            ) from error
+        logger.warning("%s cannot be read, listing all partitions: %s", instant.file_name, error)
+        return None
+
+
+def _is_built_upon(timeline: Timeline, plan: RollbackPlan) -> bool:
+    times = [write.requested_time for write in timeline.completed_writes]
+    return plan.instant in times and times[-1] != plan.instant
+
+
+def _clustering_of(timeline: Timeline, plan: RollbackPlan) -> Instant | None:
+    """Return the pending clustering that a stored rollback is about, None when it is about something else."""
+    pending = (each for each in timeline.pending if each.requested_time == plan.instant)
+    same = (each for each in pending if each.action == plan.action == "replacecommit")
+    return next((each for each in same if is_clustering(timeline, each)), None)
+
+
+def _is_of_run(pending: Instant, plan: RollbackPlan, clustering: Instant | None) -> bool:
+    """Return whether a stored rollback takes back the run of a plan that is to run again.
+
+    Apache Hudi does so when it finds a compaction or clustering in flight. Logs of later writes are named after a planned
+    compaction, so that its plan must not go without them. A log compaction goes with its plan. So does a clustering that is only
+    planned while its rollback is too: such a rollback is of somebody who wants the plan away. Once the rollback is in flight it may
+    have taken the inflight file of a run; then the plan stays, which whoever wants it away can roll back again.
+    """
+    if plan.action == "compaction":
+        return True
+    return clustering is not None and State.INFLIGHT in (clustering.state, pending.state)
+
+
+def _has_run_since(timeline: Timeline, pending: Instant, plan: RollbackPlan) -> bool:
+    """Return whether a compaction completed after all under a rollback of its run that has taken nothing yet."""
+    done = {write.requested_time for write in timeline.completed_writes}
+    return pending.state is State.REQUESTED and plan.action == "compaction" and plan.instant in done

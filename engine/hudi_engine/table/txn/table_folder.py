@@ -1,0 +1,201 @@
+"""A table as a folder of files: in which order they are copied and deleted, so that nobody takes a part of one for a table.
+
+The properties make the table. They are copied last and deleted first, and the timeline right before and after them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from hudi_engine.format.config.properties_file import BACKUP_PATH, PROPERTIES_PATH
+from hudi_engine.format.storage.base import FileStatus, Storage
+from hudi_engine.table.txn.lock import LOCK_PATH
+from hudi_engine.table.txn.owner import LOCK_FILES, Owner, OwnerState, read_with_time, register, unregister
+from hudi_engine.table.txn.table_place import TablePlace, place_of
+
+logger = logging.getLogger(__name__)
+
+BUILDER = ".hoodie/.rebuild-owner"
+"""File in a folder in which a table is being built, that names the process."""
+REMOVED = ".removed-"
+"""What comes after the table's name in that of a folder that was put aside to be removed."""
+REMOVER = ".hoodie/.removal-owner"
+"""File in the folder of a table that is being removed, where it cannot be put aside, that names the process."""
+_TIMELINE = ".hoodie"
+_MAKING = (BACKUP_PATH, PROPERTIES_PATH)
+"""What makes a folder a table, in the order in which it goes: the backup is read where the properties are not there."""
+
+
+def in_timeline(path: str) -> bool:
+    """Return whether a file of a table is none of its data."""
+    return path.startswith(f"{_TIMELINE}/")
+
+
+def copy_order(path: str) -> tuple[bool, bool, str]:
+    """Sort the files of a table to be copied: data, timeline, properties."""
+    return path == PROPERTIES_PATH, in_timeline(path), path
+
+
+def removal_order(path: str) -> tuple[bool, bool, str]:
+    """Sort the files of a table to be deleted: properties, timeline, data."""
+    return path != PROPERTIES_PATH, not in_timeline(path), path
+
+
+def files_of_table(parent: Storage, folder: str) -> dict[str, FileStatus]:
+    """Return all files of a table by their path in its folder, without the marks of its builder and its remover and its lock.
+
+    Who moves a table holds its lock, which stays where it is until that is done. A table whose removal ended before it came to
+    the properties lives on: where its last file is yet to come the mark would say that it is being removed.
+    """
+    start = len(folder) + 1
+    found = {each.path[start:]: each for each in parent.list(folder, recursive=True) if not each.is_dir}
+    return {path: each for path, each in found.items() if path not in (BUILDER, REMOVER, LOCK_PATH)}
+
+
+def table_inside(parent: Storage, folder: str) -> str | None:
+    """Return the folder of another table that lies in one's folder, beside its timeline; None where there is none."""
+    start = len(folder) + 1
+    end = f"/{PROPERTIES_PATH}"
+    for each in parent.list(folder, recursive=True):
+        if each.path.endswith(end) and not in_timeline(each.path[start:]):
+            return f"{parent.base}/{each.path[: -len(end)]}"
+    return None
+
+
+def is_removed(parent: Storage, folder: str) -> bool:
+    """Return whether nothing of a table is left in its folder, or no more than what a removal that is cut off leaves.
+
+    The lock that somebody holds, or breaks, there is no part of it.
+    """
+    start = len(folder) + 1
+    found = {each.path[start:] for each in parent.list(folder, recursive=True) if not each.is_dir}
+    return (REMOVER in found and found.isdisjoint(_MAKING)) or all(
+        path == LOCK_PATH or path.startswith(f"{LOCK_FILES}/") for path in found
+    )
+
+
+def delete_table(parent: Storage, folder: str) -> None:
+    """Delete a table's folder; one that was there is no table to any reader from the first call on.
+
+    Where folders are renamed in one step it is first put aside, under a hidden name. Elsewhere a mark lets others finish what is
+    cut off, and its properties go first, then its timeline. The mark of its builder goes last, so that a removal that is cut off
+    can be told from a table being built. Of a symbolic link only the link goes.
+
+    Args:
+        folder: The folder, which need not be there.
+
+    Raises:
+        OSError: The storage failed.
+    """
+    above, slash, name = folder.rpartition("/")
+    if os.path.islink(f"{parent.base}/{folder}"):
+        parent.delete_tree(folder)
+    elif name.startswith("."):
+        _delete_files(parent, folder)
+    else:
+        aside = f"{above}{slash}.{name}{REMOVED}{uuid.uuid4().hex[:12]}"
+        if _put_aside(parent, folder, aside):
+            _delete_files(parent, aside)
+        else:
+            _delete_marked(parent, folder)
+
+
+def clear_removed(storage: Storage) -> None:
+    """Finish removals of the table at a place that were cut off; what is no part of such a table stays.
+
+    Raises:
+        OSError: The storage failed.
+    """
+    place = place_of(storage.base)
+    if place is None or storage.exists(PROPERTIES_PATH):
+        return
+    clear_put_aside(place)
+    found = read_with_time(storage, REMOVER)
+    owner = None if found is None else Owner.parse(found[0])
+    if (
+        found is None
+        or owner is None
+        or owner.state_in(storage, found[1], beats=False) is not OwnerState.DEAD
+    ):
+        return
+    if storage.exists(BACKUP_PATH):  # of a table whose properties are being changed
+        return
+    with suppress(FileNotFoundError), _removing() as mine:  # somebody else was faster
+        storage.take_over(REMOVER, found[0], mine.to_json())
+        _delete_files(place.parent, place.name)
+
+
+def clear_put_aside(place: TablePlace) -> None:
+    """Remove folders that were put aside to be removed; what cannot be removed is left to the next one."""
+    if not place.parent.renames_folders:
+        return
+    for each in place.parent.list(""):
+        if each.is_dir and each.name.startswith(f".{place.name}{REMOVED}"):
+            try:
+                _delete_files(place.parent, each.path)
+            except OSError as error:
+                logger.warning("could not remove %s, the next to make a table will: %s", each.path, error)
+
+
+def _put_aside(parent: Storage, folder: str, aside: str) -> bool:
+    """Rename a folder in one step where the storage does so; nothing may be put beside one above which is not to be written to."""
+    if not parent.renames_folders or not parent.exists(folder):
+        return False
+    try:
+        parent.rename(folder, aside)
+    except OSError:
+        return False
+    return True
+
+
+def _delete_marked(parent: Storage, folder: str) -> None:
+    """Delete a table's files, with a mark that tells others so; it stays only where the table has gone."""
+    with _removing() as mine:
+        try:
+            if _is_table(parent, folder):
+                parent.replace(f"{folder}/{REMOVER}", mine.to_json())
+            _delete_files(parent, folder)
+        except BaseException:
+            with suppress(OSError):
+                if _is_table(parent, folder):
+                    unmark(parent, folder)
+            raise
+
+
+def unmark(parent: Storage, folder: str) -> None:
+    """Take the mark of a removal away that ended before the table had gone, or that another table takes the place of."""
+    parent.remove(f"{folder}/{REMOVER}")
+
+
+def _is_table(parent: Storage, folder: str) -> bool:
+    return any(parent.exists(f"{folder}/{each}") for each in reversed(_MAKING))
+
+
+@contextmanager
+def _removing() -> Iterator[Owner]:
+    """Have a removal count as under way for a block; one of another machine does for a day."""
+    mine = Owner.current(interval_ms=12 * 3600 * 1000)
+    register(mine)
+    try:
+        yield mine
+    finally:
+        unregister(mine)
+
+
+def _delete_files(parent: Storage, folder: str) -> None:
+    for each in _MAKING:
+        parent.remove(f"{folder}/{each}")
+    kept = {f"{folder}/{each}" for each in (BUILDER, REMOVER, _TIMELINE)}
+    for inside in (f"{folder}/{_TIMELINE}", folder):
+        for entry in parent.list(inside):
+            if entry.path in kept:
+                continue
+            if entry.is_dir:
+                parent.delete_tree(entry.path)
+            else:
+                parent.remove(entry.path)
+    parent.delete_tree(folder)

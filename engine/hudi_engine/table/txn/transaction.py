@@ -1,0 +1,378 @@
+"""One write: an instant from its request to its commit, or to its rollback.
+
+Killed anywhere before the completed file exists, readers never see the write and the next :meth:`begin` rolls
+it back; killed after, the commit stands. Writers may work side by side: each checks at its commit, under the
+table's lock, what the others committed meanwhile (:mod:`hudi_engine.table.txn.conflict`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from types import TracebackType
+
+from hudi_engine.errors import ConfigError, HudiError, TimelineError, WriteConflictError
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.avro_file import encode_avro_file
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State
+from hudi_engine.format.timeline.schemas import REQUESTED_REPLACE_METADATA
+from hudi_engine.format.timeline.writer import check_inflight, rolled_back
+from hudi_engine.table.txn.clustered import gives_way_to_overwrites, takes_plans_back, updates_allowed
+from hudi_engine.table.txn.column_ids import with_column_ids
+from hudi_engine.table.txn.conflict import (
+    KeyScope,
+    check_conflicts,
+    check_reads,
+    check_unnamed_writers,
+    merged_schema,
+)
+from hudi_engine.table.txn.footprint import OVERWRITES, FileGroup, Footprint, ReadsOfWrite, kind_of
+from hudi_engine.table.txn.last_word import check_follows, check_last_word, check_noted, with_checkpoint
+from hudi_engine.table.txn.liveness import Liveness
+from hudi_engine.table.txn.metadata_table import drop_foreign_metadata_table, has_foreign_metadata_table
+from hudi_engine.table.txn.open_instant import OpenInstant
+from hudi_engine.table.txn.partition_names import has_kinds_in_names, kinds_beside_names
+from hudi_engine.table.txn.publication import Publication
+from hudi_engine.table.txn.reconcile import delete_unwanted_files, settle_markers
+from hudi_engine.table.txn.recovery import Recovery, pending_writes, recover, table_lock
+from hudi_engine.table.txn.rollback import rollback_instant
+from hudi_engine.table.txn.storage_errors import storage_errors
+from hudi_engine.table.txn.swap import swap_is_conflict
+from hudi_engine.table.txn.undoing import check_not_undone
+
+logger = logging.getLogger(__name__)
+
+
+class WriteTransaction:
+    """A write from begin to commit or abort; made by :meth:`begin`, used as a context manager.
+
+    Attributes:
+        instant: Instant time; it names every file of the write.
+        action: ``commit``, ``deltacommit`` or ``replacecommit``.
+        operation: Hudi's operation name in upper case.
+        config: The table's settings as read at begin.
+        timeline: The timeline as of begin, after rollbacks: what this write reads.
+        rolled_back: Instants of dead writers that begin rolled back.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        config: TableConfig,
+        options: Options,
+        publication: Publication,
+        opened: OpenInstant,
+        *,
+        operation: str,
+        recovery: Recovery,
+    ) -> None:
+        self.instant = opened.time
+        self.action = opened.action
+        self.operation = operation
+        self.config = config
+        self.timeline = recovery.timeline
+        self.rolled_back = recovery.rolled_back
+        self._storage = storage
+        self._options = options
+        self._publication = publication
+        self._opened = opened
+        self._state = State.REQUESTED
+        self._ended = False
+
+    @classmethod
+    def begin(
+        cls,
+        storage: Storage,
+        config: TableConfig,
+        options: Options,
+        publication: Publication,
+        *,
+        action: str,
+        operation: str,
+    ) -> WriteTransaction:
+        """Clean up after dead writers and announce a new instant.
+
+        Args:
+            config: The table's settings; they are read again, since another writer may have upgraded the
+                table.
+            options: Lock, heartbeat and what happens to failed writes.
+            publication: Published file lists, brought past an instant that was visible before its files go.
+            action: ``commit``, ``deltacommit`` or ``replacecommit``.
+            operation: Hudi's operation name, such as ``UPSERT``.
+
+        Raises:
+            ConfigError: for another action.
+            UnsupportedTableError: when the table has become one that this engine must not write.
+            WriteConflictError: when the table's lock is not free in time, or a rebuilt table was being put in its place.
+            TableNotFoundError: when there is no table any more.
+            CorruptTableError, PathEscapeError: when what a dead writer left cannot be cleaned up safely.
+        """
+        if action not in WRITE_ACTIONS:
+            raise ConfigError(
+                f"action {action!r} is no write; legal values: {', '.join(sorted(WRITE_ACTIONS))}"
+            )
+        body = encode_avro_file(REQUESTED_REPLACE_METADATA, {}) if action == "replacecommit" else b""
+        transaction: WriteTransaction | None = None
+        try:
+            with (
+                storage_errors(storage, "begin a write"),
+                swap_is_conflict(storage),
+                table_lock(storage, options),
+            ):
+                config = TableConfig.load(storage)
+                config.check_writable()
+                recovery = recover(storage, config, options, publication)
+                opened = OpenInstant.announce(
+                    storage, config, recovery.timeline, action, body, owned_by=options
+                )
+                transaction = cls(
+                    storage,
+                    config,
+                    options,
+                    publication,
+                    opened,
+                    operation=operation.upper(),
+                    recovery=recovery,
+                )
+            return transaction
+        except BaseException as error:
+            if transaction is not None:
+                transaction._leave(error)
+            raise
+
+    def inflight(self, profile: CommitMetadata) -> None:
+        """Store the planned workload; data files may be written from now on.
+
+        The write goes on from here, so a metadata table of another writer goes, which would hide it from readers.
+
+        Raises:
+            WriteConflictError: when the instant was rolled back meanwhile, or the table's lock is not free in time.
+            TimelineError: when the transaction is in flight or has ended.
+        """
+        self._require(State.REQUESTED, "go in flight")
+        with storage_errors(self._storage, f"start {self.action} {self.instant}"):
+            self.still_ours()
+            if has_foreign_metadata_table(self._storage, self.config) or has_kinds_in_names(self.config):
+                with table_lock(self._storage, self._options):
+                    config = drop_foreign_metadata_table(self._storage, TableConfig.load(self._storage))
+                    self.config = kinds_beside_names(self._storage, config)
+            self._opened.start(profile.to_json())
+        self._state = State.INFLIGHT
+
+    def still_ours(self) -> None:
+        """Raise WriteConflictError when the instant was rolled back, so that nothing more is written for it."""
+        if self._state is State.INFLIGHT:
+            check_inflight(self._storage, self.config, self.instant, self.action)
+        elif not self._storage.exists(self._opened.path(State.REQUESTED)):
+            raise WriteConflictError(self._rolled_back_message())
+
+    def drop_unwanted_files(self, metadata: CommitMetadata) -> None:
+        """Delete the data files of attempts that failed, so that a look at the files shows what the commit will."""
+        self._require(State.INFLIGHT, "be looked at")
+        with storage_errors(self._storage, f"look at {self.action} {self.instant}"):
+            self.still_ours()
+            delete_unwanted_files(self._storage, self.instant, metadata)
+
+    def commit(
+        self,
+        metadata: CommitMetadata,
+        *,
+        key_scope: KeyScope = KeyScope.PARTITION,
+        reads: ReadsOfWrite | None = None,
+        left: frozenset[FileGroup] = frozenset(),
+        follows: str | None = None,
+    ) -> None:
+        """Make the write visible: one file, created under the table's lock after the conflict check.
+
+        Data files that were announced but are not in ``metadata`` are deleted first: they belong to attempts
+        that failed. On an error nothing is visible; leave the ``with`` block, or call :meth:`abort`.
+
+        Args:
+            metadata: What was written. Its schema is replaced by the table's when another writer has evolved
+                the table meanwhile and this write has not.
+            key_scope: Where a record key must be unique.
+            reads: What of the table the rows were made from before begin; None when they come from elsewhere.
+            left: File groups with rows that were compared with what came, and left as they are.
+            follows: The checkpoint that its own follows; None when that does not matter.
+
+        Raises:
+            WriteConflictError: when another writer's commit stands against this one, the instant was rolled back, or the
+                lock was lost.
+            StorageError: when the storage failed so that it is not known whether the commit landed.
+        """
+        self._require(State.INFLIGHT, "be committed")
+        with storage_errors(self._storage, f"commit {self.action} {self.instant}"):
+            self.still_ours()
+            with table_lock(self._storage, self._options) as lock:
+                current = Timeline.load(self._storage, self.config)
+                self._check_ours(current)
+
+                def check(timeline: Timeline) -> None:
+                    self._check(metadata, timeline, key_scope, reads, left, follows)
+
+                check(current)
+                if takes_plans_back(self._options) or self._overwrites_plans(metadata):
+                    current = self._take_plans_back(metadata, current)
+                gone = delete_unwanted_files(self._storage, self.instant, metadata)
+                final = self._settled(metadata, current)
+
+                def check_again(timeline: Timeline) -> None:
+                    check(timeline)
+                    if self._settled(metadata, timeline) != final:
+                        raise WriteConflictError(self._overtaken_message())
+
+                told = with_column_ids(self._storage, current, self.instant, final)
+                self._opened.complete_fenced(told.to_json(), lock, current, check_again)
+        self._state = State.COMPLETED
+        self._clean_up(metadata, gone)
+
+    def abort(self, cause: BaseException | None = None) -> None:
+        """Roll the instant back, unless it is committed; trouble is logged and left to the next writer.
+
+        Args:
+            cause: Why, for the log; the caller raises it.
+        """
+        if self._ended:
+            return
+        logger.info("aborting %s %s: %s", self.action, self.instant, cause)
+        try:
+            with table_lock(self._storage, self._options):
+                timeline = Timeline.load(self._storage, self.config)
+                mine = self._find_pending(timeline)
+                if mine is not None:
+                    rollback_instant(self._storage, self.config, mine, self._publication)
+            self._opened.release()
+        except Exception as error:  # the caller raises the cause, which nothing here may hide
+            logger.warning(
+                "could not roll back %s %s, the next write to the table will: %s",
+                self.action,
+                self.instant,
+                error,
+            )
+            self._opened.give_up()
+        finally:
+            self._end()
+
+    def __enter__(self) -> WriteTransaction:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._ended:
+            self.abort(error)
+
+    def _check(
+        self,
+        metadata: CommitMetadata,
+        current: Timeline,
+        key_scope: KeyScope,
+        reads: ReadsOfWrite | None,
+        left: frozenset[FileGroup],
+        follows: str | None,
+    ) -> None:
+        """Raise when the write must not be committed on this timeline."""
+        check_not_undone(self._storage, self.config, current, self._opened)
+        check_conflicts(
+            metadata,
+            instant=self.instant,
+            base=self.timeline,
+            current=current,
+            key_scope=key_scope,
+            left=left,
+            into_planned_clusterings=updates_allowed(self._options) or self._overwrites_plans(metadata),
+        )
+        if follows is None:
+            check_noted(metadata, instant=self.instant, base=self.timeline, current=current)
+        else:
+            check_follows(metadata, follows, instant=self.instant, current=current)
+        if reads is not None:
+            check_reads(metadata, instant=self.instant, reads=reads, current=current)
+        living = Liveness(self._storage, self.config, self._options)
+        others = [each for each in pending_writes(current) if each.requested_time != self.instant]
+        unnamed = [each for each in others if living.is_unnamed(each)]
+        check_unnamed_writers(metadata, unnamed, instant=self.instant, current=current, key_scope=key_scope)
+
+    def _overwrites_plans(self, metadata: CommitMetadata) -> bool:
+        """Tell whether planned clusterings give way to this write."""
+        return kind_of(metadata) in OVERWRITES and gives_way_to_overwrites(self._options)
+
+    def _take_plans_back(self, metadata: CommitMetadata, current: Timeline) -> Timeline:
+        """Roll back the planned clusterings whose file groups this write changes; return the timeline after that."""
+        closed = current.pending_clustering_file_groups()
+        going = {closed[group] for group in Footprint.of(metadata).touched if group in closed}
+        for time in sorted(going):
+            instant = current.find(time, "replacecommit")
+            rollback_instant(self._storage, self.config, instant, self._publication)
+            logger.warning(
+                "%s changes what clustering %s had planned; it was rolled back", self.instant, time
+            )
+        return Timeline.load(self._storage, self.config) if going else current
+
+    def _check_ours(self, current: Timeline) -> None:
+        """Refuse when somebody has rolled this instant back."""
+        mine = self._find_pending(current)
+        if mine is None or mine.state is not State.INFLIGHT:
+            raise WriteConflictError(self._rolled_back_message())
+
+    def _find_pending(self, timeline: Timeline) -> Instant | None:
+        for instant in timeline.pending:
+            if (instant.requested_time, instant.action) == (self.instant, self.action):
+                return instant
+        return None
+
+    def _settled(self, metadata: CommitMetadata, current: Timeline) -> CommitMetadata:
+        """Return what is committed, with the schema and the checkpoint that the table has from then on."""
+        told = self._with_schema(metadata, current)
+        check_last_word(told, instant=self.instant, current=current)
+        return with_checkpoint(told, instant=self.instant, current=current)
+
+    def _with_schema(self, metadata: CommitMetadata, current: Timeline) -> CommitMetadata:
+        schema = merged_schema(
+            self.instant, metadata.schema_json, self.timeline.table_schema_json(), current.table_schema_json()
+        )
+        if schema is None or schema == metadata.schema_json:
+            return metadata
+        return dataclasses.replace(metadata, extra_metadata={**metadata.extra_metadata, "schema": schema})
+
+    def _clean_up(self, metadata: CommitMetadata, gone: list[str]) -> None:
+        """Remove late files, markers and owner file; what cannot be removed is left to the next writer."""
+        try:
+            settle_markers(self._storage, self.instant, gone, metadata.file_paths())
+        except (OSError, HudiError) as error:
+            logger.warning("could not remove leftovers of %s, the next write will: %s", self.instant, error)
+        finally:
+            self._opened.release()
+            self._end()
+
+    def _leave(self, error: BaseException) -> None:
+        """End a transaction that its caller never gets; after an interruption it is left to the next writer."""
+        if isinstance(error, Exception):
+            self.abort(error)
+        self._end()
+
+    def _end(self) -> None:
+        self._ended = True
+        if self._opened.ownership is not None:
+            self._opened.ownership.end()
+
+    def _require(self, state: State, verb: str) -> None:
+        if self._ended or self._state is not state:
+            known = "ended" if self._ended else self._state.value.lower()
+            raise TimelineError(
+                f"{self.action} {self.instant} cannot {verb}: it is {known}, and must be "
+                f"{state.value.lower()}"
+            )
+
+    def _overtaken_message(self) -> str:
+        return (
+            f"instant {self.instant} ({self.operation}) cannot be committed: another writer changed the table's columns or its "
+            "checkpoint in the moment of the commit. The table is as the other writer left it; run this write again"
+        )
+
+    def _rolled_back_message(self) -> str:
+        return rolled_back(self._storage, self.instant, self.action)

@@ -1,0 +1,86 @@
+"""A partition's rows divided by the file groups they go to, so that several threads or tasks can write them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudi_engine.format.index.buckets import bucket_ids
+from hudi_engine.table.handles.write_context import WriteContext
+from hudi_engine.table.lookup.partition import TaggedUnit
+from hudi_engine.table.lookup.unit import UnitPlan
+from hudi_engine.table.write.place.by_bucket import slices_by_bucket
+from hudi_engine.table.write.place.packing import shares_of_new
+
+Mask = npt.NDArray[np.bool_]
+
+
+def shares_of(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> list[TaggedUnit]:
+    """Return shares that together are a partition's rows; each file group is written by one of them.
+
+    New rows, and the files that have room for them, are one share; so is every other file group. A share has what it needs
+    of the partition, so `hudi_engine.table.write.place.unit.write_unit` writes the same files as it would for the whole.
+    """
+    if context.config.keeps_operations or tagged.batch.num_rows == 0:
+        return [tagged]
+    if plan.index.buckets is not None:
+        return _by_bucket(context, plan, tagged, plan.index.buckets)
+    return _by_file(context, plan, tagged) if len(tagged.tags) > 1 else [tagged]
+
+
+def _by_bucket(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit, count: int) -> list[TaggedUnit]:
+    unit = tagged.unit
+    numbers = np.asarray(bucket_ids(tagged.batch, context.config, count, context.options, plan.index.form))
+    buckets = np.unique(numbers)
+    if len(buckets) < 2:
+        return [tagged]
+    known = {} if plan.replaces else slices_by_bucket(unit, count)
+    return [
+        TaggedUnit(
+            replace(unit, slices=(known[bucket],) if bucket in known else ()),
+            tagged.batch.filter(pa.array(numbers == bucket)),
+            (),
+        )
+        for bucket in buckets.tolist()
+    ]
+
+
+def _by_file(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> list[TaggedUnit]:
+    unit = tagged.unit
+    fresh = np.ones(tagged.batch.num_rows, dtype=bool)
+    for tag in tagged.tags:
+        fresh[np.asarray(tag.matched)] = False
+    takers = takers_of(context, plan, tagged, int(fresh.sum()))
+    shares = []
+    for tag in tagged.tags:
+        rows = _rows_of(tagged.batch.num_rows, tag.matched)
+        if tag.file_slice.file_id in takers:
+            fresh |= rows
+            continue
+        own = replace(tagged, unit=replace(unit, slices=(tag.file_slice,)), tags=(tag,))
+        shares.append(own.only(rows))
+    if fresh.any():
+        with_room = tuple(each for each in unit.slices if each.file_id in takers)
+        tags = tuple(tag for tag in tagged.tags if tag.file_slice.file_id in takers)
+        rest = replace(tagged, unit=replace(unit, slices=with_room), tags=tags)
+        shares.append(rest.only(fresh))
+    return shares
+
+
+def takers_of(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit, new_rows: int) -> set[str]:
+    """Return the file ids of the small files that new rows go to.
+
+    Args:
+        tagged: The partition, or a share of it.
+    """
+    found = shares_of_new(context, plan, tagged.unit, new_rows)
+    return {share.file_slice.file_id for share in found if share.file_slice is not None}
+
+
+def _rows_of(count: int, numbers: pa.Array) -> Mask:
+    rows = np.zeros(count, dtype=bool)
+    rows[np.asarray(numbers)] = True
+    return rows

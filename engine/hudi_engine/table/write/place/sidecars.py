@@ -1,0 +1,157 @@
+"""Sidecars for plain Spark SQL, made in the task that writes the log out of the sidecar before and the batch.
+
+What cannot be made so is made after the commit from logs and base file (`hudi_engine.table.snapshot.sidecar`), which also is what
+happens when another writer came between: a sidecar counts only for exactly the state that it was made for.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from hudi_engine.errors import HudiError
+from hudi_engine.format.config.declared.engine_options import EngineOptions
+from hudi_engine.format.config.enums import TableType
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.filegroup.log_file import parse_log_file
+from hudi_engine.format.merge.base_reader import read_base_file
+from hudi_engine.format.schema.meta_fields import without_meta_columns
+from hudi_engine.format.storage.base import FileStatus
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.table.handles.append import LogRows, LogTarget
+from hudi_engine.table.handles.write_context import WriteContext
+from hudi_engine.table.lookup.tagging import SliceTag
+from hudi_engine.table.lookup.unit import PartitionUnit, SidecarState, UnitPlan
+from hudi_engine.table.snapshot.manifest import newest_manifest
+from hudi_engine.table.snapshot.manifest_file import Manifest, is_derived, parse_line
+from hudi_engine.table.snapshot.sidecar import sidecar_path, slice_digest
+from hudi_engine.table.snapshot.sidecar_step import LogBatch, has_steps, next_step
+from hudi_engine.table.snapshot.snapshot_files import schema_digest
+from hudi_engine.table.state import TableState
+from hudi_engine.table.write.place.sidecar_before import SidecarBefore
+
+logger = logging.getLogger(__name__)
+
+
+def sidecar_state(
+    context: WriteContext, state: TableState, units: Mapping[str, PartitionUnit]
+) -> SidecarState | None:
+    """Return what tasks need to make sidecars, None when they are to be made after the commit, or not at all.
+
+    Args:
+        state: The table as the write found it.
+    """
+    config, schema = context.config, state.data_schema()
+    if config.table_type is not TableType.MERGE_ON_READ or not has_steps(config) or state.columns is not None:
+        return None
+    if not context.options[EngineOptions.PUBLISH_MANIFEST] or context.read.schema_history is not None:
+        return None
+    if schema is None or schema != without_meta_columns(context.schema):
+        return None
+    logged = {name for name, unit in units.items() if any(each.log_files for each in unit.slices)}
+    manifest = newest_manifest(context.storage) if logged else None
+    pending = tuple(
+        sorted(each.requested_time for each in state.timeline.pending if each.action == "deltacommit")
+    )
+    return SidecarState(schema_digest(schema), pending, _before(manifest, logged))
+
+
+def _before(manifest: Manifest | None, partitions: set[str]) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return path and identity of the sidecars of some partitions."""
+    if manifest is None or manifest.stamp is None:
+        return {}
+    inside = f"{manifest.stamp.base}/"
+    found = {}
+    for entry in (parse_line(line) for line in manifest.lines if is_derived(line)):
+        origin = entry.origin
+        if entry.is_delta and origin is not None and origin.partition in partitions:
+            path = entry.uri.removeprefix(inside)
+            found[origin.partition, origin.file_id] = (path, origin.digest)
+    return found
+
+
+def log_batch(
+    tag: SliceTag, touched: pa.Table, rows: LogRows | None, mask: pa.Array | None, *, all_deleted: bool
+) -> LogBatch:
+    """Tell what is appended to the log of a tagged slice.
+
+    Args:
+        tag: Where the keys of the rows are in the base file.
+        touched: The rows of the batch that the tag matches, one for each number there.
+        rows: Those of them that are written; None for none.
+        mask: Which of them delete, None for none.
+        all_deleted: Whether all of them do, whatever their ordering values.
+    """
+    count = touched.num_rows
+    deleted = np.zeros(count, dtype=bool) if mask is None else np.asarray(mask).astype(bool)
+    if all_deleted:
+        deleted = np.ones(count, dtype=bool)
+    has_base = tag.file_slice.base_file is not None
+    hits = np.flatnonzero(np.asarray(tag.batch_rows.is_valid())) if has_base else np.empty(0, np.int64)
+    wanted = np.asarray(tag.batch_rows.take(pa.array(hits))).astype(np.int64)
+    numbers = np.searchsorted(np.asarray(tag.matched), wanted)
+    written, blocks = (None, []) if rows is None else (rows.rows, rows.blocks)
+    return LogBatch(touched, deleted, written, hits, numbers, deletes_win=all_deleted, blocks=blocks)
+
+
+def note_sidecar(
+    context: WriteContext, plan: UnitPlan, target: LogTarget, batch: LogBatch, stats: Sequence[WriteStat]
+) -> None:
+    """Make the sidecar of a slice whose log was written, and note it in the write stat; not making it is no error.
+
+    Args:
+        target: The slice before, and where its log went.
+    """
+    state, file_slice = plan.sidecars, target.file_slice
+    if state is None or not stats or target.base_instant != file_slice.base_instant:
+        return
+    try:
+        before = SidecarBefore.of(context, state, file_slice)
+        if before is None:
+            return
+        base = file_slice.base_file
+        step = next_step(
+            context.config,
+            before.keys,
+            batch,
+            lambda names: (
+                read_base_file(context.read, base, names)
+                if base is not None
+                else context.schema.empty_table().select(names)
+            ),
+        )
+        if step is None:
+            return
+        path = sidecar_path(file_slice, context.instant)
+        size = before.write_next(step, batch, path)
+        if size is not None:
+            digest = slice_digest(_appended(file_slice, stats), state.pending, state.schema_digest)
+            stats[0].sidecar = (path, size, digest)
+    except (OSError, HudiError) as error:
+        logger.debug("the sidecar of %s is left to the publisher: %s", file_slice.file_id, error)
+
+
+def made_sidecars(metadata: CommitMetadata | None) -> dict[tuple[str, str, str], tuple[str, int]]:
+    """Return path and bytes of the sidecars that a write made, by partition path, file id and identity."""
+    if metadata is None:
+        return {}
+    return {
+        (partition, stat.file_id or "", str(stat.sidecar[2])): (str(stat.sidecar[0]), int(stat.sidecar[1]))
+        for partition, stat in metadata.write_stats()
+        if stat.sidecar is not None
+    }
+
+
+def _appended(file_slice: FileSlice, stats: Sequence[WriteStat]) -> FileSlice:
+    """Return a slice with the log files that were written."""
+    logs = list(file_slice.log_files)
+    for stat in stats:
+        status = FileStatus(stat.file_name, stat.file_size_in_bytes or 0, 0, is_dir=False)
+        log = parse_log_file(stat.file_name, file_slice.partition, status)
+        if log is not None:
+            logs.append(log)
+    return replace(file_slice, log_files=tuple(logs))

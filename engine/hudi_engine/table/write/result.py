@@ -1,0 +1,77 @@
+"""What a write reports back to its caller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from hudi_engine.format.telemetry.figures import WriteFigures
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowCounts:
+    """What a commit did, in numbers.
+
+    Args:
+        rows_updated: Rows whose key was in the table.
+    """
+
+    rows_inserted: int = 0
+    rows_updated: int = 0
+    rows_deleted: int = 0
+    bytes_written: int = 0
+
+
+@dataclass(frozen=True)
+class WriteResult(RowCounts):
+    """Counts of one write.
+
+    Args:
+        instant: Instant time of the commit, None when the write had nothing to do and made none.
+        operation: Hudi's operation name, e.g. ``UPSERT``.
+        services: What services did after the commit, in words such as ``cleaned 3 files``.
+        path_taken: How the work was done: ``driver``, ``executors``, ``partitions``, ``bulk``, ``joined`` or ``metadata``.
+        figures: Rows that came and were shuffled, bytes rewritten and changed; None when nothing was written.
+        seconds: Seconds by phase: ``prepare``, ``begin``, ``write``, ``commit``, ``publish``, ``services``.
+        action: What the instant is: ``commit``, ``deltacommit`` or ``replacecommit``.
+        metadata: What the instant says; None when there is none.
+    """
+
+    instant: str | None
+    operation: str
+    files_written: int = 0
+    partitions_written: tuple[str, ...] = ()
+    path_taken: str = "metadata"
+    services: tuple[str, ...] = ()
+    figures: WriteFigures | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+    action: str = ""
+    metadata: CommitMetadata | None = field(default=None, repr=False, compare=False)
+
+
+def summarise(instant: str, metadata: CommitMetadata, path_taken: str, rows_replaced: int = 0) -> WriteResult:
+    """Add up the write stats of a commit.
+
+    Args:
+        rows_replaced: Rows of file groups that the commit replaced; they count as deleted.
+    """
+    stats = list(_all_stats(metadata))
+    replaced = metadata.partition_to_replace_file_ids or {}
+    return WriteResult(
+        instant=instant,
+        operation=metadata.operation_type,
+        rows_inserted=sum(stat.num_inserts or 0 for stat in stats),
+        rows_updated=sum(stat.num_update_writes or 0 for stat in stats),
+        rows_deleted=sum(stat.num_deletes or 0 for stat in stats) + rows_replaced,
+        files_written=len({stat.path for stat in stats if stat.path}),
+        bytes_written=sum(stat.total_write_bytes or 0 for stat in stats),
+        partitions_written=tuple(sorted({*metadata.partition_to_write_stats, *replaced})),
+        path_taken=path_taken,
+        metadata=metadata,
+    )
+
+
+def _all_stats(metadata: CommitMetadata) -> Iterable[WriteStat]:
+    for stats in metadata.partition_to_write_stats.values():
+        yield from stats
