@@ -1,4 +1,4 @@
-"""The changelog: sentences that wait in `changelog.d/` until a version is made of them."""
+"""The changelog: fragments in `changelog.d/` that become the section of a version."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tools.console import ROOT, SetupError
 
-KINDS = {"feature": "New", "change": "Changed", "fix": "Mended"}
+KINDS = {"added": "Added", "changed": "Changed", "fixed": "Fixed"}
 _NAME = re.compile(rf"[a-z0-9][a-z0-9_.-]*\.({'|'.join(KINDS)})\.md")
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 
@@ -26,7 +26,7 @@ def fragments(folder: Path) -> dict[str, list[Path]]:
         match = _NAME.fullmatch(path.name)
         if match is None:
             raise SetupError(
-                f"changelog.d/{path.name} is no fragment: the name is <topic>.<kind>.md, and the kinds are "
+                f"changelog.d/{path.name} is not a fragment: its name must be <topic>.<kind>.md, and the kinds are "
                 f"{', '.join(KINDS)}"
             )
         if not path.read_text(encoding="utf-8").strip():

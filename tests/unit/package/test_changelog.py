@@ -1,10 +1,11 @@
-"""Sentences for users wait in a folder until a version is made of them."""
+"""Changelog fragments become the section of a version."""
 
 from __future__ import annotations
 
 import datetime
 from pathlib import Path
 
+import hudi_engine
 import pytest
 
 from tools.changelog import fragments, release, section
@@ -21,30 +22,34 @@ def waiting(root: Path, changelog: str, **files: str) -> Path:
     return root
 
 
-def test_the_fragments_that_wait_here_can_be_made_a_version() -> None:
-    assert section(fragments(ROOT / "changelog.d"))
+def test_fragments_of_this_repository_are_valid() -> None:
+    section(fragments(ROOT / "changelog.d"))
 
 
-def test_a_release_moves_the_fragments_below_the_headings_of_their_kinds(tmp_path: Path) -> None:
+def test_the_changelog_has_the_current_version() -> None:
+    assert f"## {hudi_engine.__version__} (" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_release_moves_fragments_below_headings(tmp_path: Path) -> None:
     root = waiting(
         tmp_path,
         "# Changelog\n\n## 0.1.0 (2025-01-01)\n\nFirst.\n",
-        a__fix__md="Nulls stay\nnulls.",
-        b__feature__md="Archive.",
+        a__fixed__md="Nulls stay\nnulls.",
+        b__added__md="Archive.",
     )
 
     release("0.2.0", root, DAY)
 
     assert (root / "CHANGELOG.md").read_text(encoding="utf-8") == (
-        "# Changelog\n\n## 0.2.0 (2026-03-01)\n\n### New\n\n* Archive.\n\n### Mended\n\n* Nulls stay\n  nulls.\n"
+        "# Changelog\n\n## 0.2.0 (2026-03-01)\n\n### Added\n\n* Archive.\n\n### Fixed\n\n* Nulls stay\n  nulls.\n"
         "\n## 0.1.0 (2025-01-01)\n\nFirst.\n"
     )
     assert list((root / "changelog.d").iterdir()) == []
 
 
-def test_a_version_that_waits_unreleased_is_dated_and_keeps_its_introduction(tmp_path: Path) -> None:
+def test_unreleased_version_gets_its_date(tmp_path: Path) -> None:
     root = waiting(
-        tmp_path, "# Changelog\n\n## 0.1.0 (unreleased)\n\nFirst version.\n", a__change__md="Now UTC."
+        tmp_path, "# Changelog\n\n## 0.1.0 (unreleased)\n\nFirst version.\n", a__changed__md="Now UTC."
     )
 
     release("0.1.0", root, DAY)
@@ -54,8 +59,8 @@ def test_a_version_that_waits_unreleased_is_dated_and_keeps_its_introduction(tmp
     )
 
 
-@pytest.mark.parametrize(("name", "text"), [("a__bug__md", "x"), ("a__fix__md", " \n"), ("Notes", "x")])
-def test_a_file_that_is_no_fragment_is_named(tmp_path: Path, name: str, text: str) -> None:
+@pytest.mark.parametrize(("name", "text"), [("a__bug__md", "x"), ("a__fixed__md", " \n"), ("Notes", "x")])
+def test_invalid_fragment_is_refused(tmp_path: Path, name: str, text: str) -> None:
     root = waiting(tmp_path, "# Changelog\n", **{name: text})
 
     with pytest.raises(SetupError, match=name.replace("__", ".")):
