@@ -17,7 +17,7 @@ from hudi_engine.spark.write.metadata_only import alter_schema
 from hudi_engine.table.changes.checkpoint import format_checkpoint, read_checkpoint
 from hudi_engine.table.services import run_compaction, schedule_compaction
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.conflict import same_schema
+from hudi_engine.table.txn.metadata_conflicts import same_schema
 from hudi_engine.table.txn.publication import UNPUBLISHED
 from hudi_engine.table.txn.retry import retried
 from hudi_engine.table.txn.transaction import WriteTransaction

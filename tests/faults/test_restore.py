@@ -127,7 +127,7 @@ def test_a_killed_restore_takes_back_the_compaction_that_was_running(
         ):
             run_compaction(table.storage, tables.options(), run_tasks=overtaken)
     else:
-        monkeypatch.setattr("hudi_engine.table.services.planned.check_not_undone", lambda *_: None)
+        monkeypatch.setattr("hudi_engine.table.services.planned.check_not_rolled_back", lambda *_: None)
         run_compaction(table.storage, tables.options(), run_tasks=overtaken)
     recover_now(table.storage)
     assert tables.writes(table.storage) == [target]

@@ -20,11 +20,10 @@ from hudi_engine.spark.hudi_table import HudiTable, defined_table
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.spark.write.rows.frames import Frame, as_frame
 from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.conflict import Kind, commits_since, kind_of
 from hudi_engine.table.txn.displacing import Instead
-from hudi_engine.table.txn.footprint import Kind, kind_of
 from hudi_engine.table.txn.moving import check_nobody_writes
 from hudi_engine.table.txn.recovery import table_lock
-from hudi_engine.table.txn.since import committed_since
 from hudi_engine.table.txn.swap import (
     is_switched,
     mark_builder,
@@ -234,7 +233,7 @@ def _swap_unless_overtaken(looked: TableState, options: Options, base: str, side
     with table_lock(storage, options):
         with swap_is_conflict(storage):
             now = TableState.load(storage).timeline
-        for other, metadata in committed_since(looked.timeline, now):
+        for other, metadata in commits_since(looked.timeline, now):
             if kind_of(metadata) not in (Kind.COMPACTION, Kind.CLUSTERING):
                 raise WriteConflictError(
                     f"the table at {storage.base} cannot be built anew: {other.action} {other.requested_time} of another writer "

@@ -32,8 +32,7 @@ from hudi_engine.table.services import (
 )
 from hudi_engine.table.services.clustering.asked import clustering_options
 from hudi_engine.table.services.clustering.plan import ClusteringPlan
-from hudi_engine.table.txn.clustered import PlannedBy, closed_groups, refuse_closed, updates_allowed
-from hudi_engine.table.txn.footprint import FileGroup
+from hudi_engine.table.txn.conflict import FileGroup, PlannedBy, planned_groups, reject_planned_groups, updates_allowed
 from hudi_engine.table.txn.liveness import Liveness
 
 from tests.unit.services import tables
@@ -44,7 +43,7 @@ BY_QTY = {"clustering__plan__strategy__sort__columns": "qty"}
 
 def closed_now(storage: LocalStorage) -> Mapping[FileGroup, PlannedBy]:
     config = TableConfig.load(storage)
-    return closed_groups(tables.timeline(storage), options(), Liveness(storage, config, options()))
+    return planned_groups(tables.timeline(storage), options(), Liveness(storage, config, options()))
 
 
 def mor(path: Path) -> LocalStorage:
@@ -340,7 +339,7 @@ def test_a_write_to_file_groups_of_a_clustering_that_runs_is_told_to_wait(tmp_pa
 
     def meanwhile(function, items):  # type: ignore[no-untyped-def]
         with pytest.raises(WriteConflictError) as refused:
-            refuse_closed([(DAY_2, GROUP_3)], closed_now(storage))
+            reject_planned_groups([(DAY_2, GROUP_3)], closed_now(storage))
         assert not isinstance(refused.value, PlannedMeanwhileError)
         told.append(str(refused.value))
         return [function(each) for each in items]
@@ -360,19 +359,19 @@ def test_who_may_write_to_planned_file_groups(tmp_path: Path) -> None:
     closed = closed_now(storage)
     assert closed[DAY_1, GROUP_1] == PlannedBy(planned, awaited=True) and len(closed) == 3
     with pytest.raises(WriteConflictError, match="is planned and not done") as awaited:
-        refuse_closed([(DAY_2, GROUP_3)], closed)  # who has just planned it may be about to run it
+        reject_planned_groups([(DAY_2, GROUP_3)], closed)  # who has just planned it may be about to run it
     assert not isinstance(awaited.value, PlannedMeanwhileError)
     for request in tmp_path.rglob(f"{planned}*.requested"):
         os.utime(request, (0, 0))
     closed = closed_now(storage)
     assert closed[DAY_1, GROUP_1] == PlannedBy(planned)
     with pytest.raises(PlannedMeanwhileError, match=f"clustering {planned}.*nothing was written"):
-        refuse_closed([(DAY_2, GROUP_3)], closed)
-    refuse_closed([(DAY_2, "another")], closed)
+        reject_planned_groups([(DAY_2, GROUP_3)], closed)
+    reject_planned_groups([(DAY_2, "another")], closed)
     allow = options(clustering__updates__strategy="x.SparkAllowUpdateStrategy")
     config = TableConfig.load(storage)
     assert updates_allowed(allow)
-    assert closed_groups(timeline, allow, Liveness(storage, config, allow)) == {}
+    assert planned_groups(timeline, allow, Liveness(storage, config, allow)) == {}
     with pytest.raises(
         ConfigError, match="legal values: SparkRejectUpdateStrategy, SparkAllowUpdateStrategy"
     ):

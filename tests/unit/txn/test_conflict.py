@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hudi_engine.errors import WriteConflictError
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.table.txn.conflict import KeyScope, conflict_reason, merged_schema
-from hudi_engine.table.txn.footprint import NEW_KEYS_ONLY, Footprint, Kind
+from hudi_engine.table.txn.conflict import NEW_KEYS_ONLY, Footprint, KeyScope, Kind, conflict_reason
+from hudi_engine.table.txn.metadata_conflicts import merged_schema
 
 MINE, THEIRS = "20260101000000005", "20260101000000006"
 OLD_BASE = "20260101000000001"

@@ -32,7 +32,7 @@ def tokens_of_a_write(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[li
 
     monkeypatch.setattr(driver_path, "tag_unit", lambda *_: None)
     monkeypatch.setattr(driver_path, "shares_of", lambda *_: ["one", "another"])
-    monkeypatch.setattr(driver_path, "foreseen_markers", foresee)
+    monkeypatch.setattr(driver_path, "planned_markers", foresee)
     monkeypatch.setattr(driver_path, "write_unit", write)
     plan: Any = None
     batch = pa.table({PARTITION_PATH: ["day"]})

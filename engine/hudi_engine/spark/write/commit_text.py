@@ -12,8 +12,7 @@ from hudi_engine.spark.write.request import WriteRequest, extra_metadata, skips_
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.state import commit_schema_text
 from hudi_engine.table.txn.column_ids import column_ids
-from hudi_engine.table.txn.footprint import NEW_KEYS_ONLY, ROWS_LEFT
-from hudi_engine.table.txn.replaced import REPLACED
+from hudi_engine.table.txn.conflict import NEW_KEYS_ONLY, REPLACED, ROWS_LEFT
 from hudi_engine.table.write.operation import WHOLE_TABLE
 
 

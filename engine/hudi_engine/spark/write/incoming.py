@@ -19,8 +19,7 @@ from hudi_engine.spark.write.rows.batch import AlignedBatch, fetch_counted, fit_
 from hudi_engine.spark.write.spread.distributed import DistributedBatch
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.conflict import KeyScope
-from hudi_engine.table.txn.footprint import ReadsOfWrite
+from hudi_engine.table.txn.conflict import KeyScope, ReadsOfWrite
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

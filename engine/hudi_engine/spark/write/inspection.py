@@ -13,7 +13,7 @@ from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.spark.read.spark_read import snapshot_frame
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.footprint import ReadsOfWrite
+from hudi_engine.table.txn.conflict import ReadsOfWrite
 from hudi_engine.table.txn.transaction import WriteTransaction
 
 if TYPE_CHECKING:

@@ -76,10 +76,10 @@ from hudi_engine.table.write.define.table_options import as_called, with_table_o
 from hudi_engine.table.write.fixed_columns import check_fixed_columns
 from hudi_engine.table.write.operation import NOTHING, UPSERT, WHOLE_TABLE, Operation
 from hudi_engine.table.write.place.as_stored import as_stored
-from hudi_engine.table.write.place.left import groups_left
 from hudi_engine.table.write.place.partitions import groups_taken_out, partition_units, refuse_taking_out
 from hudi_engine.table.write.place.profile import partition_profile, tagged_profile
 from hudi_engine.table.write.place.sidecars import sidecar_state
+from hudi_engine.table.write.place.unchanged import unchanged_file_groups
 from hudi_engine.table.write.removal import removal_is_conflict
 from hudi_engine.table.write.result import WriteResult, summarise
 from hudi_engine.table.write.returning_columns import check_returning
@@ -222,7 +222,7 @@ def _commit(
         if request.partitions:
             check_inside(touched, request.partitions)
             touched.update(request.partitions)
-        left, stats = groups_left(stats), [stat for stat in stats if stat.file_id]
+        left, stats = unchanged_file_groups(stats), [stat for stat in stats if stat.file_id]
         replaced = groups_taken_out(operation, units, touched)
         metadata = told_by_commit(context, request, stats, replaced, left=bool(left))
         figures = _figures(metadata, incoming, path)

@@ -20,7 +20,7 @@ from hudi_engine.format.storage.base import Storage
 from hudi_engine.spark.write.rows.replacement import Changes
 from hudi_engine.table.lookup.kinds import IndexKind
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.last_word import noted_last
+from hudi_engine.table.txn.metadata_conflicts import latest_checkpoint
 from hudi_engine.table.write.define.problems import ordering_problems
 from hudi_engine.table.write.operation import WHOLE_TABLE, Operation
 
@@ -226,7 +226,7 @@ def following(request: WriteRequest, storage: Storage) -> WriteRequest:
     if said is not None or request.operation.replaces == WHOLE_TABLE:
         return replace(request, follows=said)
     held = request.base or request.held or TableState.load(storage)
-    last = noted_last(held.timeline)
+    last = latest_checkpoint(held.timeline)
     return replace(request, held=held, follows="{}" if last is None else last[1])
 
 

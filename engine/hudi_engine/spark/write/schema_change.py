@@ -18,7 +18,7 @@ from hudi_engine.spark.write.rows.batch import definition_columns
 from hudi_engine.spark.write.rows.marks import refuse_false_marks
 from hudi_engine.table.snapshot.reserved import refuse_reserved
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.conflict import same_schema
+from hudi_engine.table.txn.metadata_conflicts import same_schema
 from hudi_engine.table.write.fixed_columns import check_fixed_columns
 from hudi_engine.table.write.operation import NOTHING
 from hudi_engine.table.write.returning_columns import check_returning

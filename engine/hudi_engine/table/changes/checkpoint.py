@@ -19,7 +19,7 @@ from hudi_engine.table.changes.gaps import check_timeline
 from hudi_engine.table.changes.window import Window, is_before_active, position_of
 from hudi_engine.table.inspect.as_of import check_not_gone
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.last_word import noted_last
+from hudi_engine.table.txn.metadata_conflicts import latest_checkpoint
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def read_checkpoint(state: TableState) -> dict[str, str]:
     Raises:
         CorruptTableError: The note is no JSON object of texts.
     """
-    last = noted_last(state.timeline)
+    last = latest_checkpoint(state.timeline)
     return {} if last is None else _parsed(last[1], last[0])
 
 

@@ -28,7 +28,7 @@ from hudi_engine.format.schema.meta_fields import META_FIELDS, OPERATION, PARTIT
 from hudi_engine.table.handles.updates import replace_columns
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.lookup.key_cache import DRIVER_KEYS
-from hudi_engine.table.lookup.late import compared_apart, late_rows
+from hudi_engine.table.lookup.outdated_updates import compared_apart, late_rows
 from hudi_engine.table.lookup.tagging import SliceTag, tag_slice
 from hudi_engine.table.lookup.unit import DELETE_FLAG, PartitionUnit, UnitPlan, lookup_keys
 

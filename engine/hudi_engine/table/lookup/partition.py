@@ -89,7 +89,7 @@ def tag_unit(
     if plan.skip_existing and tags:
         batch, tags = _unknown_rows(context, batch, tags, tags_of)
     tags = _without_dead(context, batch, tags)
-    unit.refuse_closed(tag.file_slice.file_id for tag in tags if len(tag.matched))
+    unit.reject_planned_groups(tag.file_slice.file_id for tag in tags if len(tag.matched))
     return TaggedUnit(unit, batch, tuple(tags))
 
 

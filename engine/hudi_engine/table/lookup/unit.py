@@ -14,7 +14,7 @@ from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
 from hudi_engine.table.lookup.kinds import IndexKind
 from hudi_engine.table.lookup.tagging import StoredKeys
-from hudi_engine.table.txn.clustered import PlannedBy, refuse_closed
+from hudi_engine.table.txn.conflict import PlannedBy, reject_planned_groups
 
 DELETE_FLAG = "__hudi_delete"
 INSERT_FLAG = "__hudi_insert"
@@ -87,11 +87,11 @@ class PartitionUnit:
     log_keys: tuple[str, ...] = ()
     closed: tuple[tuple[str, PlannedBy], ...] = ()
 
-    def refuse_closed(self, file_ids: Iterable[str]) -> None:
+    def reject_planned_groups(self, file_ids: Iterable[str]) -> None:
         """Refuse a write to file groups of a planned clustering; raises WriteConflictError."""
         if self.closed:
             closed = {(self.partition, file_id): holder for file_id, holder in self.closed}
-            refuse_closed([(self.partition, file_id) for file_id in file_ids], closed)
+            reject_planned_groups([(self.partition, file_id) for file_id in file_ids], closed)
 
     def stored_keys(self, file_slice: FileSlice) -> StoredKeys:
         """Return which keys of one of the slices count as stored."""

@@ -26,7 +26,7 @@ from hudi_engine.table.handles.write_task import WriteTask
 from hudi_engine.table.repair.surplus import Surplus, find_surplus
 from hudi_engine.table.services.clustering.write_group import ClusteringContext, write_new_group
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.clustered import closed_groups, refuse_closed
+from hudi_engine.table.txn.conflict import planned_groups, reject_planned_groups
 from hudi_engine.table.txn.liveness import Liveness
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.transaction import WriteTransaction
@@ -92,7 +92,7 @@ def take_surplus_out(
             return None, []
         groups = [(each.piece.partition, each.piece.file_id) for each in found]
         liveness = Liveness(storage, state.config, options)
-        refuse_closed(groups, closed_groups(state.timeline, options, liveness))
+        reject_planned_groups(groups, planned_groups(state.timeline, options, liveness))
         planned: dict[str, list[WriteStat]] = {each.piece.partition: [] for each in found}
         transaction.inflight(CommitMetadata(planned, operation_type=operation))
         context = _context(state, options, transaction)

@@ -8,7 +8,7 @@ from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, State
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.clustered import is_clustering
+from hudi_engine.table.txn.conflict import is_clustering
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import recover
 

@@ -35,14 +35,14 @@ from hudi_engine.table.services.result import PlannedResult
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.column_ids import column_ids
 from hudi_engine.table.txn.conflict import KeyScope, check_conflicts
-from hudi_engine.table.txn.last_word import with_checkpoint
 from hudi_engine.table.txn.liveness import Liveness
+from hudi_engine.table.txn.metadata_conflicts import with_checkpoint
 from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.owner import OwnerState, heartbeat_path
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.reconcile import settle_markers
 from hudi_engine.table.txn.recovery import table_lock
-from hudi_engine.table.txn.undoing import check_not_undone, undone_by
+from hudi_engine.table.txn.restore_steps import check_not_rolled_back, pending_rollback_of
 
 logger = logging.getLogger(__name__)
 _Planned = TypeVar("_Planned", bound=PlannedResult)
@@ -164,7 +164,7 @@ class PlanRun:
             self.opened.give_up()
 
     def _check(self, metadata: CommitMetadata, current: Timeline) -> None:
-        check_not_undone(self.state.storage, self.state.config, current, self.opened)
+        check_not_rolled_back(self.state.storage, self.state.config, current, self.opened)
         check_conflicts(
             metadata, instant=self.instant, base=self.state.timeline, current=current, key_scope=KeyScope.NONE
         )
@@ -210,7 +210,7 @@ def is_running(state: TableState, instant: Instant, options: Options) -> bool:
     ``hoodie.cleaner.policy.failed.writes`` says whether it is taken for dead (``EAGER``), as Apache Hudi does when
     it runs the service inline. A rollback of a run that was not ended when the table was opened is another live program's too.
     """
-    undoing = undone_by(state.storage, state.config, state.timeline, instant.requested_time)
+    undoing = pending_rollback_of(state.storage, state.config, state.timeline, instant.requested_time)
     return undoing is not None or _is_worked_on(state, instant, options)
 
 
@@ -230,7 +230,7 @@ def check_not_running(service: str, state: TableState, instant: Instant, options
         ServiceError: naming who is at it.
     """
     plan = f"{service} {instant.requested_time}"
-    undoing = undone_by(state.storage, state.config, state.timeline, instant.requested_time)
+    undoing = pending_rollback_of(state.storage, state.config, state.timeline, instant.requested_time)
     if undoing is not None:
         raise ServiceError(
             f"{plan} is being rolled back by {undoing.action} {undoing.requested_time}, which another program began; the next "

@@ -1,4 +1,4 @@
-"""Which commits of other writers a write can stand beside.
+"""Conflicts between the file groups, partitions and keys of concurrent commits.
 
 A write reads the table as of its begin. Before its completed file is made, under the table's lock, everything
 that completed since is compared with what it did, by file group, by overwritten partition and by new keys:
@@ -19,8 +19,8 @@ compaction          a new base file of one of its file groups
 
 A write whose rows were made from the table's own (update and delete by condition, match conditions) conflicts with
 whatever changed rows in the partitions they were read from since before they were read, however long that took.
-A write that leaves out rows for what is stored (inserts of new keys only, upserts of what changed) and a delete conflict where
-both were at work in one partition; and rows that were compared and left as they are count as written, for the write itself.
+A write that skips rows because of stored ones (inserts of new keys only, upserts of what changed) and a delete conflict in a
+common partition; and rows that were compared and left unchanged count as written, for the write itself.
 
 Clean, archive, savepoint and rollback of failed instants never conflict. A compaction keeps rows and file
 group ids, so an overwrite that replaces its file group still replaces the same rows. When a commit that this
@@ -30,15 +30,234 @@ write has read was rolled back or restored away, every write conflicts.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
 from enum import Enum
 
-from hudi_engine.errors import CorruptTableError, WriteConflictError
+from hudi_engine.errors import ConfigError, CorruptTableError, PlannedMeanwhileError, WriteConflictError
+from hudi_engine.format.config.declared.clustering_options import ClusteringOptions
+from hudi_engine.format.config.enums import WriteOperation
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.filegroup.log_file import parse_log_file
 from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.format.timeline.commit_metadata import CommitMetadata
-from hudi_engine.format.timeline.instant import Instant
-from hudi_engine.table.txn.footprint import FileGroup, Footprint, Kind, ReadsOfWrite
-from hudi_engine.table.txn.since import committed_since
+from hudi_engine.format.timeline.commit_metadata import (
+    NO_COMMIT,
+    NO_PREVIOUS_COMMIT,
+    CommitMetadata,
+    WriteStat,
+)
+from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State
+from hudi_engine.table.txn.liveness import Liveness
+
+FileGroup = tuple[str, str]
+"""Partition path and file id."""
+
+
+class Kind(Enum):
+    """Kinds of commits as the conflict rules know them."""
+
+    APPEND = "append"
+    UPSERT = "upsert"
+    OVERWRITE_PARTITION = "overwrite of partitions"
+    OVERWRITE_TABLE = "overwrite of the table"
+    COMPACTION = "compaction"
+    CLUSTERING = "clustering"
+    SCHEMA = "schema change"
+
+
+NEW_KEYS_ONLY = "dbt_hudi.new_keys_only"
+"""Key in the extra metadata of an insert that left out the rows whose key was there."""
+
+ROWS_LEFT = "dbt_hudi.rows_left"
+"""Key in the extra metadata of an upsert that left stored rows as they were, having compared them with what came."""
+
+OVERWRITES = frozenset({Kind.OVERWRITE_PARTITION, Kind.OVERWRITE_TABLE})
+
+_KINDS: Mapping[str, Kind] = {
+    WriteOperation.INSERT: Kind.APPEND,
+    WriteOperation.INSERT_PREPPED: Kind.APPEND,
+    WriteOperation.BULK_INSERT: Kind.APPEND,
+    WriteOperation.BULK_INSERT_PREPPED: Kind.APPEND,
+    WriteOperation.BOOTSTRAP: Kind.APPEND,
+    WriteOperation.UPSERT: Kind.UPSERT,
+    WriteOperation.UPSERT_PREPPED: Kind.UPSERT,
+    WriteOperation.DELETE: Kind.UPSERT,
+    WriteOperation.DELETE_PREPPED: Kind.UPSERT,
+    WriteOperation.INSERT_OVERWRITE: Kind.OVERWRITE_PARTITION,
+    WriteOperation.DELETE_PARTITION: Kind.OVERWRITE_PARTITION,
+    WriteOperation.INSERT_OVERWRITE_TABLE: Kind.OVERWRITE_TABLE,
+    WriteOperation.COMPACT: Kind.COMPACTION,
+    WriteOperation.LOG_COMPACT: Kind.COMPACTION,
+    WriteOperation.CLUSTER: Kind.CLUSTERING,
+    WriteOperation.ALTER_SCHEMA: Kind.SCHEMA,
+}
+
+
+REPLACED = "dbt_hudi.replaced"
+"""Key in the extra metadata of a commit."""
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """The rows that a commit replaced by delete and insert.
+
+    Two such commits are compatible in different partitions only when neither could have deleted what the other inserted, which is
+    known of windows of one column: the inserted rows lie in the window too.
+
+    Args:
+        column: Column of the window; None when the rows are selected otherwise.
+        start: First moment of the window in UTC.
+    """
+
+    column: str | None = None
+    start: str | None = None
+    end: str | None = None
+
+    @classmethod
+    def within(cls, column: str, start: datetime, end: datetime) -> Replaced:
+        """Return the rows whose ``column`` lies in a window, the end not included."""
+        return cls(column.lower(), _text(start), _text(end))
+
+    @classmethod
+    def of(cls, extra: Mapping[str, str | None]) -> Replaced | None:
+        """Read it from a commit's extra metadata; None when it replaced nothing in this way."""
+        text = extra.get(REPLACED)
+        if text is None:
+            return None
+        try:
+            found = json.loads(text)
+            return cls(found.get("column"), found.get("start"), found.get("end"))
+        except (ValueError, AttributeError):
+            return cls()
+
+    def to_text(self) -> str:
+        """Return the value for the extra metadata."""
+        return json.dumps({"column": self.column, "start": self.start, "end": self.end})
+
+    def is_apart_from(self, other: Replaced) -> bool:
+        """Return whether no row can be in both."""
+        if self.column is None or self.column != other.column:
+            return False
+        if None in (self.start, self.end, other.start, other.end):
+            return False
+        return str(self.end) <= str(other.start) or str(other.end) <= str(self.start)
+
+
+def _text(moment: datetime) -> str:
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
+    return aware.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")
+
+
+@dataclass(frozen=True)
+class ReadsOfWrite:
+    """What of the table a write's rows were made from.
+
+    Args:
+        base: Timeline as of before anything was read.
+        partitions: Partitions that the rows depend on; None for the whole table.
+        replaced: The rows that the write replaces; None when it replaces none.
+    """
+
+    base: Timeline
+    partitions: frozenset[str] | None = None
+    replaced: Replaced | None = None
+
+    def depend_on(self, theirs: Footprint) -> frozenset[str]:
+        """Return the partitions of another commit in which it may have changed what was read."""
+        if self.partitions is None:
+            return theirs.partitions
+        if self.replaced is not None and theirs.replaces is not None:
+            # Each would have deleted what the other inserted, in any partition, unless their windows are apart.
+            if not self.replaced.is_apart_from(theirs.replaces):
+                return theirs.partitions
+        return theirs.partitions & self.partitions
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What a commit touched.
+
+    Args:
+        written: File groups that got a new base file or log blocks.
+        base_written: Those of ``written`` that got a base file, with the instant of the slice it replaces.
+        appended: Those of ``written`` that got log blocks, with the base instant of the log file.
+        replaced: File groups that readers skip from this commit on.
+        created: File groups that did not exist before.
+        partitions: Partitions with a written or replaced file group.
+        with_inserts: Partitions that got rows with new keys.
+        with_deletes: Partitions that lost rows by their key.
+        left_rows: Whether incoming rows were skipped because of stored ones.
+        replaces: The rows that were replaced by delete and insert.
+    """
+
+    kind: Kind
+    written: frozenset[FileGroup]
+    base_written: Mapping[FileGroup, str]
+    appended: Mapping[FileGroup, str]
+    replaced: frozenset[FileGroup]
+    created: frozenset[FileGroup]
+    partitions: frozenset[str]
+    with_inserts: frozenset[str]
+    with_deletes: frozenset[str] = frozenset()
+    left_rows: bool = False
+    replaces: Replaced | None = None
+
+    @classmethod
+    def of(cls, metadata: CommitMetadata) -> Footprint:
+        """Read the footprint of a commit from its metadata."""
+        stats = [
+            (partition, stat, (partition, stat.file_id or "")) for partition, stat in metadata.write_stats()
+        ]
+        replaced = metadata.partition_to_replace_file_ids or {}
+        base_written: dict[FileGroup, str] = {}
+        appended: dict[FileGroup, str] = {}
+        for partition, stat, group in stats:
+            log = _log_base_instant(partition, stat)
+            if log is None:
+                base_written[group] = stat.prev_commit or NO_PREVIOUS_COMMIT
+            else:
+                appended[group] = min(log, appended.get(group, log))
+        return cls(
+            kind=kind_of(metadata),
+            written=frozenset(group for _, _, group in stats),
+            base_written=base_written,
+            appended=appended,
+            replaced=frozenset(
+                (partition, file_id) for partition, ids in replaced.items() for file_id in ids
+            ),
+            created=frozenset(group for _, stat, group in stats if stat.prev_commit in NO_COMMIT),
+            partitions=frozenset(partition for partition, _, _ in stats) | frozenset(replaced),
+            with_inserts=frozenset(partition for partition, stat, _ in stats if stat.num_inserts),
+            with_deletes=frozenset(partition for partition, stat, _ in stats if stat.num_deletes),
+            left_rows=not {NEW_KEYS_ONLY, ROWS_LEFT}.isdisjoint(metadata.extra_metadata),
+            replaces=Replaced.of(metadata.extra_metadata),
+        )
+
+    @property
+    def touched(self) -> frozenset[FileGroup]:
+        """File groups written or replaced."""
+        return self.written | self.replaced
+
+
+def kind_of(metadata: CommitMetadata) -> Kind:
+    """Return the kind of a commit."""
+    known = _KINDS.get(metadata.operation_type or "")
+    if known is Kind.APPEND and NEW_KEYS_ONLY in metadata.extra_metadata:
+        # it has looked its keys up, so it depends on other keys as an upsert does
+        return Kind.UPSERT
+    if known is not None:
+        return known
+    if metadata.compacted:
+        return Kind.COMPACTION
+    return Kind.OVERWRITE_PARTITION if metadata.partition_to_replace_file_ids else Kind.UPSERT
+
+
+def _log_base_instant(partition: str, stat: WriteStat) -> str | None:
+    """Return the base instant in a log file's name, None for a base file."""
+    name = (stat.path or "").rpartition("/")[2]
+    log = parse_log_file(name, partition)
+    return None if log is None else log.instant
 
 
 class KeyScope(str, Enum):
@@ -73,10 +292,10 @@ def check_conflicts(
     Raises:
         WriteConflictError: naming both instants and the reason.
     """
-    _check_base_still_stands(instant, base, current)
+    _check_base_is_current(instant, base, current)
     footprint = Footprint.of(mine)
-    for other, theirs_told in committed_since(base, current):
-        theirs = Footprint.of(theirs_told)
+    for other, their_metadata in commits_since(base, current):
+        theirs = Footprint.of(their_metadata)
         reason = conflict_reason(footprint, theirs, other.requested_time, key_scope)
         if reason is None and theirs.kind not in (Kind.COMPACTION, Kind.CLUSTERING):
             reason = _both("it changed rows that this write had left as they were, in", left & theirs.touched)
@@ -100,8 +319,8 @@ def check_reads(mine: CommitMetadata, *, instant: str, reads: ReadsOfWrite, curr
     Raises:
         WriteConflictError: naming both instants and the reason.
     """
-    _check_base_still_stands(instant, reads.base, current)
-    for other, theirs in committed_since(reads.base, current):
+    _check_base_is_current(instant, reads.base, current)
+    for other, theirs in commits_since(reads.base, current):
         reason = _outdated_reads(reads, Footprint.of(theirs))
         if reason is not None:
             raise WriteConflictError(
@@ -128,7 +347,7 @@ def check_unnamed_writers(
     current: Timeline,
     key_scope: KeyScope = KeyScope.PARTITION,
 ) -> None:
-    """Raise when a writer that has no owner file, and so may still be at work, could do what stands against this write.
+    """Raise when a writer that has no owner file, and so may still be at work, could conflict with this write.
 
     Such a writer does not look for others before its commit, as Apache Hudi with a single writer and Flink do not.
 
@@ -157,7 +376,7 @@ def check_unnamed_writers(
 
 
 def _planned(current: Timeline, other: Instant) -> CommitMetadata | None:
-    """Return the workload of a pending write, None when it does not tell one."""
+    """Return the workload of a pending write, None without one."""
     try:
         planned = current.planned_metadata(other)
     except CorruptTableError:
@@ -166,7 +385,7 @@ def _planned(current: Timeline, other: Instant) -> CommitMetadata | None:
 
 
 def _anything(mine: Footprint, key_scope: KeyScope) -> str | None:
-    """Say why this write cannot stand beside one that may do anything."""
+    """Return why this write conflicts with one of unknown file groups."""
     if mine.kind in (Kind.COMPACTION, Kind.SCHEMA):
         return None
     new_keys = mine.kind is Kind.UPSERT and key_scope is not KeyScope.NONE and mine.with_inserts
@@ -225,7 +444,7 @@ def _no_conflict(_mine: Footprint, _theirs: Footprint) -> str | None:
 def _append_or_upsert(
     mine: Footprint, theirs: Footprint, their_instant: str, key_scope: KeyScope
 ) -> str | None:
-    """Say why rows that were added or changed by key cannot stand beside another commit."""
+    """Return why rows added or changed by key conflict with another commit."""
     if theirs.kind is Kind.OVERWRITE_TABLE:
         return "it overwrote the whole table"
     if theirs.kind is Kind.COMPACTION:
@@ -243,7 +462,7 @@ def _append_or_upsert(
 
 
 def _outdated_slices(mine: Footprint, compacted: Iterable[FileGroup], compaction_time: str) -> str | None:
-    """Rows that this write put into a slice that the compaction has closed would be lost (v6 log file names)."""
+    """Detect log blocks in a slice that the compaction has closed; they would be lost (v6 log file names)."""
     for group in compacted:
         slice_instant = mine.appended.get(group, mine.base_written.get(group))
         if slice_instant is None or (group in mine.created and group not in mine.appended):
@@ -254,7 +473,7 @@ def _outdated_slices(mine: Footprint, compacted: Iterable[FileGroup], compaction
 
 
 def _same_bucket(mine: Footprint, theirs: Footprint) -> str | None:
-    """Say why two new file groups are one bucket, whose number in eight digits their ids start with (bucket index)."""
+    """Find two new file groups of one bucket, whose number in eight digits starts their ids (bucket index)."""
     buckets = {(partition, file_id[:8]) for partition, file_id in theirs.created if file_id[:8].isdigit()}
     shared = {(partition, file_id[:8]) for partition, file_id in mine.created} & buckets
     return _both("both opened bucket", shared)
@@ -273,7 +492,7 @@ def _new_keys(mine: Footprint, theirs: Footprint, key_scope: KeyScope) -> str | 
 
 
 def _left_out_and_deleted(mine: Footprint, theirs: Footprint, key_scope: KeyScope) -> str | None:
-    """Say why a row can be gone that one write left out as being there, while the other did not find what that one added."""
+    """Find a partition in which one write skipped a row as stored that the other one deleted."""
     for adding, deleting in ((mine, theirs), (theirs, mine)):
         if not adding.left_rows:
             continue
@@ -293,7 +512,7 @@ def _both(reason: str, shared: Iterable[object]) -> str | None:
     return f"{reason} {found[0]!r}" if found else None
 
 
-def _check_base_still_stands(instant: str, base: Timeline, current: Timeline) -> None:
+def _check_base_is_current(instant: str, base: Timeline, current: Timeline) -> None:
     """Refuse when a commit that was read is neither on the timeline nor in its archive."""
     now = {(done.requested_time, done.action) for done in current.completed_writes}
     first = current.first_write_time
@@ -354,43 +573,139 @@ def _check_open_slices(
             raise WriteConflictError(_message(instant, mine, f"compaction {slice_instant}", reason))
 
 
-def merged_schema(instant: str, mine: str | None, base: str | None, current: str | None) -> str | None:
-    """Return the table schema that this write's commit must carry.
-
-    The newest commit's schema is the table's. When another writer has added columns meanwhile, a write that
-    did not change the schema takes theirs over, since its files read as null there.
-
-    Args:
-        mine: Avro schema JSON that this write wants to commit.
-
-    Raises:
-        WriteConflictError: when both changed it and this write's lacks, or differs in, a column of the other.
-    """
-    if mine is None or current is None or same_schema(current, base) or same_schema(mine, current):
-        return current if mine is None else mine
-    if same_schema(mine, base):
-        return current
-    own = {field["name"]: field["type"] for field in json.loads(mine)["fields"]}
-    for field in json.loads(current)["fields"]:
-        if own.get(field["name"]) != field["type"]:
-            raise WriteConflictError(
-                f"instant {instant} cannot be committed: another writer has changed the table's schema "
-                "meanwhile, "
-                f"and column {field['name']!r} is not the same here. Run this write again"
-            )
-    return mine
-
-
-def same_schema(left: str | None, right: str | None) -> bool:
-    """Tell whether two Avro schemas (JSON, or None) have the same columns."""
-    if left is None or right is None:
-        return left is right
-    return left == right or bool(json.loads(left)["fields"] == json.loads(right)["fields"])
-
-
 def _message(instant: str, mine: CommitMetadata, other: str, reason: str) -> str:
     return (
         f"instant {instant} ({mine.operation_type}) cannot be committed: {other} of another writer came "
         "first and "
         f"{reason}. The table is as the other writer left it; run this write again"
+    )
+
+
+def commits_since(base: Timeline, current: Timeline) -> Iterator[tuple[Instant, CommitMetadata]]:
+    """Yield the writes that completed after ``base`` was read, with what they wrote.
+
+    Archiving takes the oldest writes, so one that completed and was archived since then has taken with it something
+    that ``base`` shows; only then the archive is read.
+    """
+    known = {(done.requested_time, done.action) for done in base.completed_writes}
+    if _archived_meanwhile(base, current):
+        oldest = min(
+            (each.requested_time for each in base.instants if each.action in WRITE_ACTIONS), default=""
+        )
+        for done in current.archived.instants:
+            if done.action in WRITE_ACTIONS and done.is_completed and done.requested_time >= oldest:
+                if (done.requested_time, done.action) not in known:
+                    yield done, current.archived.commit_metadata(done)
+    for done in current.completed_writes:
+        if (done.requested_time, done.action) not in known:
+            yield done, current.commit_metadata(done)
+
+
+def _archived_meanwhile(base: Timeline, current: Timeline) -> bool:
+    now = {each.requested_time for each in current.instants}
+    saved = {each.requested_time for each in base.savepoints}
+    shown = {each.requested_time for each in base.instants if each.action in WRITE_ACTIONS} - saved
+    return bool(shown - now) if shown else bool(current.completed_writes)
+
+
+@dataclass(frozen=True)
+class PlannedBy:
+    """A clustering that holds file groups.
+
+    Args:
+        running: Whether a process that lives, or may live, is carrying it out.
+        awaited: Whether it is being carried out, or so newly planned that its planner may be about to.
+    """
+
+    instant: str
+    running: bool = False
+    awaited: bool = False
+
+
+_ALLOW = {"SparkRejectUpdateStrategy": False, "SparkAllowUpdateStrategy": True}
+
+
+def is_clustering(timeline: Timeline, instant: Instant) -> bool:
+    """Return whether a pending replacecommit is a clustering plan rather than an overwrite that is under way."""
+    try:
+        plan = timeline.plan(instant)
+    except CorruptTableError:
+        plan = None
+    if plan is not None:
+        return plan.get("operationType") == WriteOperation.CLUSTER or bool(plan.get("clusteringPlan"))
+    if instant.state is State.REQUESTED:
+        return False
+    try:
+        return timeline.planned_metadata(instant) is None
+    except CorruptTableError:
+        return False
+
+
+def updates_allowed(options: Options) -> bool:
+    """Return whether file groups of a planned clustering may be written to.
+
+    Raises:
+        ConfigError: when the strategy is not known.
+    """
+    given = options[ClusteringOptions.UPDATES_STRATEGY]
+    name = given.rpartition(".")[2]
+    if name not in _ALLOW:
+        legal = ", ".join(_ALLOW)
+        raise ConfigError(
+            f"{ClusteringOptions.UPDATES_STRATEGY} is {given!r}; legal values: {legal}, with or without their package"
+        )
+    return _ALLOW[name]
+
+
+def rolls_back_plans(options: Options) -> bool:
+    """Return whether a plan whose file groups have changed is rolled back."""
+    return options[ClusteringOptions.ROLLBACK_ON_CONFLICT]
+
+
+def yields_to_overwrites(options: Options) -> bool:
+    """Return whether an overwrite of planned file groups rolls the plan back."""
+    return rolls_back_plans(options) or not options.is_set(ClusteringOptions.ROLLBACK_ON_CONFLICT)
+
+
+def planned_groups(timeline: Timeline, options: Options, liveness: Liveness) -> Mapping[FileGroup, PlannedBy]:
+    """Return the file groups that a write must leave alone, with the clustering that has planned them.
+
+    Args:
+        options: ``hoodie.clustering.updates.strategy``.
+        liveness: Tells the clusterings that are being run.
+    """
+    planned = {} if updates_allowed(options) else timeline.pending_clustering_file_groups()
+    holding = set(planned.values())
+    at_work = {each: liveness.is_at_work(each) for each in timeline.pending if each.requested_time in holding}
+    holders = {
+        each.requested_time: PlannedBy(each.requested_time, each.state is State.INFLIGHT and lives, lives)
+        for each, lives in at_work.items()
+    }
+    return {group: holders[instant] for group, instant in planned.items()}
+
+
+def reject_planned_groups(touched: Collection[FileGroup], closed: Mapping[FileGroup, PlannedBy]) -> None:
+    """Refuse a write that would change a file group of a planned clustering.
+
+    Args:
+        touched: File groups that it would write to or replace.
+
+    Raises:
+        WriteConflictError: naming the clustering that is being run, or about to be, and the file group.
+        PlannedMeanwhileError: naming the clustering that nobody runs, the file group and the ways out.
+    """
+    found = sorted(group for group in touched if group in closed)
+    if not found:
+        return
+    (partition, file_id), holder = found[0], closed[found[0]]
+    what = f"file group {file_id!r} of partition {partition!r} is part of clustering {holder.instant}"
+    if holder.running:
+        raise WriteConflictError(
+            f"{what}, which another process is running now, and must not change until it is done; nothing was written. Wait "
+            "until it is done, and run this write again"
+        )
+    kind = WriteConflictError if holder.awaited else PlannedMeanwhileError
+    raise kind(
+        f"{what}, which is planned and not done, and must not change until then; nothing was written. Run that clustering "
+        f"or roll it back, and run this write again, or set {ClusteringOptions.UPDATES_STRATEGY} to SparkAllowUpdateStrategy"
     )

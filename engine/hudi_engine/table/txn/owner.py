@@ -19,7 +19,7 @@ from enum import Enum
 
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.table.txn.process import ProcessIdentity, slept_ms
-from hudi_engine.table.txn.silence import is_watched, stays_silent
+from hudi_engine.table.txn.silence import is_watched, heartbeat_expired
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ class Owner:
             return known
         state = self._state_by_beat(modified_ms, now_ms)
         if state is OwnerState.DEAD and beats and self.process.is_running():
-            is_over = stays_silent(self.token, modified_ms, self.interval_ms)
+            is_over = heartbeat_expired(self.token, modified_ms, self.interval_ms)
             return OwnerState.DEAD if is_over else OwnerState.ALIVE
         return state
 

@@ -26,7 +26,7 @@ from hudi_engine.format.telemetry.services import Done, measured, report_service
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.clock import InstantClock
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant
-from hudi_engine.table.txn.clustered import is_clustering
+from hudi_engine.table.txn.conflict import is_clustering
 from hudi_engine.table.txn.liveness import Liveness
 from hudi_engine.table.txn.lock import TableLock
 from hudi_engine.table.txn.open_instant import OpenInstant

@@ -20,7 +20,7 @@ from hudi_engine.format.timeline.commit_metadata import NO_COMMIT, CommitMetadat
 from hudi_engine.format.timeline.gaps import check_none_hidden
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.format.timeline.schemas import ROLLBACK_METADATA
-from hudi_engine.table.txn.clustered import is_clustering
+from hudi_engine.table.txn.conflict import is_clustering
 from hudi_engine.table.txn.liveness import Liveness
 from hudi_engine.table.txn.older_slices import is_lost, lost_group, slices_in
 from hudi_engine.table.txn.open_instant import OpenInstant, stored_plan

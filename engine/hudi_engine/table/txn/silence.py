@@ -14,7 +14,7 @@ _since: dict[tuple[str, int], float] = {}
 """When a beat, by its owner's token and its time, was first seen to be old."""
 
 
-def stays_silent(token: str, beat_ms: int, interval_ms: int) -> bool:
+def heartbeat_expired(token: str, beat_ms: int, interval_ms: int) -> bool:
     """Return whether an old beat has been watched for so long that another one would have come; the first look begins that.
 
     Args:
@@ -25,5 +25,5 @@ def stays_silent(token: str, beat_ms: int, interval_ms: int) -> bool:
 
 
 def is_watched(token: str, beat_ms: int, interval_ms: int) -> bool:
-    """Return whether a beat was seen to be old, and another one may still come; arguments as of `stays_silent`."""
-    return (token, beat_ms) in _since and not stays_silent(token, beat_ms, interval_ms)
+    """Return whether a beat was seen to be old, and another one may still come; arguments as of `heartbeat_expired`."""
+    return (token, beat_ms) in _since and not heartbeat_expired(token, beat_ms, interval_ms)

@@ -21,28 +21,39 @@ from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.format.timeline.schemas import REQUESTED_REPLACE_METADATA
 from hudi_engine.format.timeline.writer import check_inflight, rolled_back
-from hudi_engine.table.txn.clustered import gives_way_to_overwrites, takes_plans_back, updates_allowed
 from hudi_engine.table.txn.column_ids import with_column_ids
 from hudi_engine.table.txn.conflict import (
+    OVERWRITES,
+    FileGroup,
+    Footprint,
     KeyScope,
+    ReadsOfWrite,
     check_conflicts,
     check_reads,
     check_unnamed_writers,
-    merged_schema,
+    kind_of,
+    rolls_back_plans,
+    updates_allowed,
+    yields_to_overwrites,
 )
-from hudi_engine.table.txn.footprint import OVERWRITES, FileGroup, Footprint, ReadsOfWrite, kind_of
-from hudi_engine.table.txn.last_word import check_follows, check_last_word, check_noted, with_checkpoint
 from hudi_engine.table.txn.liveness import Liveness
+from hudi_engine.table.txn.metadata_conflicts import (
+    check_checkpoint_parent,
+    check_only_checkpoint,
+    check_schema_and_checkpoint,
+    merged_schema,
+    with_checkpoint,
+)
 from hudi_engine.table.txn.metadata_table import drop_foreign_metadata_table, has_foreign_metadata_table
 from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.partition_names import has_kinds_in_names, kinds_beside_names
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.reconcile import delete_unwanted_files, settle_markers
 from hudi_engine.table.txn.recovery import Recovery, pending_writes, recover, table_lock
+from hudi_engine.table.txn.restore_steps import check_not_rolled_back
 from hudi_engine.table.txn.rollback import rollback_instant
 from hudi_engine.table.txn.storage_errors import storage_errors
 from hudi_engine.table.txn.swap import swap_is_conflict
-from hudi_engine.table.txn.undoing import check_not_undone
 
 logger = logging.getLogger(__name__)
 
@@ -215,7 +226,7 @@ class WriteTransaction:
                     self._check(metadata, timeline, key_scope, reads, left, follows)
 
                 check(current)
-                if takes_plans_back(self._options) or self._overwrites_plans(metadata):
+                if rolls_back_plans(self._options) or self._overwrites_plans(metadata):
                     current = self._take_plans_back(metadata, current)
                 gone = delete_unwanted_files(self._storage, self.instant, metadata)
                 final = self._settled(metadata, current)
@@ -276,7 +287,7 @@ class WriteTransaction:
         follows: str | None,
     ) -> None:
         """Raise when the write must not be committed on this timeline."""
-        check_not_undone(self._storage, self.config, current, self._opened)
+        check_not_rolled_back(self._storage, self.config, current, self._opened)
         check_conflicts(
             metadata,
             instant=self.instant,
@@ -287,9 +298,9 @@ class WriteTransaction:
             into_planned_clusterings=updates_allowed(self._options) or self._overwrites_plans(metadata),
         )
         if follows is None:
-            check_noted(metadata, instant=self.instant, base=self.timeline, current=current)
+            check_only_checkpoint(metadata, instant=self.instant, base=self.timeline, current=current)
         else:
-            check_follows(metadata, follows, instant=self.instant, current=current)
+            check_checkpoint_parent(metadata, follows, instant=self.instant, current=current)
         if reads is not None:
             check_reads(metadata, instant=self.instant, reads=reads, current=current)
         living = Liveness(self._storage, self.config, self._options)
@@ -299,7 +310,7 @@ class WriteTransaction:
 
     def _overwrites_plans(self, metadata: CommitMetadata) -> bool:
         """Tell whether planned clusterings give way to this write."""
-        return kind_of(metadata) in OVERWRITES and gives_way_to_overwrites(self._options)
+        return kind_of(metadata) in OVERWRITES and yields_to_overwrites(self._options)
 
     def _take_plans_back(self, metadata: CommitMetadata, current: Timeline) -> Timeline:
         """Roll back the planned clusterings whose file groups this write changes; return the timeline after that."""
@@ -328,7 +339,7 @@ class WriteTransaction:
     def _settled(self, metadata: CommitMetadata, current: Timeline) -> CommitMetadata:
         """Return what is committed, with the schema and the checkpoint that the table has from then on."""
         told = self._with_schema(metadata, current)
-        check_last_word(told, instant=self.instant, current=current)
+        check_schema_and_checkpoint(told, instant=self.instant, current=current)
         return with_checkpoint(told, instant=self.instant, current=current)
 
     def _with_schema(self, metadata: CommitMetadata, current: Timeline) -> CommitMetadata:

@@ -26,7 +26,7 @@ from hudi_engine.spark.write.rows.key_columns import with_keys_of
 from hudi_engine.spark.write.rows.match import SOURCE, TARGET
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.replaced import Replaced
+from hudi_engine.table.txn.conflict import Replaced
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -19,7 +19,7 @@ from hudi_engine.spark.write.rows.newest import newest_of_each_key
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, ORDER
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.replaced import Replaced
+from hudi_engine.table.txn.conflict import Replaced
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

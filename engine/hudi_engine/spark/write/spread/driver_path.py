@@ -20,7 +20,7 @@ from hudi_engine.table.lookup.key_cache import DRIVER_KEYS
 from hudi_engine.table.lookup.partition import TaggedUnit, tag_unit
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan, split_by_partition
 from hudi_engine.table.txn.storage_errors import storage_errors
-from hudi_engine.table.write.place.foreseen import foreseen_markers
+from hudi_engine.table.write.place.planned_files import planned_markers
 from hudi_engine.table.write.place.shares import shares_of
 from hudi_engine.table.write.place.unit import write_unit
 
@@ -77,7 +77,7 @@ def _markers_of(
     context: WriteContext, plan: UnitPlan, work: Sequence[tuple[WriteTask, TaggedUnit]]
 ) -> Iterator[MarkerBook | None]:
     """Yield the markers that the threads share, closed at the end; None where no two files are foreseen."""
-    foreseen = [marker for task, share in work for marker in foreseen_markers(task, plan, share)]
+    foreseen = [marker for task, share in work for marker in planned_markers(task, plan, share)]
     if len(foreseen) < 2:
         yield None
         return

@@ -46,7 +46,7 @@ from hudi_engine.table.services.planned import PlanRun, choose_planned, done_as,
 from hudi_engine.table.services.result import ClusteringResult
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.clustered import takes_plans_back
+from hudi_engine.table.txn.conflict import rolls_back_plans
 from hudi_engine.table.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import table_lock
@@ -167,7 +167,7 @@ def _outdated(
         f"clustering {time} planned file group {changed.file_id!r} of partition {changed.partition!r} as it was then, and "
         "it has changed since"
     )
-    if not takes_plans_back(options):
+    if not rolls_back_plans(options):
         raise ServiceError(
             f"{said}; roll {time} back and plan anew, or set hoodie.clustering.rollback.pending.replacecommit.on.conflict"
         )

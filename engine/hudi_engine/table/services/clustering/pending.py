@@ -14,7 +14,7 @@ from hudi_engine.table.services.clustering.strategy import is_known_strategy
 from hudi_engine.table.services.clustering.write_group import GroupTask
 from hudi_engine.table.services.result import PendingClustering
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.clustered import is_clustering
+from hudi_engine.table.txn.conflict import is_clustering
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """Scheduling a clustering: the plan in ``T.replacecommit.requested``.
 
 From then on the file groups of the plan must not change until it is done or taken back; who writes to them is refused
-(`hudi_engine.table.txn.clustered`). Nothing is read or written but the plan.
+(`hudi_engine.table.txn.conflict`). Nothing is read or written but the plan.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hudi_engine.format.config.declared.clustering_options import ClusteringOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.table.txn.clustered import is_clustering
+from hudi_engine.table.txn.conflict import is_clustering
 
 
 def clustering_due(timeline: Timeline, options: Options) -> bool:

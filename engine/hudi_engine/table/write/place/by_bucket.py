@@ -23,7 +23,7 @@ from hudi_engine.table.handles.create import create_files
 from hudi_engine.table.handles.merge import compose_partial, merge_file
 from hudi_engine.table.handles.updates import FileChanges
 from hudi_engine.table.handles.write_task import WriteTask
-from hudi_engine.table.lookup.late import without_late
+from hudi_engine.table.lookup.outdated_updates import drop_outdated_updates
 from hudi_engine.table.lookup.partition import TaggedUnit
 from hudi_engine.table.lookup.repeated_keys import refuse_repeated
 from hudi_engine.table.lookup.tagging import SliceTag, StoredKeys, tag_slice
@@ -119,7 +119,7 @@ def _looked_up(
     refuse_repeated(task.context.read, plan, unit.partition, rows, [tag] if tag is not None else [])
     if tag is None:
         return rows, None
-    kept = without_late(task.context, plan, TaggedUnit(unit, rows, (tag,)))
+    kept = drop_outdated_updates(task.context, plan, TaggedUnit(unit, rows, (tag,)))
     return kept.batch, next(iter(kept.tags), None)
 
 

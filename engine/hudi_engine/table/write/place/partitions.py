@@ -9,7 +9,7 @@ from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.table.lookup.log_keys import with_log_keys
 from hudi_engine.table.lookup.unit import PartitionUnit
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.clustered import closed_groups, gives_way_to_overwrites
+from hudi_engine.table.txn.conflict import planned_groups, yields_to_overwrites
 from hudi_engine.table.txn.liveness import Liveness
 from hudi_engine.table.write.operation import NOTHING, WHOLE_TABLE, Operation
 
@@ -18,7 +18,7 @@ def partition_units(
     state: TableState, options: Options, slices: Iterable[FileSlice], partitions: Iterable[str]
 ) -> dict[str, PartitionUnit]:
     """Group slices by partition, with the instants of pending compactions and the file groups that take no new rows."""
-    closed = closed_groups(state.timeline, options, Liveness(state.storage, state.config, options))
+    closed = planned_groups(state.timeline, options, Liveness(state.storage, state.config, options))
     compacting = state.timeline.pending_compaction_file_groups()
     slices = list(slices)
     log_keys = with_log_keys(state.timeline, slices)
@@ -72,8 +72,8 @@ def refuse_taking_out(
     options: Options,
 ) -> None:
     """Refuse an overwrite of file groups of a planned clustering that is to stand, as far as it is known which it replaces."""
-    if gives_way_to_overwrites(options):
+    if yields_to_overwrites(options):
         return
     known = (partitions or ()) if operation.replaces != WHOLE_TABLE else units
     for partition, file_ids in (groups_taken_out(operation, units, known) or {}).items():
-        units[partition].refuse_closed(file_ids)
+        units[partition].reject_planned_groups(file_ids)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -14,10 +16,12 @@ from hudi_engine.format.merge.ordering import newer_wins
 from hudi_engine.format.merge.row_equality import equal_rows
 from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.schema.meta_fields import META_FIELDS
+from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.lookup.partition import TaggedUnit
 from hudi_engine.table.lookup.tagging import SliceTag, stored_pairs
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, UnitPlan
+from hudi_engine.table.txn.conflict import FileGroup
 
 Mask = npt.NDArray[np.bool_]
 
@@ -76,3 +80,24 @@ def _marked(batch: pa.Table, context: WriteContext) -> Mask:
         if flag in batch.column_names:
             marked |= np.asarray(pc.fill_null(batch.column(flag), False)).astype(bool)
     return marked
+
+
+_LEFT = "fileIdsLeft"
+
+
+def stat_of_left(found: TaggedUnit, kept: TaggedUnit) -> list[WriteStat]:
+    """Tell in a write stat without a file, which no commit gets, in which file groups rows were left as they are."""
+    written = {tag.file_slice.file_id: len(tag.matched) for tag in kept.tags}
+    left = [
+        tag.file_slice.file_id
+        for tag in found.tags
+        if len(tag.matched) > written.get(tag.file_slice.file_id, 0)
+    ]
+    return [WriteStat(partition_path=found.unit.partition, other={_LEFT: left})] if left else []
+
+
+def unchanged_file_groups(stats: Iterable[WriteStat]) -> frozenset[FileGroup]:
+    """Return the file groups that write stats of the tasks name so."""
+    return frozenset(
+        (stat.partition_path or "", file_id) for stat in stats for file_id in stat.other.get(_LEFT, ())
+    )

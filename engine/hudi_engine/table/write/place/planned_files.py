@@ -17,7 +17,7 @@ from hudi_engine.table.write.place.changelog import log_target
 from hudi_engine.table.write.place.shares import takers_of
 
 
-def foreseen_markers(task: WriteTask, plan: UnitPlan, tagged: TaggedUnit) -> Iterator[str]:
+def planned_markers(task: WriteTask, plan: UnitPlan, tagged: TaggedUnit) -> Iterator[str]:
     """Give the markers of the file groups that rows of a share are in, or have room in.
 
     Whatever is not foreseen, such as a new file group, the task announces when it comes to it; what is foreseen need not come,

@@ -1,8 +1,7 @@
-"""What a commit says of the table as a whole: its columns, and how far the table has consumed its inputs.
+"""Conflicts over what a commit sets for the whole table: schema and checkpoint.
 
-Readers take columns from the write of the greatest requested time that tells them, not from the one that completed last; a
-checkpoint too, in the timelines that this engine writes. So a write that others which began later have overtaken cannot change
-them any more, and nobody may speak for a write that is under way.
+Readers take the schema, and in timelines of this engine the checkpoint, from the write of the greatest requested time that has
+one, not from the one that completed last. So a write that a later one has overtaken cannot change them any more.
 """
 
 from __future__ import annotations
@@ -11,20 +10,22 @@ import json
 from collections.abc import Sequence
 from operator import attrgetter
 
-from hudi_engine.errors import ConsumedMeanwhileError, WriteConflictError
+from hudi_engine.errors import (
+    ConsumedMeanwhileError,
+    WriteConflictError,
+)
 from hudi_engine.format.config.other_keys import CHECKPOINT
 from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.format.timeline.commit_metadata import (
+    CommitMetadata,
+)
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant
 from hudi_engine.format.timeline.newest_first import newest_first
-from hudi_engine.table.txn.clustered import is_clustering
-from hudi_engine.table.txn.conflict import same_schema
-from hudi_engine.table.txn.footprint import Footprint
-from hudi_engine.table.txn.since import committed_since
+from hudi_engine.table.txn.conflict import Footprint, commits_since, is_clustering
 
 
-def noted_last(timeline: Timeline) -> tuple[Instant, str] | None:
-    """Return the checkpoint that counts with the write that has it, None when there is none.
+def latest_checkpoint(timeline: Timeline) -> tuple[Instant, str] | None:
+    """Return the current checkpoint with the write that has it, None when there is none.
 
     It is in the newest completed write that has one; other writers do not carry it on.
     """
@@ -35,8 +36,8 @@ def noted_last(timeline: Timeline) -> tuple[Instant, str] | None:
     return None
 
 
-def check_last_word(mine: CommitMetadata, *, instant: str, current: Timeline) -> None:
-    """Raise when columns or a checkpoint that this write brings would be hidden by a write that began later.
+def check_schema_and_checkpoint(mine: CommitMetadata, *, instant: str, current: Timeline) -> None:
+    """Raise when a schema change or checkpoint of this write would be hidden by a write that began later.
 
     Args:
         mine: Metadata this write is about to commit, with the schema that it would carry.
@@ -48,15 +49,15 @@ def check_last_word(mine: CommitMetadata, *, instant: str, current: Timeline) ->
     younger = [each for each in current.completed_writes if each.requested_time > instant]
     if not younger:
         return
-    hiding = _other_columns(mine, younger, current)
+    hiding = _hiding_schema(mine, younger, current)
     if hiding is not None:
         raise WriteConflictError(_message(instant, mine, hiding, "it changes the table's columns"))
-    hiding = _other_checkpoint(mine, younger, current)
+    hiding = _hiding_checkpoint(mine, younger, current)
     if hiding is not None:
         raise WriteConflictError(_message(instant, mine, hiding, "it notes what was consumed of its inputs"))
 
 
-def check_follows(mine: CommitMetadata, follows: str, *, instant: str, current: Timeline) -> None:
+def check_checkpoint_parent(mine: CommitMetadata, follows: str, *, instant: str, current: Timeline) -> None:
     """Raise when the rows of a write were taken after another checkpoint than the one that the table has by now.
 
     Args:
@@ -67,9 +68,9 @@ def check_follows(mine: CommitMetadata, follows: str, *, instant: str, current: 
     Raises:
         ConsumedMeanwhileError: naming both checkpoints.
     """
-    last = noted_last(current)
+    last = latest_checkpoint(current)
     noted = "{}" if last is None else last[1]
-    if _says_the_same(noted, follows):
+    if _same_json(noted, follows):
         return
     where = "" if last is None else f", by {last[0].action} {last[0].requested_time}"
     raise ConsumedMeanwhileError(
@@ -79,7 +80,7 @@ def check_follows(mine: CommitMetadata, follows: str, *, instant: str, current: 
     )
 
 
-def check_noted(mine: CommitMetadata, *, instant: str, base: Timeline, current: Timeline) -> None:
+def check_only_checkpoint(mine: CommitMetadata, *, instant: str, base: Timeline, current: Timeline) -> None:
     """Raise when a commit is nothing but a checkpoint, and another one was noted since it was made up.
 
     Args:
@@ -91,9 +92,9 @@ def check_noted(mine: CommitMetadata, *, instant: str, base: Timeline, current: 
     """
     if CHECKPOINT not in mine.extra_metadata or Footprint.of(mine).touched:
         return
-    last = noted_last(base)
+    last = latest_checkpoint(base)
     known = None if last is None else last[1]
-    for other, metadata in committed_since(base, current):
+    for other, metadata in commits_since(base, current):
         if metadata.extra_metadata.get(CHECKPOINT) not in (None, known):
             raise WriteConflictError(
                 f"instant {instant} cannot be committed: {other.action} {other.requested_time} of another writer has noted a "
@@ -102,7 +103,7 @@ def check_noted(mine: CommitMetadata, *, instant: str, base: Timeline, current: 
 
 
 def with_checkpoint(metadata: CommitMetadata, *, instant: str, current: Timeline) -> CommitMetadata:
-    """Return what a commit says with the checkpoint of the write before it, unless it has one of its own.
+    """Return commit metadata with the checkpoint of the write before it, unless it has one of its own.
 
     While a write that began earlier is under way none is carried on: that write may bring a newer one, which this commit
     would hide. Readers find the checkpoint further back then.
@@ -117,7 +118,7 @@ def with_checkpoint(metadata: CommitMetadata, *, instant: str, current: Timeline
 
 
 def _is_awaited(instant: str, current: Timeline) -> bool:
-    """Tell whether a write that began earlier has not completed yet; a planned clustering moves rows only."""
+    """Return whether a write that began earlier has not completed yet; a planned clustering moves rows only."""
     return any(
         each.action in WRITE_ACTIONS and not (each.action == "replacecommit" and is_clustering(current, each))
         for each in current.pending
@@ -125,8 +126,8 @@ def _is_awaited(instant: str, current: Timeline) -> bool:
     )
 
 
-def _other_columns(mine: CommitMetadata, younger: Sequence[Instant], current: Timeline) -> Instant | None:
-    """Return the later write by whose columns readers would go; those that do not tell services apart, by a service's too."""
+def _hiding_schema(mine: CommitMetadata, younger: Sequence[Instant], current: Timeline) -> Instant | None:
+    """Return the later write whose schema readers would use; some readers use a service's too."""
     if mine.schema_json is None or same_schema(mine.schema_json, current.table_schema_json()):
         return None
     return next(
@@ -134,8 +135,8 @@ def _other_columns(mine: CommitMetadata, younger: Sequence[Instant], current: Ti
     )
 
 
-def _other_checkpoint(mine: CommitMetadata, younger: Sequence[Instant], current: Timeline) -> Instant | None:
-    """Return the later write whose checkpoint would count."""
+def _hiding_checkpoint(mine: CommitMetadata, younger: Sequence[Instant], current: Timeline) -> Instant | None:
+    """Return the later write whose checkpoint readers would use."""
     noted = mine.extra_metadata.get(CHECKPOINT)
     if noted is None:
         return None
@@ -146,7 +147,7 @@ def _other_checkpoint(mine: CommitMetadata, younger: Sequence[Instant], current:
     return None
 
 
-def _says_the_same(one: str, other: str) -> bool:
+def _same_json(one: str, other: str) -> bool:
     try:
         return bool(json.loads(one) == json.loads(other))
     except ValueError:
@@ -159,3 +160,37 @@ def _message(instant: str, mine: CommitMetadata, other: Instant, reason: str) ->
         "of another writer, which began later and came first, would hide that. The table is as the other writer left it; run "
         "this write again"
     )
+
+
+def merged_schema(instant: str, mine: str | None, base: str | None, current: str | None) -> str | None:
+    """Return the table schema that this write's commit must carry.
+
+    The newest commit's schema is the table's. When another writer has added columns meanwhile, a write that
+    did not change the schema takes theirs over, since its files read as null there.
+
+    Args:
+        mine: Avro schema JSON that this write wants to commit.
+
+    Raises:
+        WriteConflictError: when both changed it and this write's lacks, or differs in, a column of the other.
+    """
+    if mine is None or current is None or same_schema(current, base) or same_schema(mine, current):
+        return current if mine is None else mine
+    if same_schema(mine, base):
+        return current
+    own = {field["name"]: field["type"] for field in json.loads(mine)["fields"]}
+    for field in json.loads(current)["fields"]:
+        if own.get(field["name"]) != field["type"]:
+            raise WriteConflictError(
+                f"instant {instant} cannot be committed: another writer has changed the table's schema "
+                "meanwhile, "
+                f"and column {field['name']!r} is not the same here. Run this write again"
+            )
+    return mine
+
+
+def same_schema(left: str | None, right: str | None) -> bool:
+    """Return whether two Avro schemas (JSON, or None) have the same columns."""
+    if left is None or right is None:
+        return left is right
+    return left == right or bool(json.loads(left)["fields"] == json.loads(right)["fields"])

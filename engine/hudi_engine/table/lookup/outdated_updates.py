@@ -26,7 +26,7 @@ from hudi_engine.table.lookup.unit import DELETE_FLAG, UnitPlan
 Mask = npt.NDArray[np.bool_]
 
 
-def without_late(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> TaggedUnit:
+def drop_outdated_updates(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> TaggedUnit:
     """Return a partition's rows without those that are older than every stored row of their key.
 
     Of several stored rows of a key those that are newer are not met by the row.
