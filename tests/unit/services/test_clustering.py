@@ -32,7 +32,13 @@ from hudi_engine.table.services import (
 )
 from hudi_engine.table.services.clustering.asked import clustering_options
 from hudi_engine.table.services.clustering.plan import ClusteringPlan
-from hudi_engine.table.txn.conflict import FileGroup, PlannedBy, planned_groups, reject_planned_groups, updates_allowed
+from hudi_engine.table.txn.conflict import (
+    FileGroup,
+    PlannedBy,
+    planned_groups,
+    reject_planned_groups,
+    updates_allowed,
+)
 from hudi_engine.table.txn.liveness import Liveness
 
 from tests.unit.services import tables

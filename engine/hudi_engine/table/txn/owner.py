@@ -19,7 +19,7 @@ from enum import Enum
 
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.table.txn.process import ProcessIdentity, slept_ms
-from hudi_engine.table.txn.silence import is_watched, heartbeat_expired
+from hudi_engine.table.txn.silence import heartbeat_expired, is_watched
 
 logger = logging.getLogger(__name__)
 

@@ -227,7 +227,9 @@ def _metadata(restore_time: str, plan: RestorePlan, removals: Sequence[Removal],
     )
 
 
-def check_not_rolled_back(storage: Storage, config: TableConfig, current: Timeline, opened: OpenInstant) -> None:
+def check_not_rolled_back(
+    storage: Storage, config: TableConfig, current: Timeline, opened: OpenInstant
+) -> None:
     """Refuse to complete an instant that a pending rollback or restore is about to take back.
 
     Raises:
@@ -241,7 +243,9 @@ def check_not_rolled_back(storage: Storage, config: TableConfig, current: Timeli
         )
 
 
-def pending_rollback_of(storage: Storage, config: TableConfig, timeline: Timeline, time: str) -> Instant | None:
+def pending_rollback_of(
+    storage: Storage, config: TableConfig, timeline: Timeline, time: str
+) -> Instant | None:
     """Return the pending rollback or restore that takes an instant back, None when nobody has begun that."""
     return next((each for each in timeline.pending if _takes_back(storage, config, each, time)), None)
 
