@@ -12,7 +12,7 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyspark
@@ -62,12 +62,6 @@ def archive_options(java: Path, version: str, conf: Mapping[str, str], given: st
     except OSError as error:
         logger.debug("Spark starts without a class archive: {}", str(error))
         return []
-
-
-def archive_in_use(options: Iterable[str]) -> Path | None:
-    """Return the archive that Java starts with by what `archive_options` has returned; None when there is none yet."""
-    named = (Path(option.removeprefix(_USE)) for option in options if option.startswith(_USE))
-    return next(named, None)
 
 
 def _archive(java: Path, version: str, conf: Mapping[str, str], given: str) -> Path | None:
@@ -123,16 +117,10 @@ def _is_whole(archive: Path) -> bool:
 
 
 def _forget_unused(folder: Path) -> None:
-    """Delete the archives that no start has used for long, as those of a Java or Spark that is gone, and more than a few.
-
-    What is known of starts (`known_start.py`) goes after the same time.
-    """
+    """Delete the archives that no start has used for long, as those of a Java or Spark that is gone, and more than a few."""
     found = sorted(
         ((archive.stat().st_mtime, archive) for archive in folder.glob("spark-*.jsa")), reverse=True
     )
     for number, (used, archive) in enumerate(found, start=2):
         if number > _MOST_ARCHIVES or time.time() - used > _UNUSED_DAYS * 86400:
             archive.unlink(missing_ok=True)
-    for start in folder.glob("start-*"):
-        if time.time() - start.stat().st_mtime > _UNUSED_DAYS * 86400:
-            start.unlink(missing_ok=True)

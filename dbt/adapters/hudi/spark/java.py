@@ -19,10 +19,10 @@ import pyspark
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.spark.known_start import KnownStart, launch
 
 # The oldest Java of each major version of Spark, and the ones to get.
 _OLDEST: Mapping[str, int] = {"3": 8, "4": 17}
@@ -77,14 +77,13 @@ def _java_version(java: str) -> str:
     return said[1] if said else "unknown"
 
 
-def launch_java(conf: Mapping[str, str], folder: str | None, known: KnownStart | None = None) -> None:
+def launch_java(conf: Mapping[str, str], folder: str | None) -> None:
     """Start Spark's Java process, unless this one has one.
 
     What Java writes of itself goes to dbt's debug log; everything else still reaches the screen.
 
     Args:
         folder: Folder that relative paths in SQL count from.
-        known: What is known of such a start.
 
     Raises:
         DbtRuntimeError: Java did not come up; with what it said last.
@@ -102,7 +101,7 @@ def launch_java(conf: Mapping[str, str], folder: str | None, known: KnownStart |
     if folder is not None and Path(folder).is_dir():
         options["cwd"] = folder
     try:
-        gateway = launch(settings, options, known)
+        gateway = launch_gateway(settings, options)
     except PySparkException as error:
         os.close(writing)
         listener.join(1)

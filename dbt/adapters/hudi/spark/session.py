@@ -25,10 +25,9 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hudi.credentials import ANSI, HudiCredentials
 from dbt.adapters.hudi.interrupt import is_interrupted
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.spark.class_archive import archive_in_use, archive_options
+from dbt.adapters.hudi.spark.class_archive import archive_options
 from dbt.adapters.hudi.spark.folders import plain_location
 from dbt.adapters.hudi.spark.java import check_java, forget_java, how_java_ended, launch_java
-from dbt.adapters.hudi.spark.known_start import KnownStart
 from dbt.adapters.hudi.spark.memory import warn_of_limit
 from dbt.adapters.hudi.spark.other_settings import (
     forget_what_was_said,
@@ -293,7 +292,7 @@ def _use_this_python() -> None:
 
 
 def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None) -> SparkSession:
-    """Start Java and Spark, by what is kept of earlier starts where the profile allows it."""
+    """Start Java and Spark, with the class archive of an earlier start where the profile allows it."""
     global _started_with, _stored_with, _said_at_start
     conf = _start_conf(credentials, engine_conf)
     _stored_with = credentials.storage_options
@@ -303,13 +302,10 @@ def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder:
     logger.info("starting Spark {} on Java {} ...", pyspark.__version__, version)
     warn_of_limit(conf)
     start = time.perf_counter()
-    known = None
     if credentials.class_archive and conf.get("spark.master", "local").startswith("local"):
         options = archive_options(java, version, conf, _given_java_options(conf))
         conf[_JAVA_OPTIONS] = " ".join([*options, conf[_JAVA_OPTIONS]])
-        if (archive := archive_in_use(options)) is not None:
-            known = KnownStart(archive.parent, f"{java} {version} {archive.name}", conf)
-    launch_java(conf, folder, known)
+    launch_java(conf, folder)
     builder = SparkSession.builder
     for key, value in conf.items():
         builder = builder.config(key, value)
