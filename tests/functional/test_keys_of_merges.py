@@ -136,7 +136,7 @@ class TestPartitionsOfTimes:
         insert = "when not matched then insert *"
         with pytest.raises(
             DbtBaseException,
-            match="stored and not matched.* compare id in ON, and of at what its partition says",
+            match="stored and not matched.* compare id in ON,.* and of at what its partition says",
         ):
             merge("2026-11-01 12:00:00", on=" and t.at = s.at", clause=insert)
         with pytest.raises(DbtBaseException, match="changes id, at, by which a stored row is found"):
@@ -209,7 +209,7 @@ class TestKeysWithoutValues:
         both = "when matched then update set * when not matched then insert *"
         for key, value, equals in ((1, 0, "="), (3, 0, "="), (1, 1, "="), (3, 2, "="), (1, 2, "<=>")):
             with pytest.raises(
-                DbtBaseException, match=f"id {key}.* stored and not matched.*compare id, p by <=>"
+                DbtBaseException, match=f"id {key}.* stored and not matched.*compare id, p in ON, by <=>"
             ):
                 project.run_sql(given % (key, self.EMPTY[value], equals, both))
             assert self.rows(project, f"empty_{kind}") == stored

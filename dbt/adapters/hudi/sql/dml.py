@@ -26,7 +26,7 @@ from dbt.adapters.hudi.rows.nested_types import refuse_other_fields
 from dbt.adapters.hudi.rows.own_rows import statement_with_state_read
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.merging import columns_given, merge_decision
+from dbt.adapters.hudi.sql.merging import Merge, columns_given
 from dbt.adapters.hudi.sql.not_null import never_null
 from dbt.adapters.hudi.sql.statements import clause_after, split_outside
 from dbt.adapters.hudi.sql.static_partitions import Static, path_of, static_partitions
@@ -260,8 +260,9 @@ def merge(statement: Statement, target: Target) -> Routed:
         # where null says nothing, the stored value of a row that is there stays
         return never_null(rows, target, table, given, kept & F.col(INSERT_FLAG) if fills else kept)
 
-    decide = with_newest_source(statement, target, merge_decision(statement, target, table))
-    result = table.merge_rows(decide, inserts=inserts, test=test)
+    merged = Merge(statement, target, table)
+    decide = with_newest_source(statement, target, merged.decide)
+    result = table.merge_rows(decide, inserts=inserts, test=test, check=merged.check)
     return _done(statement, target, table, result)
 
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial, reduce
+from operator import or_
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY, meta_fields
 from hudi_engine.spark.read.named import under_name
+from hudi_engine.table.lookup.kinds import index_kind
+from hudi_engine.format.keygen.complex_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
+from hudi_engine.format.keygen.partition_path import DEFAULT_PARTITION_VALUE
+from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY, meta_fields
+from hudi_engine.table.write.define.table_options import with_table_options
+from hudi_engine.table.write.operation import UPSERT
 from hudi_engine.spark.write.rows import settled
+from hudi_engine.spark.write.rows.key_check import KeyCheck
 from hudi_engine.spark.write.rows.nulls_that_say_nothing import never_cleared
-from hudi_engine.spark.write.rows.sides import STORED, Clause, ClauseRows, Said, Sides, holds
+from hudi_engine.spark.write.rows.sides import Clause, ClauseRows, Said, Sides, holds
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -22,38 +30,48 @@ from pyspark.sql import types as T
 from dbt.adapters.hudi.rows.alignment import check_cast, exact_cast, fit_to_table
 from dbt.adapters.hudi.rows.nested_types import refuse_other_fields
 from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.merge_identity import Identity
-from dbt.adapters.hudi.sql.merge_keys import check_keys_stay, compared_columns
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
 _SETTLED = T.StructType(
     [T.StructField(name, T.StringType()) for name in (settled.ACTION, settled.OLD_KEY, settled.OLD_PARTITION)]
-    + [T.StructField(settled.OLDER, T.BooleanType()), T.StructField(settled.CLAUSE, T.IntegerType())]
+    + [T.StructField(name, T.BooleanType()) for name in (settled.OLDER, settled.CHANGES_KEY)]
+    + [T.StructField(settled.CLAUSE, T.IntegerType())]
 )
+# The kind of a partition field of which many values make one partition.
+_TIMES = "timestamp"
+_WHOLE_NUMBERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+# Texts that make the same key or partition as null or another of them.
+_BLANK = ("", NULL_PLACEHOLDER, EMPTY_PLACEHOLDER, DEFAULT_PARTITION_VALUE)
 
 
-def merge_decision(
-    statement: Statement, target: Target, table: HudiTable
-) -> Callable[[DataFrame], DataFrame]:
-    """Return what a MERGE makes of the table's rows, for `HudiTable.merge_rows`.
+class Merge:
+    """What a MERGE makes of the table's rows, for `HudiTable.merge_rows`.
 
     Raises:
-        DbtRuntimeError: for what would not change the rows that it means.
+        DbtRuntimeError: The statement cannot be run on this table.
     """
-    plan = statement.plan
-    if not table.config.record_key_fields:
-        raise DbtRuntimeError(
-            f"MERGE INTO {target.label} is refused: the table has no record key; rebuild it with unique_key"
-        )
-    _check_form(plan, target)
-    check_keys_stay(plan, target, table.config.record_key_fields)
-    options = resolve_options(statement.warehouse.node.at(target.base))
 
-    def decide(stored: DataFrame) -> DataFrame:
+    def __init__(self, statement: Statement, target: Target, table: HudiTable) -> None:
+        plan, config = statement.plan, table.config
+        if not config.record_key_fields:
+            raise DbtRuntimeError(
+                f"MERGE INTO {target.label} is refused: the table has no record key; rebuild it with unique_key"
+            )
+        _check_form(plan, target)
+        self._statement, self._target, self._config = statement, target, config
+        options = resolve_options(statement.warehouse.node.at(target.base))
+        index = index_kind(with_table_options(config, options, UPSERT.name.value))
+        self._partition_fields = () if index.is_global else config.partition_fields
+        names = [*config.record_key_fields, *(each.name for each in self._partition_fields)]
+        self._identity = tuple(dict.fromkeys(names))
+        self._colliding: Column | None = None
+        self._kinds: dict[str, T.DataType] = {}
+
+    def decide(self, stored: DataFrame) -> DataFrame:
         """Join the table's rows with the source, read anew, and let the first clause that holds take each row."""
+        statement, target, plan = self._statement, self._target, self._statement.plan
         source, source_name = _source(statement)
-        schema = _own_columns(stored, table.config)
-        identity = Identity.of(table, target.label, options, schema, source.schema)
+        schema = _own_columns(stored, self._config)
         sides = Sides(source_name, target.own_name[-1], target.own_name)
         rows = stored.withColumnsRenamed({RECORD_KEY: settled.OLD_KEY, PARTITION_PATH: settled.OLD_PARTITION})
         rows = rows.select(*map(quoted, schema.names), settled.OLD_KEY, settled.OLD_PARTITION)
@@ -64,24 +82,128 @@ def merge_decision(
                 own,
                 source,
                 plans.column(statement.session, plan.mergeCondition()),
-                _clauses(statement, schema, sides, table.config),
+                _clauses(statement, schema, sides, self._config),
                 schema.names,
             )
-        taken = identity.with_partition(taken, values, table, sides.named)
-        unmatched = None
-        if plan.notMatchedActions().size():
-            compared = compared_columns(plan, [sides.source], sides.named)
-            unmatched = identity.may_be_stored(rows, compared)
-        checked, known = identity.check(taken, sides.target, F.col(STORED).isNotNull(), values, unmatched)
-        new = {**values, **known}
-        changed = checked.select(
-            *(new[name].alias(name) for name in schema.names),
+        self._kinds = {field.name.lower(): field.dataType for field in schema.fields}
+        self._colliding = self._colliding_rows(sides, source.schema)
+        changed = taken.select(
+            *(values[name].alias(name) for name in schema.names),
             *map(F.col, (settled.ACTION, settled.OLD_KEY, settled.OLD_PARTITION, settled.CLAUSE)),
-            _older(new, sides, table.config.ordering_fields).alias(settled.OLDER),
+            _older(values, sides, self._config.ordering_fields).alias(settled.OLDER),
+            self._changes_key(values, sides).alias(settled.CHANGES_KEY),
         )
         return fit_to_table(changed, T.StructType([*schema.fields, *_SETTLED.fields]))
 
-    return decide
+    def check(self, placed: DataFrame, stored: DataFrame, everywhere: bool) -> DataFrame:
+        """Fail rows that the write would take for those of other keys."""
+        dated = [each.name for each in self._partition_fields if each.kind == _TIMES]
+        plain = ", ".join(each for each in self._identity if each not in dated)
+        advice = (
+            f"compare {plain} in ON, by <=> where they may be null, the source's cast to the table's types"
+        )
+        if dated:
+            advice += f", and of {', '.join(dated)} what its partition says, such as the day"
+        elif any(isinstance(self._kinds.get(each.lower()), T.TimestampType) for each in self._identity):
+            advice += ", and times by the millisecond (unix_millis)"
+        check = KeyCheck(f"MERGE INTO {self._target.label}", self._identity, advice, self._colliding)
+        return check.checked(placed, stored, everywhere)
+
+    def _changes_key(self, values: Mapping[str, Column], sides: Sides) -> Column:
+        """Tell whether a row may have other values of key or partition columns than the stored one."""
+        exact = spellings(values)
+        changes = F.lit(False)
+        for each in self._identity:
+            if each not in exact:
+                return F.lit(True)
+            changes = changes | ~values[exact[each]].eqNullSafe(_of(sides.target, exact[each]))
+        return changes
+
+    def _colliding_rows(self, sides: Sides, source: T.StructType) -> Column | None:
+        """Return which stored rows may have the key of an inserted row that matches none; None for no row.
+
+        Where ON says that key and partition columns are equal, and the inserted row takes those, only rows with null or a text
+        that stands for it may: = finds no value in them.
+        """
+        plan = self._statement.plan
+        if not plan.notMatchedActions().size():
+            return None
+        compared = compared_columns(plan, [sides.source], sides.named)
+        key = {each.lower() for each in self._config.record_key_fields}
+        known = {field.name.lower(): field.dataType for field in source.fields}
+        dated = {each.name.lower() for each in self._partition_fields if each.kind == _TIMES}
+        plain = {
+            each.lower()
+            for each in self._identity
+            if each.lower() not in dated - key
+            and _same_key(self._kinds.get(each.lower()), known.get(each.lower()))
+        }
+        if compared is None or not key <= compared <= plain:
+            return F.lit(True)
+        blank = sorted(compared - key if len(key) == 1 else compared)
+        return reduce(or_, map(self._is_blank, blank)) if blank else None
+
+    def _is_blank(self, column: str) -> Column:
+        value = F.col(quoted(column))
+        is_text = isinstance(self._kinds[column], T.StringType)
+        return value.isNull() | value.isin(*_BLANK) if is_text else value.isNull()
+
+
+def _same_key(stored: T.DataType | None, given: T.DataType | None) -> bool:
+    """Tell whether values of two types that = finds equal, and no others, make one key."""
+    if isinstance(stored, (T.TimestampType, T.BinaryType)):
+        return False
+    return stored is not None and (
+        stored == given or (isinstance(stored, _WHOLE_NUMBERS) and isinstance(given, _WHOLE_NUMBERS))
+    )
+
+
+def compared_columns(plan: plans.JavaPlan, source: Sequence[str], target: Sequence[str]) -> set[str] | None:
+    """Return the lower-case columns that an ON compares and new rows take from the source; None for any other ON."""
+    found = set()
+    for each in _conjuncts(plan.mergeCondition()):
+        if plans.kind(each) != "EqualTo":
+            return None
+        sides = [_parts(each.left()), _parts(each.right())]
+        is_pair = any(_is_of(one, source) and _is_of(other, target) for one, other in (sides, sides[::-1]))
+        if not is_pair or sides[0][-1] != sides[1][-1]:
+            return None
+        found.add(sides[0][-1])
+    takes = all(_takes(action, found, source) for action in plans.items(plan.notMatchedActions()))
+    return found if takes else None
+
+
+def _takes(action: plans.JavaPlan, columns: Collection[str], source: Sequence[str]) -> bool:
+    """Tell whether rows that are inserted have the source's values in columns."""
+    if plans.kind(action) == "InsertStarAction":
+        return True
+    taken = set()
+    for item in plans.items(action.assignments()):
+        value, name = _parts(item.value()), plans.texts(item.key().nameParts())[-1].lower()
+        if value[-1:] == [name] and (len(value) == 1 or _is_of(value, source)):
+            taken.add(name)
+    return taken >= {*columns}
+
+
+def _parts(expression: plans.JavaPlan) -> list[str]:
+    """Return the parts of a column's name in lower case, none for another expression."""
+    if plans.kind(expression) != "UnresolvedAttribute":
+        return []
+    return [each.lower() for each in plans.texts(expression.nameParts())]
+
+
+def _is_of(parts: Sequence[str], side: Sequence[str]) -> bool:
+    """Tell whether a name is that of a column of one side, and not of a field in a struct."""
+    qualifier = [*parts[:-1]]
+    return bool(qualifier) and qualifier == [each.lower() for each in side][-len(qualifier) :]
+
+
+def _conjuncts(condition: plans.JavaPlan) -> Iterator[plans.JavaPlan]:
+    if plans.kind(condition) == "And":
+        yield from _conjuncts(condition.left())
+        yield from _conjuncts(condition.right())
+    else:
+        yield condition
 
 
 def _own_columns(stored: DataFrame, config: TableConfig) -> T.StructType:

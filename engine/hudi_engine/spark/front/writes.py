@@ -32,11 +32,11 @@ from hudi_engine.spark.write.rows.nulls_that_say_nothing import as_written, neve
 from hudi_engine.spark.write.rows.replacement import EventWindow, Replacement, outside_rows
 from hudi_engine.spark.write.rows.set_values import set_value
 from hudi_engine.spark.write.rows.settled import Decided
-from hudi_engine.table.state import TableState
-from hudi_engine.table.write import operation as operations
-from hudi_engine.table.write.operation import Operation
-from hudi_engine.table.write.place.sidecars import made_sidecars
-from hudi_engine.table.write.result import WriteResult
+from hudi_engine.spark.hudi_table.state import TableState
+from hudi_engine.spark.hudi_table.write import operation as operations
+from hudi_engine.spark.hudi_table.write.operation import Operation
+from hudi_engine.spark.hudi_table.write.place.sidecars import made_sidecars
+from hudi_engine.spark.hudi_table.write.result import WriteResult
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -161,6 +161,7 @@ class Writes(Reads, HiveEntries):
         *,
         inserts: bool = True,
         test: Callable[[DataFrame, Column], DataFrame] | None = None,
+        check: Callable[[DataFrame, DataFrame, bool], DataFrame] | None = None,
         options: RawOptions | None = None,
     ) -> WriteResult:
         """Update, insert and delete what the caller decides of the table's rows, in one instant.
@@ -169,6 +170,7 @@ class Writes(Reads, HiveEntries):
             decide: Makes of the table's rows those that change, see `hudi_engine.spark.write.rows.settled.Decided`.
             inserts: Whether any of these rows may be new.
             test: As in `hudi_engine.spark.write.rows.clauses.MergeClauses`.
+            check: Looks at the decided rows once they have keys, see `hudi_engine.spark.write.rows.settled.Decided`.
             options: ``hoodie.*`` options of this call, as in replace.
 
         Raises:
@@ -179,7 +181,7 @@ class Writes(Reads, HiveEntries):
         if struct is None:
             raise ConfigError(f"table {self.config.name!r} has no columns yet; write rows to it first")
         nothing = self.spark.createDataFrame([], struct)
-        changes = Decided(decide, inserts, test)
+        changes = Decided(decide, inserts, test, check)
         return self._run(WriteRequest(operations.UPSERT, nothing, self._resolved(options), changes=changes))
 
     def insert(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
@@ -368,7 +370,7 @@ class Writes(Reads, HiveEntries):
         """Run one operation; the write methods in other words.
 
         Args:
-            operation: The operation, one of `hudi_engine.table.write.operation`.
+            operation: The operation, one of `hudi_engine.spark.hudi_table.write.operation`.
             df: The rows, or the keys to delete.
             options: Options of this call.
             update_columns: As in upsert.

@@ -33,6 +33,8 @@ ACTION, OLD_KEY, OLD_PARTITION, OLDER = (
 )
 CLAUSE = "__hudi_clause"
 """Number of the clause that took a row, among all of its merge."""
+CHANGES_KEY = "__hudi_changes_key"
+"""Whether a row's values of key or partition columns are others than those of the stored row."""
 _LEAVES, _ALONE, _KEY = "__hudi_leaves", "__hudi_alone", "__hudi_key"
 
 
@@ -63,11 +65,14 @@ class Decided(OfTheWholeTable):
             several new rows with one key one is written, the newest. They may have CLAUSE, for the test.
         inserts: Whether any of them may be new; else they are not sorted by their keys.
         test: Gets all rows as they will be, and which of them stay; returns them so that reading one that must not be fails.
+        check: Gets the decided rows with their keys, the stored rows, and whether a key is unique in the whole table; returns
+            the decided rows, without those that are left out (`hudi_engine.write.rows.key_check.KeyCheck`).
     """
 
     decide: Callable[[DataFrame], DataFrame]
     inserts: bool = True
     test: Callable[[DataFrame, Column], DataFrame] | None = None
+    check: Callable[[DataFrame, DataFrame, bool], DataFrame] | None = None
 
     def rows(
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
@@ -78,6 +83,8 @@ class Decided(OfTheWholeTable):
         stored = snapshot_frame(spark, state, options)
         index = index_kind(options)
         placed = with_keys_of(state, self.decide(stored), batch.schema, options)
+        if self.check is not None:
+            placed = self.check(placed, stored, index.is_global)
         if self.inserts:
             placed = _one_a_new_key(placed, state.config, batch, index)
         rows = settled(placed, stored, batch, state.config, index)
