@@ -19,6 +19,7 @@
     │   ├── ConsumedMeanwhileError   it noted a checkpoint of its own, so that the rows are those of a window that is past
     │   └── PlannedMeanwhileError    it planned a clustering that nobody runs
     ├── StorageError             the storage failed or cannot give a needed guarantee
+    ├── StatementError           a SQL statement on a Hudi table that cannot be run as it is written
     └── ServiceError             a table service (compaction, clean, ...) failed
 """
 
@@ -135,6 +136,10 @@ class PlannedMeanwhileError(WriteConflictError):
 
 class StorageError(HudiError):
     """The storage failed, or lacks a guarantee that the call needs."""
+
+
+class StatementError(HudiError, ValueError):
+    """A SQL statement on a Hudi table that cannot be run as it is written; nothing was."""
 
 
 class TaskMemoryError(HudiError):

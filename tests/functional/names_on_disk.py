@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt_and_capture
+from hudi_engine.format.storage.uris import plain_location
 from hudi_engine.spark.catalog import DirectoryCatalog
 
-from dbt.adapters.hudi.spark.folders import plain_location
 from tests.functional.conftest import CATALOG
 
 DO = "{% macro do(statement) %}{% do run_query(statement) %}{% endmacro %}"

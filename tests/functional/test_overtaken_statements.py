@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import DbtBaseException
 from hudi_engine import HudiTable
+from hudi_engine.spark.sql import ddl
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.sql import ddl
 from tests.functional.conftest import CATALOG
 
 CHANGES = {

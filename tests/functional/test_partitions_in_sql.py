@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt
 from hudi_engine import HudiTable
+from hudi_engine.spark.sql import dml
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
-
-from dbt.adapters.hudi.sql import dml
 
 DYNAMIC = "set spark.sql.sources.partitionOverwriteMode=dynamic;"
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hudi_engine.format.storage import open_storage
 from hudi_engine.spark.catalog.entry_notes import EntryNotes
+from hudi_engine.spark.sql import ddl
 
-from dbt.adapters.hudi.sql import ddl
 from tests.functional.conftest import CATALOG
 
 
@@ -24,7 +24,7 @@ class TestSchemas:
     def told(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         """What statements warn of."""
         said: list[str] = []
-        monkeypatch.setattr(ddl.logger, "warning", lambda text, *names: said.append(text.format(*names)))
+        monkeypatch.setattr(ddl._log, "warning", lambda text, *names: said.append(text % names))
         return said
 
     @pytest.mark.parametrize("kind", ["table", "damaged table", "pointer", "view", "other files"])
@@ -80,23 +80,6 @@ class TestSchemas:
         project.run_sql("drop schema other cascade")
         assert not str(known["t"]).startswith("0 bytes")
         assert str(known["plain"]).startswith("2 bytes")
-
-    def test_a_table_that_cannot_be_analysed_does_not_keep_the_others_from_it(
-        self, project: Any, emptied: Path, told: list[str]
-    ) -> None:
-        tables = (
-            "create table other.a using hudi as select 1 id; create table other.z using csv as select 1 id"
-        )
-        project.run_sql(tables)
-        properties = emptied / "a" / ".hoodie" / "hoodie.properties"
-        properties.write_text(
-            properties.read_text("utf-8").replace("table.version=6", "table.version=99"), "utf-8"
-        )
-        project.run_sql("analyze tables in other compute statistics")
-        described = {row[0]: row[1] for row in project.run_sql("describe extended other.z", fetch="all")}
-        project.run_sql("drop schema other cascade")
-        assert described["Statistics"].startswith("2 bytes")
-        assert len(told) == 1 and told[0].startswith("other.a is not analysed: ")
 
     def test_the_schema_that_spark_keeps_loses_nothing_when_it_is_to_be_dropped(self, project: Any) -> None:
         project.run_sql("create table default.kept using hudi as select 1 as id")

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import DbtBaseException
 from hudi_engine import HudiTable
-
-from dbt.adapters.hudi.sql import plans
+from hudi_engine.spark.jvm import plans
 
 USING = "using hudi tblproperties (primaryKey='id', type='TYPE')"
 STATEMENTS = {

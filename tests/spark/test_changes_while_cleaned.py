@@ -9,10 +9,10 @@ from hudi_engine import HudiTable
 from hudi_engine.errors import HistoryGapError, TimelineError
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.spark.sql.earlier_states import rows_as_of
 from hudi_engine.table.services import clean
 from hudi_engine.table.state import TableState
 
-from dbt.adapters.hudi.spark.earlier import rows_as_of
 from tests.faults.scenarios import copy_of, killed
 from tests.helpers.fault import FaultInjectingStorage
 from tests.helpers.forms import in_turn

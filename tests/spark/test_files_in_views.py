@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.file_reads import with_absolute_files
+from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.sql.file_reads import with_absolute_files
 
 
 @pytest.mark.parametrize(

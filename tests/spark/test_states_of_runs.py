@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import TimelineError
+from hudi_engine.spark.sql.earlier_states import rows_as_of
 from hudi_engine.table.state import TableState
 
-from dbt.adapters.hudi.spark.earlier import rows_as_of, rows_of_the_run
+from dbt.adapters.hudi.spark.earlier import rows_of_the_run
 
 
 def written(spark, path) -> HudiTable:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.spark.catalog import TableName, register_table
+from hudi_engine.spark.write.rows.casts import exact_cast
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from dbt.adapters.hudi.rows.alignment import exact_cast
 from dbt.adapters.hudi.rows.schema_changes import ChangeOfColumns
 
 ZONE, WORD = "spark.sql.session.timeZone", "spark.sql.timestampType"

@@ -8,10 +8,10 @@ from typing import Any
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.format.storage.uris import plain_location, same_place
 
 from dbt.adapters.hudi.credentials import absolute_location, location_problems
 from dbt.adapters.hudi.rows.room import name_of_place
-from dbt.adapters.hudi.spark.folders import plain_location, same_place
 from dbt.adapters.hudi.table_services import TableServiceMethods
 
 

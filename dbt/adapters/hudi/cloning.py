@@ -9,11 +9,11 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.storage.given import public_location
+from hudi_engine.format.storage.uris import plain_location
 from hudi_engine.spark.catalog import TableName
 
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.rows.named_places import NamedPlace, clone_under_name
-from dbt.adapters.hudi.spark.folders import plain_location
 from dbt.adapters.hudi.table_services import TableServiceMethods
 
 

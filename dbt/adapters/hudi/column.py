@@ -8,15 +8,13 @@ from typing import TypeVar
 
 from dbt.adapters.base.column import Column
 from dbt.adapters.spark.column import SparkColumn
+from hudi_engine.spark.schema.spark_types import stored_type
 
 Self = TypeVar("Self", bound="HudiColumn")
 _TEXT = re.compile(r"^(?:var)?char\(\d+\)$")
 _DECIMAL = re.compile(r"^(?:decimal|dec|numeric)(?:\(\d+(?:,\s*\d+)?\))?$")
 _WHOLE = ("tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long")
-# Hudi has no 8 and 16 bit integers and no bounded text: the table holds the wider type.
-_TOKEN = re.compile(r"(?i)(?:(?<=[:<,])|^)(?:tinyint|smallint|byte|short|(?:var)?char\(\d+\))(?=[,>]|$)")
 _MOMENT = re.compile(r"(?i)(?:(?<=[:<,])|^)timestamp(?=[,>]|$)")
-_STORED = {"tinyint": "int", "smallint": "int", "byte": "int", "short": "int"}
 
 
 @dataclass(repr=False)
@@ -42,11 +40,6 @@ class HudiColumn(SparkColumn):
     def can_expand_to(self, other_column: Column) -> bool:
         """Spark's text has no length, so nothing ever expands."""
         return False
-
-
-def stored_type(dtype: str) -> str:
-    """Return the type a Hudi table holds for a Spark type name, also inside structs, arrays and maps."""
-    return _TOKEN.sub(lambda found: _STORED.get(found[0].lower(), "string"), dtype.strip())
 
 
 def told_type(dtype: str) -> str:

@@ -9,6 +9,7 @@ from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.sql.not_null import forget_columns
 from hudi_engine.table.state import TableState
 from pyspark.errors import ParseException
 from pyspark.sql import types as T
@@ -25,7 +26,6 @@ from dbt.adapters.hudi.rows.failing_rows import failures_query
 from dbt.adapters.hudi.rows.schema_changes import ChangeOfColumns, new_fields, schema_change, type_changes
 from dbt.adapters.hudi.rows.snapshots import checked_columns, fit_query
 from dbt.adapters.hudi.spark.catalog_rows import STORED_MARKS, columns
-from dbt.adapters.hudi.spark.kept_notes import forget_columns
 
 
 class ColumnChanges(metaclass=AdapterMeta):

@@ -20,6 +20,7 @@ from dbt_common.events.contextvars import get_node_info
 from dbt_common.events.functions import fire_event
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.utils.casting import cast_to_str
+from hudi_engine.spark.sql.router import StatementRouter
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import HudiCredentials
@@ -29,8 +30,7 @@ from dbt.adapters.hudi.model.foreseen import may_run
 from dbt.adapters.hudi.model.selected import SELECTED
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.handle import HudiHandle
-from dbt.adapters.hudi.spark.warehouse import Warehouse
-from dbt.adapters.hudi.sql.router import StatementRouter
+from dbt.adapters.hudi.sql.names import StatementWarehouse
 
 if TYPE_CHECKING:
     import agate
@@ -54,7 +54,7 @@ class HudiConnectionManager(SparkConnectionManager):
         end_in_order()
         _check_threads(getattr(profile, "threads", None))
         assert isinstance(profile.credentials, HudiCredentials)
-        self.warehouse = Warehouse(profile.credentials, getattr(profile, "project_root", None))
+        self.warehouse = StatementWarehouse(profile.credentials, getattr(profile, "project_root", None))
         self.router = StatementRouter(self.warehouse)
         command = getattr(getattr(profile, "args", None), "which", None)
         self.only_looks = command in _ONLY_LOOK

@@ -18,6 +18,11 @@ from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
 from dbt_common.contracts.config.base import MergeBehavior
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
+from hudi_engine.spark.jvm.session import invalidate_cached_tables
+from hudi_engine.spark.sql import functions
+from hudi_engine.spark.sql.own_rows import with_state_read
+from hudi_engine.spark.sql.statements import order_keys
+from hudi_engine.spark.write.rows.casts import drop_meta_columns
 from hudi_engine.table.state import TableState
 from pyspark.sql import DataFrame, SparkSession
 
@@ -45,22 +50,19 @@ from dbt.adapters.hudi.operations import Operations
 from dbt.adapters.hudi.relation import HudiRelation, named
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows import builds, seeds, snapshots
-from dbt.adapters.hudi.rows.alignment import chosen_columns, drop_meta_columns, refuse_absent
+from dbt.adapters.hudi.rows.alignment import chosen_columns, refuse_absent
 from dbt.adapters.hudi.rows.batches import resumes_build
 from dbt.adapters.hudi.rows.conflicts import evaluated_again
 from dbt.adapters.hudi.rows.constraints import checked, read_constraints
-from dbt.adapters.hudi.rows.own_rows import with_state_read
 from dbt.adapters.hudi.rows.python_models import run_python_model
 from dbt.adapters.hudi.runs_in_part import RunsInPart
-from dbt.adapters.hudi.spark import catalog_rows, functions
+from dbt.adapters.hudi.spark import catalog_rows
 from dbt.adapters.hudi.spark.described import described
 from dbt.adapters.hudi.spark.folders import probe_writable
 from dbt.adapters.hudi.spark.freshness import last_changes
 from dbt.adapters.hudi.spark.memory import warn_of_memory
 from dbt.adapters.hudi.spark.new_names import rename
-from dbt.adapters.hudi.spark.session import invalidate_cached_tables
 from dbt.adapters.hudi.spark.warehouse import Warehouse
-from dbt.adapters.hudi.sql.ordering import order_keys
 from dbt.adapters.hudi.sql.shown import check_query
 
 if TYPE_CHECKING:

@@ -1,13 +1,13 @@
-"""The adapter's log, which the engine's warnings and what py4j says go to as well."""
+"""The adapter's log, which the engine's warnings and those of the connection to Java, go to as well."""
 
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.events.types import AdapterEventWarning
 from dbt_common.events.functions import warn_or_error
+from hudi_engine.spark.jvm.errors import is_of_connection
 
 
 class _Sentences(AdapterLogger):
@@ -46,15 +46,15 @@ class _ToDbtLog(logging.Handler):
 
 
 class _NotOnScreen(logging.Filter):
-    """Takes what py4j gives to everybody's log, a stack for each connection that breaks, to dbt's debug log.
+    """Takes what the connection to Java gives to everybody's log, a stack whenever it breaks, to dbt's debug log.
 
     The error that follows is told in the adapter's words.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if Path(record.pathname).parent.name != "py4j":
+        if not is_of_connection(record):
             return True
-        logger.debug("py4j says: {}", logging.Formatter().format(record))
+        logger.debug("connection to Java: {}", logging.Formatter().format(record))
         return False
 
 

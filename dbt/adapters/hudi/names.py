@@ -11,6 +11,8 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
+from hudi_engine.spark.sql import functions
+from hudi_engine.spark.sql.table_reads import reads_table
 
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
@@ -21,11 +23,9 @@ from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.model.selected import SELECTED, check_nodes, node_config
 from dbt.adapters.hudi.model.source import places_said
 from dbt.adapters.hudi.relation import named
-from dbt.adapters.hudi.spark import functions
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.folder_names import FolderNames
 from dbt.adapters.hudi.sql.stated import table_clauses
-from dbt.adapters.hudi.sql.table_reads import reads_table
 
 
 class Names(metaclass=AdapterMeta):

@@ -18,6 +18,8 @@ from hudi_engine import HudiTable
 from hudi_engine.cli.ask import ask
 from hudi_engine.format.layout.layout import split_names
 from hudi_engine.spark.catalog import TableName
+from hudi_engine.spark.sql.own_rows import shown_for_condition
+from hudi_engine.spark.sql.statement import Target
 from hudi_engine.spark.write.metadata_only import partitions_there
 from hudi_engine.table.inspect import partition_facts
 from hudi_engine.table.repair import Repair
@@ -26,8 +28,6 @@ from hudi_engine.table.state import TableState
 
 from dbt.adapters.hudi.adopting import AdoptMethods
 from dbt.adapters.hudi.cloning import CloneMethods
-from dbt.adapters.hudi.sql.condition_reads import shown_for_condition
-from dbt.adapters.hudi.sql.targets import Target
 from dbt.adapters.hudi.table_services import listed
 
 

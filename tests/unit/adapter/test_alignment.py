@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.spark.write.rows.casts import told_of_dropped
 
 from dbt.adapters.hudi.rows.alignment import (
     chosen_columns,
     refuse_absent,
-    told_of_dropped,
 )
 
 

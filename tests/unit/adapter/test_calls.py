@@ -6,10 +6,8 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.errors import ConfigError
-
-from dbt.adapters.hudi.sql import procedures
+from hudi_engine.errors import ConfigError, StatementError
+from hudi_engine.spark.sql import procedures
 
 POSITIONS = ("table", "predicate", "limit")
 
@@ -44,7 +42,7 @@ def test_a_text_loses_the_quotes_around_it_and_the_escapes_within(call: str, tex
 
 @pytest.mark.parametrize("text", ["limit => 5 '6'", "'a' 'b'", "predicate => 'x' or 'y'", "predicate => "])
 def test_what_is_no_argument_is_refused(text: str) -> None:
-    with pytest.raises(DbtRuntimeError, match="write name => value, with quotes around a text"):
+    with pytest.raises(StatementError, match="write name => value, with quotes around a text"):
         procedures.given_arguments("p", text, POSITIONS)
 
 
@@ -93,7 +91,7 @@ def test_an_unknown_procedure_of_sparks_own_catalog_is_refused(name: str, used: 
 
 
 def test_a_procedure_that_is_known_here_names_a_table_of_sparks_own_catalog() -> None:
-    with pytest.raises(DbtRuntimeError, match="a.b is a table of another catalog"):
+    with pytest.raises(StatementError, match="a.b is a table of another catalog"):
         procedures.call(MagicMock(), using("ice"), "call system.run_clean(table => 'a.b')")
 
 
@@ -113,7 +111,7 @@ def test_comments_between_arguments_are_none() -> None:
 
 
 def test_a_path_in_the_place_of_a_table_is_said_to_be_none() -> None:
-    with pytest.raises(DbtRuntimeError, match="needs table => 'schema.table'; a path alone is not taken"):
+    with pytest.raises(StatementError, match="needs table => 'schema.table'; a path alone is not taken"):
         procedures.call(
             MagicMock(), using("spark_catalog"), "call run_compaction(op => 'schedule', path => '/t')"
         )
@@ -137,7 +135,7 @@ def test_a_table_without_a_schema_is_of_the_targets_where_sparks_default_has_non
     warehouse.entry = lambda _, schema, name: "an entry" if schema in known else None
     warehouse.hudi_base = lambda _, schema, name: "/t" if schema in known else None
     if found is None:
-        with pytest.raises(DbtRuntimeError, match="other.orders is not a Hudi table"):
+        with pytest.raises(StatementError, match="other.orders is not a Hudi table"):
             procedures.call(warehouse, session, "call show_commits(table => 'orders')")
         return
     warehouse.require_table.side_effect = LookupError
@@ -151,6 +149,6 @@ def test_an_unknown_table_without_a_schema_is_told_to_name_one() -> None:
     session.catalog.currentDatabase.return_value = "default"
     warehouse.hudi_base.return_value = None
     with pytest.raises(
-        DbtRuntimeError, match=r"default\.orders is not a .* the target's; write table => 'schema\.orders'"
+        StatementError, match=r"default\.orders is not a .* the target's; write table => 'schema\.orders'"
     ):
         procedures.call(warehouse, session, "call run_clean(table => 'orders')")

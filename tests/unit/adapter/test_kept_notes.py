@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.spark.catalog.entry_notes import NOTES_PATH, EntryNotes
-
-from dbt.adapters.hudi.spark.kept_notes import NOT_NULL, forget_columns
+from hudi_engine.spark.sql.not_null import NOT_NULL, forget_columns
 
 
 @pytest.mark.parametrize(("gone", "left"), [(["NAME"], {NOT_NULL: "id"}), (["id", "name"], {})])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from dbt.adapters.hudi.sql.ordering import order_keys
+from hudi_engine.spark.sql.statements import order_keys
 
 
 @pytest.mark.parametrize(

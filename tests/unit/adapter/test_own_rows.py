@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from dbt.adapters.hudi.rows.own_rows import with_state_read
+from hudi_engine.spark.sql.own_rows import with_state_read
 
 
 def test_a_name_whose_folder_is_gone_leaves_it_to_the_build_to_make_it(tmp_path: Path) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from dbt.adapters.hudi.sql.earlier_states import _PART_OF, _state_inside
+from hudi_engine.spark.sql.earlier_states import _PART_OF, _state_inside
 
 LATER = "at >= '2020-01-02' and at < '2020-01-03'"
 

@@ -11,12 +11,13 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.storage.uris import lies_within, same_place
 from hudi_engine.spark.catalog import TableName
 from hudi_engine.table.clone import CloneResult
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.rows.named_places import NamedPlace, clone_under_name
-from dbt.adapters.hudi.spark.folders import lies_within, same_place, table_around
+from dbt.adapters.hudi.spark.folders import table_around
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 from tests.helpers.s3_server import S3Server
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from dbt.adapters.hudi.sql.statements import (
+from hudi_engine.spark.sql.statements import (
     clause_after,
     first_keyword,
     split_outside,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hudi_engine.spark.sql.statements import first_keyword
+from hudi_engine.spark.sql.table_names import with_view
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.model.plan import ModelPlan
-from dbt.adapters.hudi.sql.statements import first_keyword
-from dbt.adapters.hudi.sql.substituted import with_view
 
 _THIS = "this"
 _QUERIES = ("select", "with", "from", "values", "table")

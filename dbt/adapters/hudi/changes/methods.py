@@ -14,6 +14,7 @@ from hudi_engine.errors import HistoryGapError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.storage import open_storage
 from hudi_engine.spark.catalog import TableName
+from hudi_engine.spark.sql.earlier_states import rows_as_of
 from hudi_engine.spark.write.metadata_only import note_checkpoint
 from hudi_engine.table.changes.checkpoint import read_checkpoint
 from hudi_engine.table.changes.columns import ALL
@@ -42,7 +43,7 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.feeds import check_takes_changes, tables_named
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.relation import named
-from dbt.adapters.hudi.spark.earlier import rows_as_of, rows_of_the_run
+from dbt.adapters.hudi.spark.earlier import rows_of_the_run
 
 
 def _as_it_is(_adapter: Any, relation: BaseRelation, *_: Any, **__: Any) -> BaseRelation:

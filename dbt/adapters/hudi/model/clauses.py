@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from hudi_engine.spark.sql.statements import split_outside
 from hudi_engine.spark.write.rows.clauses import MergeClauses
 from hudi_engine.spark.write.rows.match import SOURCE, TARGET
 from hudi_engine.spark.write.rows.settled import DELETE
 
 from dbt.adapters.hudi.model.known_configs import CLAUSES
 from dbt.adapters.hudi.model.reading import Problems, boolean, mapping
-from dbt.adapters.hudi.sql.statements import split_outside
 
 _UPDATE = re.compile(r"\s*update\s+set\s+(?P<items>.+)", re.IGNORECASE | re.DOTALL)
 CONFIGS: Mapping[str, str] = {

@@ -14,9 +14,13 @@ from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.config.options import laid_over
 from hudi_engine.format.schema.any_case import spellings
+from hudi_engine.format.storage.uris import plain_location, same_place
+from hudi_engine.spark.sql.not_null import forget_columns, stays
+from hudi_engine.spark.sql.own_rows import shown_for_condition
+from hudi_engine.table.write import operation as operations
+from hudi_engine.spark.write.rows.casts import drop_meta_columns
 from hudi_engine.spark.write.rows.replacement import EventWindow, outside_rows
 from hudi_engine.table.state import TableState
-from hudi_engine.table.write import operation as operations
 from hudi_engine.table.write.define.properties import table_properties
 from hudi_engine.table.write.result import WriteResult
 from pyspark.sql import DataFrame, SparkSession
@@ -28,22 +32,19 @@ from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows.alignment import (
     check_named_columns,
-    drop_meta_columns,
     fit_to_table,
     missing_columns,
     with_delete_mark,
 )
 from dbt.adapters.hudi.rows.batches import as_first_batch, as_later_batch
-from dbt.adapters.hudi.rows.constraints import Constraint, checked, stays
+from dbt.adapters.hudi.rows.constraints import Constraint, checked
 from dbt.adapters.hudi.rows.keys_twice import say_of_keys_merged, say_of_keys_twice
 from dbt.adapters.hudi.rows.named_places import build_under_name, with_options
 from dbt.adapters.hudi.rows.room import found_in_room, newcomer, say_other_replaced, say_replaced
 from dbt.adapters.hudi.rows.schema_changes import schema_change
 from dbt.adapters.hudi.rows.unfinished import noted_as_built
-from dbt.adapters.hudi.spark.folders import plain_location, same_place
-from dbt.adapters.hudi.spark.kept_notes import forget_columns, properties_of
+from dbt.adapters.hudi.spark.kept_notes import properties_of
 from dbt.adapters.hudi.spark.warehouse import Warehouse
-from dbt.adapters.hudi.sql.condition_reads import shown_for_condition
 
 OPERATIONS: Mapping[str, operations.Operation] = {**operations.BY_NAME, "insert_new": operations.INSERT}
 # Batches whose rows share a partition overtake each other; each time one of them has committed.

@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.schema.any_case import spellings
-from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
 from hudi_engine.spark.read.expression import expression
-from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.sql.not_null import row_shown
 from hudi_engine.spark.write.rows.arguments import resolving
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-
-_SHOWN = 300
 
 
 @dataclass(frozen=True)
@@ -36,12 +31,6 @@ def read_constraints(model: Mapping[str, object]) -> tuple[Constraint, ...]:
     for name, column in columns.items() if isinstance(columns, Mapping) else ():
         found.extend(_of_column(str(name), column))
     return tuple(found)
-
-
-def row_shown(names: Iterable[str]) -> Column:
-    """Return the beginning of a row as JSON, for messages."""
-    row = F.to_json(F.struct(*map(quoted, names)), {"ignoreNullFields": "false"})
-    return F.substring(row, 1, _SHOWN)
 
 
 def checked(
@@ -73,30 +62,6 @@ def checked(
         broken = F.raise_error(told).cast("boolean")
         frame = frame.where(F.when(~asked | met, F.lit(True)).otherwise(broken))
     return frame
-
-
-def stays(frame: DataFrame, written: Iterable[str], config: TableConfig) -> Column:
-    """Tell which rows of a frame are no deletes: what a delete says beside its key is never stored.
-
-    Args:
-        written: The columns that reach the write, as they are spelled there; a mark that does not marks nothing.
-        config: The table's settings, which may name a column and a value that delete.
-    """
-    names = set(written)
-    kinds = {field.name: field.dataType.typeName() for field in frame.schema.fields}
-    given = spellings(kinds)
-    marks = [
-        F.col(quoted(given[mark]))
-        for mark in (IS_DELETED, DELETES)
-        if mark in names and mark in given and kinds[given[mark]] == "boolean"
-    ]
-    field, _ = config.delete_marker or ("", "")
-    if field in given and field in spellings(names) and kinds[given[field]] == "string":
-        marks.append(F.col(quoted(given[field])).isin(*config.delete_markers))
-    deletes = F.lit(False)
-    for mark in marks:
-        deletes = deletes | F.coalesce(mark, F.lit(False))
-    return ~deletes
 
 
 def _of_model(raw: object) -> Iterable[Constraint]:

@@ -10,6 +10,7 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import rebuild_table
 from hudi_engine.format.config.options import laid_over
+from hudi_engine.format.storage.uris import same_place
 from hudi_engine.spark.catalog import CatalogEntry, TableName, drop_table
 from hudi_engine.spark.table_rebuild import build_instead
 from hudi_engine.table.clone import CloneResult
@@ -19,7 +20,6 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.rows.room import refuse_place_in_a_table, refuse_place_of_another
-from dbt.adapters.hudi.spark.folders import same_place
 from dbt.adapters.hudi.spark.removed_names import remove_hidden
 from dbt.adapters.hudi.spark.shared_folders import SharedFolders
 from dbt.adapters.hudi.spark.warehouse import Warehouse

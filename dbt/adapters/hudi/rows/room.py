@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.errors import TableNotFoundError
+from hudi_engine.format.storage.uris import plain_location, same_place
 from hudi_engine.spark.catalog import CatalogEntry, TableName
 from hudi_engine.table.state import TableState
 from pyspark.sql import SparkSession
@@ -13,7 +14,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.rows.unfinished import own_build
-from dbt.adapters.hudi.spark.folders import plain_location, same_place, table_around
+from dbt.adapters.hudi.spark.folders import table_around
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 

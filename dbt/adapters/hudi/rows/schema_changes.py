@@ -10,12 +10,12 @@ from hudi_engine.format.schema.any_case import AnyCase
 from hudi_engine.format.schema.evolution import can_change
 from hudi_engine.format.schema.meta_fields import DELETES
 from hudi_engine.spark.catalog.sql_text import type_text
-from hudi_engine.spark.schema.spark_types import spark_to_arrow
+from hudi_engine.spark.schema.spark_types import spark_to_arrow, stored_type
+from hudi_engine.spark.write.rows.casts import META_PREFIX
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
 
-from dbt.adapters.hudi.column import same_stored_type, stored_type
-from dbt.adapters.hudi.rows.alignment import META_PREFIX
+from dbt.adapters.hudi.column import same_stored_type
 from dbt.adapters.hudi.rows.nested_types import in_order_of, with_new_fields
 
 _EXACT = {(pa.int32(), pa.int64()), (pa.int32(), pa.float64()), (pa.float32(), pa.float64())}

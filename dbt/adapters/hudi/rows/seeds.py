@@ -13,6 +13,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.errors import SchemaError
 from hudi_engine.format.schema.any_case import AnyCase
 from hudi_engine.format.schema.avro import check_avro_names
+from hudi_engine.spark.write.rows.casts import exact_cast
 from hudi_engine.spark.write.rows.frames import as_frame
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -22,7 +23,6 @@ from pyspark.sql.types import _parse_datatype_string
 from dbt.adapters.hudi.column import told_type
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.column_types import in_spark, nearly_named
-from dbt.adapters.hudi.rows.alignment import exact_cast
 
 if TYPE_CHECKING:
     import agate

@@ -9,13 +9,14 @@ from dataclasses import replace
 
 from dbt_common.invocation import get_invocation_id
 from hudi_engine.errors import TableNotFoundError
+from hudi_engine.format.storage.uris import plain_location
+from hudi_engine.spark.jvm.session import hadoop_setting
 from hudi_engine.table.inspect.commits import CommitFacts
 from hudi_engine.table.state import TableState
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.model.run_notes import BUILT_AS, INVOCATION
-from dbt.adapters.hudi.spark.folders import plain_location
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 _LOOKED_AT = 8
@@ -56,8 +57,7 @@ def _relation_of_warehouse(warehouse: Warehouse, session: SparkSession, plan: Mo
     """Return the model's name with the place that keeps names; how to get into a metastore is told by a digest."""
     place = plain_location(warehouse.places.location_root)
     if warehouse.directory is None:
-        conf = session._jsparkSession.sessionState().newHadoopConf()
-        metastore = next((str(told) for key in _METASTORE if (told := conf.get(key))), "")
+        metastore = next((told for key in _METASTORE if (told := hadoop_setting(session, key))), "")
         if not metastore or "derby" in metastore.lower():
             # Spark's own lies in the working directory of this machine, and others have theirs under the same address.
             metastore = f"{metastore} {socket.gethostname()} {os.getcwd()}"

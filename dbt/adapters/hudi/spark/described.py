@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from hudi_engine.spark.jvm.session import java_version
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import ANSI
@@ -16,8 +15,7 @@ def described(warehouse: Warehouse, session: SparkSession) -> str:
     plural = "schema" if len(schemas) == 1 else "schemas"
     tables = sum(entry.is_hudi_table for schema in schemas for entry in warehouse.entries(session, schema))
     noun = "table" if tables == 1 else "tables"
-    jvm: Any = session._jvm
-    java = jvm.System.getProperty("java.version")
+    java = java_version(session)
     ansi = "on" if session.conf.get(ANSI, "false") == "true" else "off"
     catalog = "hive" if warehouse.folders is None else "directory"
     return (

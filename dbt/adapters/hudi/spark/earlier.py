@@ -3,27 +3,11 @@
 from __future__ import annotations
 
 from hudi_engine.errors import CorruptTableError, TimelineError
-from hudi_engine.format.config.options import resolve_options
-from hudi_engine.format.schema.meta_fields import meta_fields
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS
-from hudi_engine.spark.read.spark_read import snapshot_frame
+from hudi_engine.spark.sql.earlier_states import rows_as_of
 from hudi_engine.table.state import TableState
 from pyspark.sql import DataFrame, SparkSession
-
-
-def rows_as_of(session: SparkSession, state: TableState, instant: str | None) -> DataFrame:
-    """Return a table's rows as of an instant, without Hudi's own columns, which names of tables leave out.
-
-    Args:
-        instant: Newest requested time that counts, None for now.
-
-    Raises:
-        TimelineError: Files of the state have gone, or may have while they were listed.
-    """
-    rows = snapshot_frame(session, state, resolve_options({}), as_of=instant)
-    state.check_still(instant)
-    return rows.drop(*meta_fields(operation=True))
 
 
 def rows_of_the_run(session: SparkSession, began: TableState, instant: str | None) -> DataFrame:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dbt_common.exceptions import DbtBaseException, DbtDatabaseError, DbtRuntimeError
-from hudi_engine.errors import HudiError
+from hudi_engine.errors import HudiError, StatementError
 from hudi_engine.format.parallel import carried_failure
 from hudi_engine.format.storage.read_only import is_refusal
 from hudi_engine.spark.catalog.session import query_loggers
-from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from hudi_engine.spark.jvm.errors import JVM_ERRORS, is_unanswered, java_message
 from pyspark.errors import PySparkException
 
 from dbt.adapters.hudi.logs import logger
@@ -30,7 +30,7 @@ _CANCEL_MARKS = (
 )
 # a Java that writes its class archive takes seconds to end
 _SEEN_DEAD_WITHIN_S = 15.0
-# What Spark says of a query while its Java ends, and py4j of an error that a Java cannot tell any more
+# What Spark says of a query while its Java ends, and Python of an error that Java cannot describe any more
 _ENDING = ("SparkContext was shut down", "<exception str() failed>")
 _STACK_LINE = re.compile(r"^\s+at [\w$.<>/]+\(|^\s*\.\.\. \d+ more")
 _PLAN_START = re.compile(r";\n(?='|[A-Z+:])|\n\nJVM stacktrace:|\n== |\nDriver stacktrace:")
@@ -60,11 +60,7 @@ def is_cancellation(error: BaseException) -> bool:
 
 def short_message(error: BaseException) -> str:
     """One readable message of a Spark error: error class and reason, without stack and plan."""
-    if isinstance(error, Py4JJavaError):
-        text = _java_message(error)
-    else:
-        text = str(error)
-    return shorten(text)
+    return shorten(java_message(error) or str(error))
 
 
 def shorten(text: str) -> str:
@@ -113,10 +109,7 @@ def _word_on_meta_columns(text: str) -> str:
 
 def _tell_dead_java(error: Exception) -> None:
     """Say that Spark's Java is gone, where a broken connection to it or an ended Spark means that."""
-    # Where no answer came py4j says only what it called; where Java refused the call, Java's words follow as a trace
-    unanswered = type(error) is Py4JError and "Trace:" not in str(error)
-    broken = unanswered or isinstance(error, (Py4JNetworkError, ConnectionError))
-    if not broken and not any(mark in _text(error) for mark in _ENDING):
+    if not is_unanswered(error) and not any(mark in _text(error) for mark in _ENDING):
         return
     ended = how_java_ended(_SEEN_DEAD_WITHIN_S)
     if ended is not None:
@@ -131,22 +124,8 @@ def _text(error: Exception) -> str:
     """Ask an error what it says, which Java is asked for: a Java that is gone does not answer."""
     try:
         return str(error)
-    except (Py4JError, ConnectionError):
+    except (*JVM_ERRORS, ConnectionError):
         return _ENDING[-1]
-
-
-def _java_message(error: Py4JJavaError) -> str:
-    throwable = error.java_exception
-    text = str(error)
-    while throwable is not None:
-        message = throwable.getMessage()
-        if message:
-            text = str(message)
-        cause = throwable.getCause()
-        if cause is None or cause.equals(throwable):
-            break
-        throwable = cause
-    return text
 
 
 @contextmanager
@@ -160,9 +139,11 @@ def dbt_errors(what: str) -> Iterator[None]:
         yield
     except DbtBaseException:
         raise
+    except StatementError as error:
+        raise DbtRuntimeError(str(error)) from error
     except HudiError as error:
         raise DbtRuntimeError(f"{type(error).__name__}: {error}") from error
-    except (PySparkException, Py4JError, ConnectionError) as error:
+    except (PySparkException, *JVM_ERRORS, ConnectionError) as error:
         logger.debug("Spark failed in {}:\n{}", what, _text(error))
         _tell_dead_java(error)
         if isinstance(error, ConnectionError):

@@ -14,7 +14,7 @@ from hudi_engine.errors import HudiError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.storage import open_storage
-from hudi_engine.format.storage.uris import RemoteUri
+from hudi_engine.format.storage.uris import real_location
 from hudi_engine.spark.catalog.read_only import is_read_only
 from hudi_engine.table.txn.moving import move_table
 from hudi_engine.table.txn.table_folder import delete_table
@@ -118,44 +118,19 @@ def timeline_mark(base: str) -> str:
     return "\n".join(status.path for status in listed if not status.is_dir)
 
 
-def same_place(left: str, right: str) -> bool:
-    """Return whether two spellings mean one folder; a link to a local one is that folder."""
-    return plain_location(left) == plain_location(right) or _real(left) == _real(right)
-
-
-def lies_within(place: str, folder: str) -> bool:
-    """Return whether a place is below a folder, whatever their spellings and local links."""
-    return _real(place).startswith(f"{_real(folder)}/")
-
-
 def table_around(base: str) -> str | None:
     """Return the nearest of the folders above one that is a Hudi table; None where none is, or none that may be looked at.
 
     Args:
         base: The folder, which need not be there.
     """
-    place = place_of(_real(base))
+    place = place_of(real_location(base))
     while place is not None:
         with contextlib.suppress(OSError, HudiError):
             if place.parent.exists(PROPERTIES_PATH):
                 return place.parent.base
         place = place_of(place.parent.base)
     return None
-
-
-def plain_location(location: str) -> str:
-    """Return the spelling of a folder that is the same for all of its URIs, without credentials and settings.
-
-    ``/x``, ``file:/x`` and ``file:///x`` are one, and so are the schemes of a store, such as ``s3:`` and ``s3a:``.
-    """
-    if location.startswith("file:"):
-        location = "/" + location[len("file:") :].lstrip("/")
-    return RemoteUri.parse(location).spark if "://" in location else location.rstrip("/")
-
-
-def _real(location: str) -> str:
-    plain = plain_location(location)
-    return os.path.realpath(plain) if plain.startswith("/") else plain
 
 
 def _split(base: str) -> tuple[str, str]:

@@ -7,39 +7,32 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtDatabaseError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
+from hudi_engine.spark.jvm.plans import is_done
+from hudi_engine.spark.jvm.session import invalidate_cached_tables, is_stopped
 from hudi_engine.spark.read.small_plans import interpreted_if_small
+from hudi_engine.spark.sql.statement import StatementResult
+from hudi_engine.spark.sql.statements import split_statements
 from hudi_engine.table.state import TableState
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt.adapters.hudi.response import write_response
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.long_work import LONG_WORK
-from dbt.adapters.hudi.spark.session import invalidate_cached_tables
 from dbt.adapters.hudi.spark.values import values_for_dbt
-from dbt.adapters.hudi.sql.statements import split_statements
 
 _CANCEL_PERIOD_S = 0.3
 _DESCRIPTION_LENGTH = 200
-_DONE_PLANS = ("CommandResult", "LocalRelation")
-
-
-@dataclass(frozen=True)
-class Routed:
-    """A statement that was not left to Spark."""
-
-    response: AdapterResponse
-    frame: DataFrame | None = None
 
 
 class Router(Protocol):
     """Takes the statements that must not reach Spark as they are."""
 
-    def route(self, session: SparkSession, statement: str) -> Routed | None:
+    def route(self, session: SparkSession, statement: str) -> StatementResult | None:
         """Run the statement, or return None to let Spark run it."""
 
     def with_states(self, session: SparkSession, statement: str, own_view: Callable[[str], str]) -> str:
@@ -157,7 +150,7 @@ class HudiHandle:
     def _cancel_until_closed(self) -> None:
         while True:
             session = self._session
-            if session is not None and session.sparkContext._jsc is None:
+            if session is not None and is_stopped(session.sparkContext):
                 return
             if session is not None:
                 session.sparkContext.cancelJobGroup(self.group)
@@ -167,7 +160,7 @@ class HudiHandle:
     def close(self) -> None:
         """Drop the connection's temporary views."""
         self._closed.set()
-        if self._session is not None and self._session.sparkContext._jsc is not None:
+        if self._session is not None and not is_stopped(self._session.sparkContext):
             for name in self._views:
                 self._session.catalog.dropTempView(name)
         self._views.clear()
@@ -208,15 +201,14 @@ class HudiCursor:
         if routed is None:
             self._frame, self.response = session.sql(statement), AdapterResponse("OK")
         else:
-            self._frame, self.response = routed.frame, routed.response
+            self._frame, self.response = routed.frame, _response(routed)
 
     def run_to_end(self) -> None:
         """Run a query whose rows nobody fetches; commands have run already."""
         if self._frame is None or self._rows is not None:
             return
         with self._handle.job(self._statement):
-            plan = self._frame._jdf.queryExecution().commandExecuted()
-            if plan.getClass().getSimpleName() not in _DONE_PLANS:
+            if not is_done(self._frame):
                 self._frame.write.format("noop").mode("overwrite").save()
 
     @property
@@ -264,6 +256,10 @@ class HudiCursor:
             with interpreted_if_small(frame, EngineOptions.SMALL_PLAN_BYTES.default):
                 rows = frame.collect()
         return values_for_dbt(rows, frame.schema, frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+
+
+def _response(result: StatementResult) -> AdapterResponse:
+    return AdapterResponse(result.name) if result.write is None else write_response(result.write)
 
 
 def _binding(value: Any) -> Any:

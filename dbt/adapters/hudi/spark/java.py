@@ -17,10 +17,10 @@ from typing import Any
 
 import pyspark
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.spark.jvm import session as jvm
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
-from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.logs import logger
 
@@ -138,14 +138,13 @@ def forget_java() -> None:
         if context is not None:
             _stop(context)
         _end(gateway)
-    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
-    SparkSession._instantiatedSession = None
+    jvm.forget_java()
 
 
 def _stop(context: SparkContext) -> None:
     """Stop a context; a Java that is just ending by itself does not answer any more, of which nothing needs to be said."""
     root, before, silent = logging.getLogger(), logging.root.manager.disable, logging.NullHandler()
-    # py4j logs through the module's functions, which would give a logger without handlers one for the screen
+    # the connection to Java logs through the module's functions, which would give a logger without handlers one for the screen
     root.addHandler(silent)
     logging.disable(logging.CRITICAL)
     try:

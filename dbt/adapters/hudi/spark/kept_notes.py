@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from hudi_engine import HudiTable
 from hudi_engine.spark.catalog.entry_notes import EntryNotes
+from hudi_engine.spark.sql.not_null import NOT_NULL
 
 from dbt.adapters.hudi.model.plan import ModelPlan
-
-NOT_NULL = "dbt.not_null"
-"""Property of the columns of a CREATE TABLE that must not be null, with commas in between."""
 
 
 def properties_of(plan: ModelPlan, table: HudiTable, *, rebuilt: bool = False) -> dict[str, str] | None:
@@ -26,18 +22,3 @@ def properties_of(plan: ModelPlan, table: HudiTable, *, rebuilt: bool = False) -
     ruled = {} if rebuilt else {key: text for key, text in known.items() if key == NOT_NULL}
     known.pop(NOT_NULL, None)
     return {**ruled, **(plan.properties or known)}
-
-
-def forget_columns(table: HudiTable, gone: Collection[str]) -> None:
-    """Take what was said of columns that a table has lost out of its notes; others of these names may come."""
-    notes = EntryNotes.load(table.storage)
-    lost = {name.lower() for name in gone}
-    comments = {name: text for name, text in notes.column_comments.items() if name.lower() not in lost}
-    ruled = [name for name in notes.properties.get(NOT_NULL, "").split(",") if name]
-    left = [name for name in ruled if name.lower() not in lost]
-    if len(left) == len(ruled) and len(comments) == len(notes.column_comments):
-        return
-    properties = {key: text for key, text in notes.properties.items() if key != NOT_NULL}
-    if left:
-        properties[NOT_NULL] = ",".join(left)
-    notes.with_changes(column_comments=comments, properties=properties).save(table.storage)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.format.storage.uris import same_place
 from hudi_engine.spark.catalog import CatalogEntry, TableName
 from hudi_engine.spark.catalog.entry import kept_name_problems
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.spark.folders import move_folder, same_place
+from dbt.adapters.hudi.spark.folders import move_folder
 from dbt.adapters.hudi.spark.removed_names import remove_hidden
 from dbt.adapters.hudi.spark.shared_folders import SharedFolders
 from dbt.adapters.hudi.spark.warehouse import Warehouse

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Mapping
 
 from hudi_engine.format.config.options import laid_over
+from hudi_engine.format.storage.uris import same_place
 
 from dbt.adapters.hudi.model.plan import ModelPlan
-from dbt.adapters.hudi.spark.folders import same_place
 
 
 class NodeOptions(threading.local):

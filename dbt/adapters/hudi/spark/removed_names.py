@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.format.storage.uris import lies_within, plain_location, same_place
 from hudi_engine.spark.catalog import CatalogEntry, TableName, drop_table
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.spark.folders import lies_within, plain_location, remove_folder, same_place
+from dbt.adapters.hudi.spark.folders import remove_folder
 from dbt.adapters.hudi.spark.shared_folders import SharedFolders
 
 if TYPE_CHECKING:

@@ -17,8 +17,10 @@ from pathlib import Path
 
 import pyspark
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.format.storage.uris import plain_location
+from hudi_engine.spark.jvm.errors import JVM_ERRORS
+from hudi_engine.spark.jvm.session import is_classic, is_stopped, is_stopped_in_java
 from hudi_engine.spark.read.known_classes import know_classes
-from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
@@ -26,7 +28,6 @@ from dbt.adapters.hudi.credentials import ANSI, HudiCredentials
 from dbt.adapters.hudi.interrupt import is_interrupted
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.spark.class_archive import archive_options
-from dbt.adapters.hudi.spark.folders import plain_location
 from dbt.adapters.hudi.spark.java import check_java, forget_java, how_java_ended, launch_java
 from dbt.adapters.hudi.spark.memory import warn_of_limit
 from dbt.adapters.hudi.spark.other_settings import (
@@ -147,11 +148,11 @@ def keep_up() -> None:
 def leave_dead_spark() -> None:
     """Forget a Spark that dbt started and that has ended, so that the command that begins starts another."""
     forget_what_was_said()
-    if _owned is None or _owned.sparkContext._jsc is None:
+    if _owned is None or is_stopped(_owned.sparkContext):
         return
     try:
-        ended = bool(_owned.sparkContext._jsc.sc().isStopped())
-    except (Py4JError, ConnectionError):
+        ended = is_stopped_in_java(_owned.sparkContext)
+    except (*JVM_ERRORS, ConnectionError):
         ended = True
     if ended:
         logger.info(
@@ -261,24 +262,19 @@ def _said(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> dict[
     return {**runtime_conf(credentials), **engine_conf, **credentials.spark_conf}
 
 
-def invalidate_cached_tables(session: SparkSession) -> None:
-    """Make the session look again at the tables it has read, which others may have written to since."""
-    session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
-
-
 def _running_session() -> SparkSession | None:
     # what dbt started comes first: the thread's active session can be one that dbt made of it for a node
     for found in (_owned, SparkSession.getActiveSession(), SparkSession._instantiatedSession):
         if found is None:
             continue
         _refuse_connect(found)
-        if found.sparkContext._jsc is not None:
+        if not is_stopped(found.sparkContext):
             return found
     return None
 
 
 def _refuse_connect(session: SparkSession) -> None:
-    if not hasattr(session, "_jsparkSession"):
+    if not is_classic(session):
         raise DbtRuntimeError(
             "a Spark Connect session is running in this process; dbt-hudi needs a classic PySpark session. "
             "Stop it, or run dbt in a process of its own."

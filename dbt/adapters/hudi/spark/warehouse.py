@@ -16,6 +16,7 @@ from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.storage import open_storage
 from hudi_engine.format.storage.given import public_location, use_profile
+from hudi_engine.format.storage.uris import plain_location
 from hudi_engine.spark.catalog import (
     FORMATS,
     CatalogEntry,
@@ -37,6 +38,7 @@ from hudi_engine.spark.catalog import (
 from hudi_engine.spark.catalog.directory import source_cache
 from hudi_engine.spark.catalog.gone import forget_other_warehouses
 from hudi_engine.spark.catalog.read_only import is_read_only
+from hudi_engine.spark.jvm.session import invalidate_cached_tables
 from hudi_engine.table.txn.swap import recover_swap
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -48,7 +50,6 @@ from dbt.adapters.hudi.spark.change_count import CHANGE_COUNT
 from dbt.adapters.hudi.spark.folder_names import FolderNames
 from dbt.adapters.hudi.spark.folders import (
     make_root,
-    plain_location,
     remove_at_exit_if_empty,
     remove_schema_folder,
     timeline_mark,
@@ -60,7 +61,6 @@ from dbt.adapters.hudi.spark.removed_names import check_schema_is_its_own, drop_
 from dbt.adapters.hudi.spark.session import (
     connection_session,
     early_session,
-    invalidate_cached_tables,
     leave_dead_spark,
 )
 from dbt.adapters.hudi.spark.shared_folders import SharedFolders
@@ -115,6 +115,19 @@ class Warehouse:
     def folders(self) -> FolderNames | None:
         """What the folders tell of the names; None with a metastore."""
         return None if self.directory is None else FolderNames(self.directory)
+
+    @property
+    def project_root(self) -> str | None:
+        """Folder of ``dbt_project.yml``."""
+        return self.places.project_root
+
+    def schema_folder(self, schema: str) -> str:
+        """Return where the tables of a schema lie."""
+        return self.places.schema_folder(schema)
+
+    def options_at(self, base: str) -> Mapping[str, str]:
+        """Return the options for writes to the table at a folder, those of the node that runs among them."""
+        return self.node.at(base)
 
     # --- sessions -----------------------------------------------------------------------------------------------
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
-
-from dbt.adapters.hudi.sql.statements import first_keyword
+from hudi_engine.spark.sql.statements import first_keyword
 
 _QUERIES = frozenset(("", "select", "with", "from", "values", "table", "map", "reduce"))
 

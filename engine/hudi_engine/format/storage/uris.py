@@ -6,6 +6,7 @@ they reach no message and no metadata; :mod:`hudi_engine.format.storage.given` f
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -130,6 +131,32 @@ class RemoteUri:
     @property
     def _below(self) -> str:
         return f"{self.authority}/{self.path}" if self.path else self.authority
+
+
+def plain_location(location: str) -> str:
+    """Return the spelling of a folder that is the same for all of its URIs, without credentials and settings.
+
+    ``/x``, ``file:/x`` and ``file:///x`` are one, and so are the schemes of a store, such as ``s3:`` and ``s3a:``.
+    """
+    if location.startswith("file:"):
+        location = "/" + location[len("file:") :].lstrip("/")
+    return RemoteUri.parse(location).spark if "://" in location else location.rstrip("/")
+
+
+def same_place(left: str, right: str) -> bool:
+    """Return whether two spellings mean one folder; a link to a local one is that folder."""
+    return plain_location(left) == plain_location(right) or real_location(left) == real_location(right)
+
+
+def lies_within(place: str, folder: str) -> bool:
+    """Return whether a place is below a folder, whatever their spellings and local links."""
+    return real_location(place).startswith(f"{real_location(folder)}/")
+
+
+def real_location(location: str) -> str:
+    """Return the spelling of a folder that is the same for all of its URIs and local links."""
+    plain = plain_location(location)
+    return os.path.realpath(plain) if plain.startswith("/") else plain
 
 
 def _has_rest_of_login(authority: str, kind: StoreKind) -> bool:

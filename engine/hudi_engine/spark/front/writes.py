@@ -32,11 +32,11 @@ from hudi_engine.spark.write.rows.nulls_that_say_nothing import as_written, neve
 from hudi_engine.spark.write.rows.replacement import EventWindow, Replacement, outside_rows
 from hudi_engine.spark.write.rows.set_values import set_value
 from hudi_engine.spark.write.rows.settled import Decided
-from hudi_engine.spark.hudi_table.state import TableState
-from hudi_engine.spark.hudi_table.write import operation as operations
-from hudi_engine.spark.hudi_table.write.operation import Operation
-from hudi_engine.spark.hudi_table.write.place.sidecars import made_sidecars
-from hudi_engine.spark.hudi_table.write.result import WriteResult
+from hudi_engine.table.state import TableState
+from hudi_engine.table.write import operation as operations
+from hudi_engine.table.write.operation import Operation
+from hudi_engine.table.write.place.sidecars import made_sidecars
+from hudi_engine.table.write.result import WriteResult
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -370,7 +370,7 @@ class Writes(Reads, HiveEntries):
         """Run one operation; the write methods in other words.
 
         Args:
-            operation: The operation, one of `hudi_engine.spark.hudi_table.write.operation`.
+            operation: The operation, one of `hudi_engine.table.write.operation`.
             df: The rows, or the keys to delete.
             options: Options of this call.
             update_columns: As in upsert.

@@ -6,6 +6,7 @@ name. pyspark is imported inside the functions, so that the rest of the engine w
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 MOST_DIGITS = 38
 """Digits that a decimal of Spark, and of a Hudi table, has at most."""
+# Hudi has no 8 and 16 bit integers and no bounded text: the table holds the wider type.
+_TOKEN = re.compile(r"(?i)(?:(?<=[:<,])|^)(?:tinyint|smallint|byte|short|(?:var)?char\(\d+\))(?=[,>]|$)")
+_STORED = {"tinyint": "int", "smallint": "int", "byte": "int", "short": "int"}
 _SIMPLE: dict[str, pa.DataType] = {
     "BooleanType": pa.bool_(),
     "ByteType": pa.int32(),
@@ -42,6 +46,11 @@ _NEXT_STEP: dict[str, str] = {
     "VariantType": "cast it to string",
     "TimeType": "cast it to string",
 }
+
+
+def stored_type(dtype: str) -> str:
+    """Return the type a Hudi table holds for a Spark type name, also inside structs, arrays and maps."""
+    return _TOKEN.sub(lambda found: _STORED.get(found[0].lower(), "string"), dtype.strip())
 
 
 def spark_to_arrow(schema: StructType) -> pa.Schema:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hudi_engine.spark.catalog import TableName
-from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from pyspark.sql import DataFrame
 
-from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.plans import JavaPlan
+from hudi_engine.spark.catalog import TableName
+from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
+from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.jvm.plans import JavaPlan
 
 _SUFFIXES = ("", READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
 
@@ -22,7 +22,7 @@ def reads_table(frame: DataFrame, table: TableName, *, bounds: bool = True) -> b
             ``where at > (select max(at) from ...)``.
     """
     wanted = {table.with_suffix(suffix).label.lower() for suffix in _SUFFIXES}
-    found = _tables(frame._jdf.queryExecution().analyzed(), {}, bounds)
+    found = _tables(plans.analyzed(frame), {}, bounds)
     return any(label in wanted for label in found)
 
 

@@ -11,23 +11,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
-from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.format.schema.meta_fields import COMMIT_TIME
-from hudi_engine.spark.schema.fit import quoted
-from hudi_engine.table.changes.columns import CHANGE_TYPE, COMMITTED
-from hudi_engine.table.inspect.as_of import instant_as_of
-from hudi_engine.table.state import TableState
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.hudi.spark.earlier import rows_as_of
-from dbt.adapters.hudi.spark.warehouse import Warehouse
-from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.plans import JavaPlan
-from dbt.adapters.hudi.sql.statements import closing_bracket
-from dbt.adapters.hudi.sql.targets import own_name
+from hudi_engine.errors import StatementError
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.schema.meta_fields import COMMIT_TIME, meta_fields
+from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.jvm.errors import PARSE_ERRORS
+from hudi_engine.spark.jvm.plans import JavaPlan
+from hudi_engine.spark.read.spark_read import snapshot_frame
+from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.sql.statement import own_name
+from hudi_engine.spark.sql.statements import closing_bracket
+from hudi_engine.spark.sql.warehouse import Warehouse
+from hudi_engine.table.changes.columns import CHANGE_TYPE, COMMITTED
+from hudi_engine.table.inspect.as_of import instant_as_of
+from hudi_engine.table.state import TableState
 
 _FUNCTION = "hudi_table_changes"
 _WORDS = re.compile(rf"\bas\s+of\b|\b{_FUNCTION}\b", re.IGNORECASE)
@@ -71,14 +71,14 @@ class EarlierStates:
             own_view: Makes of a name one of the connection's own, to be dropped with it.
 
         Raises:
-            DbtRuntimeError: A state that cannot be told from the text, or in a view, which would outlive the name.
+            StatementError: A state that cannot be told from the text, or in a view, which would outlive the name.
         """
         text = _PART_OF.sub(_state_inside, text)
         if not _WORDS.search(text):
             return text
         try:
             plan = plans.parse(session, text)
-        except (PySparkException, Py4JError):
+        except PARSE_ERRORS:
             return text  # Spark runs it again and reports the syntax error with its own words
         pieces, position = [], 0
         for place in sorted(_places(plan, text), key=lambda each: each.start):
@@ -86,7 +86,7 @@ class EarlierStates:
             if frame is None:
                 continue
             if plans.kind(plan) in ("CreateView", "AlterViewAs"):
-                raise DbtRuntimeError(
+                raise StatementError(
                     f"{text[place.start : place.end]} stands in a view, which would show it as of now: make it a table"
                 )
             said = hashlib.sha256(text[place.start : place.end].encode()).hexdigest()[:16]
@@ -111,7 +111,7 @@ class EarlierStates:
             return None
         when = version if timestamp is None else _literal(session, timestamp)
         if when is None:
-            raise DbtRuntimeError(
+            raise StatementError(
                 f"{said} is refused: the time must be a text such as '2026-11-01 09:30:00' or an instant, no expression"
             )
         state = TableState.load(self._warehouse.table(session, base).storage)
@@ -122,11 +122,11 @@ class EarlierStates:
         given = [_literal(session, each) for each in plans.items(node.functionArgs())]
         if not 3 <= len(given) <= 4 or None in given or given[1] not in _KINDS:
             shown = ", ".join("an expression" if each is None else repr(each) for each in given)
-            raise DbtRuntimeError(f"{_FUNCTION}({shown}) is refused: {_USAGE}")
+            raise StatementError(f"{_FUNCTION}({shown}) is refused: {_USAGE}")
         name, kind, start, end = (*map(str, given), *(["latest"] if len(given) == 3 else []))
         base = self._base(session, name.replace("`", "").split("."))
         if base is None:
-            raise DbtRuntimeError(f"{_FUNCTION}: {name!r} is no Hudi table of the warehouse; {_USAGE}")
+            raise StatementError(f"{_FUNCTION}: {name!r} is no Hudi table of the warehouse; {_USAGE}")
         table = self._warehouse.table(session, base)
         last = None if end == "latest" else end
         if kind == "cdc":
@@ -137,6 +137,20 @@ class EarlierStates:
     def _base(self, session: SparkSession, parts: list[str]) -> str | None:
         named = own_name(session, parts)
         return None if named is None else self._warehouse.hudi_base(session, *named)
+
+
+def rows_as_of(session: SparkSession, state: TableState, instant: str | None) -> DataFrame:
+    """Return a table's rows as of an instant, without Hudi's own columns, which names of tables leave out.
+
+    Args:
+        instant: Newest requested time that counts, None for now.
+
+    Raises:
+        TimelineError: Files of the state have gone, or may have while they were listed.
+    """
+    rows = snapshot_frame(session, state, resolve_options({}), as_of=instant)
+    state.check_still(instant)
+    return rows.drop(*meta_fields(operation=True))
 
 
 def _places(node: JavaPlan, text: str, above: str = "") -> Iterator[_Place]:

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dbt.adapters.hudi.rows.builds import data_columns
-from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.targets import Statement, Target
+from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.sql.statement import Statement, Target, data_columns
 
 _WORD = re.compile(r"\bdefault\b", re.IGNORECASE)
 _ABOVE_VALUES = ("SubqueryAlias", "UnresolvedSubqueryColumnAliases", "Project")

@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 
-from dbt.adapters.contracts.connection import AdapterResponse
-from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import types as T
+
 from hudi_engine import HudiTable
-from hudi_engine.errors import HudiError
+from hudi_engine.errors import CorruptTableError, StatementError
+from hudi_engine.spark.catalog import FunctionDefinition
 from hudi_engine.spark.catalog.entry import CatalogEntry, kept_name_problems
 from hudi_engine.spark.catalog.entry_notes import EntryNotes
 from hudi_engine.spark.catalog.schema_folder import held_in
 from hudi_engine.spark.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.spark.catalog.view_file import ViewDefinition
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
-from pyspark.sql import types as T
+from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.read.reason import reason_of, spark_errors
+from hudi_engine.spark.schema.spark_types import stored_type
+from hudi_engine.spark.sql.column_rules import check_added, check_default, whole_column
+from hudi_engine.spark.sql.file_reads import with_absolute_files
+from hudi_engine.spark.sql.not_null import forget_columns
+from hudi_engine.spark.sql.statement import Statement, StatementResult, Target, data_columns, refused_face
 
-from dbt.adapters.hudi.column import stored_type
-from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.rows.builds import data_columns
-from dbt.adapters.hudi.spark.errors import is_cancellation, short_message
-from dbt.adapters.hudi.spark.handle import Routed
-from dbt.adapters.hudi.spark.kept_notes import forget_columns
-from dbt.adapters.hudi.spark.new_names import rename
-from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.column_rules import check_added, check_default, whole_column
-from dbt.adapters.hudi.sql.file_reads import with_absolute_files
-from dbt.adapters.hudi.sql.kept_names import is_kept
-from dbt.adapters.hudi.sql.targets import Statement, Target, refused_face
-
-_OK = AdapterResponse("OK")
 _COMMENT = "comment"
+_log = logging.getLogger(__name__)
 
 
 # --- columns --------------------------------------------------------------------------------------------------------
 
 
-def add_columns(statement: Statement, target: Target) -> Routed:
+def add_columns(statement: Statement, target: Target) -> StatementResult:
     """ALTER TABLE ... ADD COLUMNS."""
     table = statement.table(target)
     schema = data_columns(table)
@@ -45,11 +38,11 @@ def add_columns(statement: Statement, target: Target) -> Routed:
     for item in plans.items(statement.plan.columnsToAdd()):
         name = str(item.colName())
         if plans.option(item.path()) is not None:
-            raise DbtRuntimeError(
+            raise StatementError(
                 f"column {name} of {target.label}: a field cannot be added inside a struct by SQL; rebuild the table"
             )
         if plans.option(item.position()) is not None:
-            raise DbtRuntimeError(
+            raise StatementError(
                 f"column {name} of {target.label}: new columns come last; leave out FIRST and AFTER"
             )
         check_default(name, plans.default_text(item), target.label)
@@ -62,7 +55,7 @@ def add_columns(statement: Statement, target: Target) -> Routed:
     return _altered(statement, target, table, T.StructType([*schema.fields, *added]), comments)
 
 
-def drop_columns(statement: Statement, target: Target) -> Routed:
+def drop_columns(statement: Statement, target: Target) -> StatementResult:
     """ALTER TABLE ... DROP COLUMNS."""
     table = statement.table(target)
     schema = data_columns(table)
@@ -72,14 +65,14 @@ def drop_columns(statement: Statement, target: Target) -> Routed:
     }
     known = {column.name.lower() for column in schema.fields}
     if dropped - known and not statement.plan.ifExists():
-        raise DbtRuntimeError(
+        raise StatementError(
             f"{target.label} has no column {', '.join(sorted(dropped - known))}; its columns: {', '.join(schema.names)}"
         )
     kept = [column for column in schema.fields if column.name.lower() not in dropped]
     return _altered(statement, target, table, T.StructType(kept), {})
 
 
-def alter_column(statement: Statement, target: Target) -> Routed:
+def alter_column(statement: Statement, target: Target) -> StatementResult:
     """ALTER COLUMN of PySpark 3.5: one column a statement."""
     plan = statement.plan
     return _alter_columns(
@@ -98,7 +91,7 @@ def alter_column(statement: Statement, target: Target) -> Routed:
     )
 
 
-def alter_columns(statement: Statement, target: Target) -> Routed:
+def alter_columns(statement: Statement, target: Target) -> StatementResult:
     """ALTER COLUMN of PySpark 4: any number of columns."""
     changes = [
         (
@@ -114,7 +107,9 @@ def alter_columns(statement: Statement, target: Target) -> Routed:
     return _alter_columns(statement, target, changes)
 
 
-def _alter_columns(statement: Statement, target: Target, changes: list[tuple[plans.JavaPlan, ...]]) -> Routed:
+def _alter_columns(
+    statement: Statement, target: Target, changes: list[tuple[plans.JavaPlan, ...]]
+) -> StatementResult:
     """Change types and comments of columns; what else Spark's grammar allows is refused by name."""
     table = statement.table(target)
     schema = data_columns(table)
@@ -124,13 +119,11 @@ def _alter_columns(statement: Statement, target: Target, changes: list[tuple[pla
         name = whole_column(plans.texts(column.name()), schema, target.label)
         field = fields.get(name.lower())
         if field is None:
-            raise DbtRuntimeError(
+            raise StatementError(
                 f"{target.label} has no column {name}; its columns: {', '.join(schema.names)}"
             )
         if plans.option(nullable) is not None or plans.option(position) is not None:
-            raise DbtRuntimeError(
-                f"column {name} of {target.label}: only its type and comment can be altered"
-            )
+            raise StatementError(f"column {name} of {target.label}: only its type and comment can be altered")
         check_default(field.name, plans.sql_text(plans.option(default)), target.label)
         new_type, new_comment = plans.option(data_type), plans.option(comment)
         if new_type is not None:
@@ -147,10 +140,10 @@ def _altered(
     table: HudiTable,
     schema: T.StructType,
     comments: Mapping[str, str],
-) -> Routed:
+) -> StatementResult:
     """Give a table other columns and comments, made of those it had when it was opened: what others made of them since stands."""
     if comments and _is_foreign(statement, target):
-        raise DbtRuntimeError(
+        raise StatementError(
             f"{target.label} is the table of another writer at {target.base}, in which no comments are kept; leave COMMENT out"
         )
     before = data_columns(table)
@@ -164,7 +157,7 @@ def _altered(
     statement.warehouse.show(statement.session, target.schema, target.name, table)
     if comments:
         statement.warehouse.add_comments(statement.session, target.schema, target.name, table, comments)
-    return Routed(_OK)
+    return StatementResult()
 
 
 def _is_foreign(statement: Statement, target: Target) -> bool:
@@ -175,61 +168,45 @@ def _shape(schema: T.StructType) -> list[tuple[str, str]]:
     return [(column.name.lower(), stored_type(column.dataType.simpleString())) for column in schema.fields]
 
 
-def comment_on_table(statement: Statement, target: Target) -> Routed | None:
+def comment_on_table(statement: Statement, target: Target) -> StatementResult | None:
     """COMMENT ON TABLE."""
     return _noted(statement, target, {_COMMENT: str(statement.plan.comment())}, ())
 
 
-def analyze(statement: Statement, target: Target) -> Routed:
+def analyze(statement: Statement, target: Target) -> StatementResult:
     """ANALYZE TABLE: the table's size is known from its commits, Spark would store zero bytes."""
     statement.warehouse.show(statement.session, target.schema, target.name, statement.table(target))
-    return Routed(_OK)
+    return StatementResult()
 
 
-def analyze_tables(statement: Statement) -> Routed | None:
-    """ANALYZE TABLES: what ANALYZE TABLE does with each table of the schema, by Spark for those that are no Hudi tables."""
-    namespace, session, warehouse = statement.plan.child(), statement.session, statement.warehouse
+def analyze_tables(statement: Statement) -> StatementResult | None:
+    """ANALYZE TABLES of a schema: Spark measures the tables that are not Hudi's."""
+    namespace, session = statement.plan.child(), statement.session
     parts = [] if plans.kind(namespace) == "CurrentNamespace$" else _schema_parts(namespace)
     statement.check_catalog(parts)
     schema = parts[-1] if parts else session.catalog.currentDatabase()
     if not session.catalog.databaseExists(schema):
         return None
     scan = " noscan" if statement.plan.noScan() else ""
-    for entry in warehouse.entries(session, schema):
-        try:
-            _analyze_entry(statement, entry, f"compute statistics{scan}")
-        except ConnectionError:  # the JVM is gone, and what py4j says of it is no Py4JJavaError either
-            raise
-        except (DbtRuntimeError, HudiError, OSError, PySparkException, Py4JJavaError) as error:
-            if is_cancellation(error):
-                raise
-            # as in Spark, one that cannot be analysed does not keep the others from it
-            logger.warning("{} is not analysed: {}", entry.name.label, short_message(error))
-    return Routed(_OK)
-
-
-def _analyze_entry(statement: Statement, entry: CatalogEntry, words: str) -> None:
-    if entry.base is not None and entry.is_hudi_table:
-        with statement.warehouse.one_writer(statement.session, entry.base):
-            target = Target(entry.name.database, entry.name.name, entry.base, None, is_face=False)
-            analyze(statement, target)
-    elif entry.base is None and not entry.is_view:
-        statement.session.sql(f"analyze table {entry.name.sql} {words}")
+    for entry in statement.warehouse.entries(session, schema):
+        if entry.base is None and not entry.is_view:
+            session.sql(f"analyze table {entry.name.sql} compute statistics{scan}")
+    return StatementResult()
 
 
 # --- names ----------------------------------------------------------------------------------------------------------
 
 
-def rename_table(statement: Statement, target: Target) -> Routed:
+def rename_table(statement: Statement, target: Target) -> StatementResult:
     """ALTER TABLE ... RENAME TO."""
     _renamed(statement, TableName(target.schema, target.name))
-    return Routed(_OK)
+    return StatementResult()
 
 
 def _renamed(statement: Statement, old: TableName) -> None:
     new = plans.texts(statement.plan.newName())
     schema = new[-2] if len(new) > 1 else old.database
-    rename(statement.warehouse, statement.session, old, TableName(schema, new[-1]))
+    statement.warehouse.rename(statement.session, old, TableName(schema, new[-1]))
 
 
 def create_table_like(statement: Statement) -> None:
@@ -238,32 +215,32 @@ def create_table_like(statement: Statement) -> None:
     source = plan.source() if plans.hasattr_java(plan, "source") else plan.sourceTable()
     schema, name = statement.names(plans.target_parts(source)[0])
     if statement.warehouse.hudi_base(statement.session, schema, name) is not None:
-        raise DbtRuntimeError(
+        raise StatementError(
             f"CREATE TABLE ... LIKE the Hudi table {schema}.{name} is refused: CREATE TABLE ... USING hudi TBLPROPERTIES (...) "
             f"AS SELECT * FROM {schema}.{name} WHERE false makes an empty one with its columns"
         )
 
 
-def set_properties(statement: Statement, target: Target) -> Routed | None:
+def set_properties(statement: Statement, target: Target) -> StatementResult | None:
     """ALTER TABLE ... SET TBLPROPERTIES: notes of the user's are kept; options of Hudi would change nothing there."""
     given = {str(pair._1()): str(pair._2()) for pair in plans.items(statement.plan.properties())}
     options = sorted(key for key in given if key.startswith("hoodie."))
     if options:
-        raise DbtRuntimeError(
+        raise StatementError(
             f"SET TBLPROPERTIES of {', '.join(options)} on the Hudi table {target.label} is refused: writes do not look there; set "
             "them under options of the model or the profile"
         )
     return _noted(statement, target, given, ())
 
 
-def unset_properties(statement: Statement, target: Target) -> Routed | None:
+def unset_properties(statement: Statement, target: Target) -> StatementResult | None:
     """ALTER TABLE ... UNSET TBLPROPERTIES."""
     return _noted(statement, target, {}, plans.texts(statement.plan.propertyKeys()))
 
 
 def _noted(
     statement: Statement, target: Target, given: Mapping[str, str], gone: Sequence[str]
-) -> Routed | None:
+) -> StatementResult | None:
     """Keep properties with the table, where every later process finds them; those of another writer's table are Spark's alone."""
     warehouse, session = statement.warehouse, statement.session
     if _is_foreign(statement, target):
@@ -274,16 +251,16 @@ def _noted(
     for name in gone:
         kept.pop(name, None)
     warehouse.register(session, target.schema, target.name, table, comment=comment, properties=kept)
-    return Routed(_OK)
+    return StatementResult()
 
 
-def drop_target(statement: Statement, target: Target) -> Routed:
+def drop_target(statement: Statement, target: Target) -> StatementResult:
     """DROP TABLE."""
     statement.warehouse.drop(statement.session, target.schema, target.name)
-    return Routed(_OK)
+    return StatementResult()
 
 
-def other_target(statement: Statement) -> Routed | None:
+def other_target(statement: Statement) -> StatementResult | None:
     """DROP TABLE and RENAME of what is no Hudi table in Spark's catalog: views keep their definition file in step."""
     named = statement.lasting(plans.target_parts(statement.plan.child())[0])
     if named is None:
@@ -292,22 +269,22 @@ def other_target(statement: Statement) -> Routed | None:
     entry = statement.warehouse.entry(statement.session, schema, name)
     if statement.kind == "RenameTable" and entry is not None and entry.reads_only:
         _renamed(statement, TableName(schema, name))
-        return Routed(_OK)
+        return StatementResult()
     return None
 
 
-def create_view(statement: Statement) -> Routed:
+def create_view(statement: Statement) -> StatementResult:
     """CREATE VIEW: Spark makes it, the warehouse keeps its definition."""
     schema, name = statement.names(plans.texts(statement.plan.child().nameParts()))
     if problems := kept_name_problems(name):
-        raise DbtRuntimeError(f"CREATE VIEW {schema}.{name} is refused: {'; '.join(problems)}")
+        raise StatementError(f"CREATE VIEW {schema}.{name} is refused: {'; '.join(problems)}")
     if statement.plan.allowExisting() and (
         statement.warehouse.entry(statement.session, schema, name)
         or is_kept(statement, ViewDefinition, TableName(schema, name))
     ):
-        return Routed(_OK)
+        return StatementResult()
     _write_view(statement, schema, name)
-    return Routed(_OK)
+    return StatementResult()
 
 
 def _write_view(statement: Statement, schema: str, name: str) -> None:
@@ -318,11 +295,28 @@ def _write_view(statement: Statement, schema: str, name: str) -> None:
     statement.warehouse.save_view(statement.session, schema, name)
 
 
+def is_kept(statement: Statement, kind: type[ViewDefinition | FunctionDefinition], name: TableName) -> bool:
+    """Make the session know a view or function that the warehouse keeps under a name, as it is; returns whether there is one.
+
+    Raises:
+        StatementError: Spark cannot make it.
+    """
+    directory, kept = statement.warehouse.directory, TableName(name.database.lower(), name.name)
+    try:
+        return directory is not None and directory.restore(statement.session, kind, kept)
+    except spark_errors(CorruptTableError) as error:
+        what = "view" if kind is ViewDefinition else "function"
+        raise StatementError(
+            f"the {what} {name.label} is there, as another process has made it, but cannot be used: {reason_of(error)}. "
+            f"CREATE OR REPLACE {what.upper()} replaces it"
+        ) from error
+
+
 def _refuse_table(statement: Statement, schema: str, name: str) -> CatalogEntry | None:
     """Return what the catalog has under the name of a view; the view by which Spark knows a merge-on-read table is the table."""
     entry = statement.warehouse.entry(statement.session, schema, name)
     if entry is not None and entry.is_hudi_table:
-        raise DbtRuntimeError(
+        raise StatementError(
             f"{schema}.{name} is the Hudi table at {entry.base} and no view; ALTER TABLE alters it, DROP TABLE drops it"
         )
     return entry
@@ -330,20 +324,20 @@ def _refuse_table(statement: Statement, schema: str, name: str) -> CatalogEntry 
 
 def _lasting(statement: Statement) -> str:
     """Return the text of a view as every later process has to read it, wherever that runs."""
-    root, is_schema = statement.warehouse.places.project_root, statement.session.catalog.databaseExists
+    root, is_schema = statement.warehouse.project_root, statement.session.catalog.databaseExists
     return with_absolute_files(statement.text, statement.plan, root, is_schema)
 
 
-def alter_view(statement: Statement) -> Routed | None:
+def alter_view(statement: Statement) -> StatementResult | None:
     """ALTER VIEW ... AS, SET and UNSET TBLPROPERTIES and WITH SCHEMA: Spark does it; a temporary view is Spark's alone."""
     named = statement.lasting(plans.target_parts(statement.plan.child())[0])
     if named is None:
         return None
     _write_view(statement, *named)
-    return Routed(_OK)
+    return StatementResult()
 
 
-def drop_view(statement: Statement) -> Routed | None:
+def drop_view(statement: Statement) -> StatementResult | None:
     """DROP VIEW; a temporary view is Spark's."""
     named = statement.lasting(plans.texts(statement.plan.child().nameParts()))
     if named is None:
@@ -353,14 +347,14 @@ def drop_view(statement: Statement) -> Routed | None:
     directory = statement.warehouse.directory
     # a view that could not be restored has its file alone
     if entry is None and directory is not None and directory.remove_view(schema.lower(), name):
-        return Routed(_OK)
+        return StatementResult()
     if entry is None or not entry.reads_only:
         return None
     statement.warehouse.drop(statement.session, schema, name)
-    return Routed(_OK)
+    return StatementResult()
 
 
-def create_schema(statement: Statement) -> Routed | None:
+def create_schema(statement: Statement) -> StatementResult | None:
     """CREATE SCHEMA: below the location root, unless it names a place of its own."""
     properties = {str(pair._1()): str(pair._2()) for pair in plans.items(statement.plan.properties())}
     parts = _schema_parts(statement.plan.name())
@@ -373,7 +367,7 @@ def create_schema(statement: Statement) -> Routed | None:
     statement.warehouse.create_schema(statement.session, parts[0])
     if properties and not exists:
         _note_schema(statement, parts[0], properties)
-    return Routed(_OK)
+    return StatementResult()
 
 
 def _note_schema(statement: Statement, schema: str, said: dict[str, str]) -> None:
@@ -385,13 +379,13 @@ def _note_schema(statement: Statement, schema: str, said: dict[str, str]) -> Non
         pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in said.items())
         statement.session.sql(f"alter database {identifier(schema)} set dbproperties ({pairs})")
     if statement.warehouse.directory is not None:
-        logger.warning(
-            "CREATE SCHEMA {}: a folder keeps no COMMENT and no DBPROPERTIES, so that they end with this process",
+        _log.warning(
+            "CREATE SCHEMA %s: a folder keeps no COMMENT and no DBPROPERTIES, so that they end with this process",
             schema,
         )
 
 
-def drop_schema(statement: Statement) -> Routed | None:
+def drop_schema(statement: Statement) -> StatementResult | None:
     """DROP SCHEMA ... CASCADE with the files of its Hudi tables."""
     parts = _schema_parts(statement.plan.namespace())
     statement.check_catalog(parts)
@@ -400,17 +394,17 @@ def drop_schema(statement: Statement) -> Routed | None:
     if not statement.plan.cascade():
         _refuse_held(statement, parts[0])
     statement.warehouse.drop_schema(statement.session, parts[0])
-    return Routed(_OK)
+    return StatementResult()
 
 
 def _refuse_held(statement: Statement, schema: str) -> None:
     """Refuse to drop a schema with something in it: other processes may have made tables that this session does not list."""
-    folder = statement.warehouse.places.schema_folder(schema)
+    folder = statement.warehouse.schema_folder(schema)
     listed = [entry.name.name for entry in statement.warehouse.entries(statement.session, schema)]
     held = sorted({*listed, *held_in(folder)})
     if held:
         more = f" and {len(held) - 5} more" if len(held) > 5 else ""
-        raise DbtRuntimeError(
+        raise StatementError(
             f"[SCHEMA_NOT_EMPTY] the schema {schema} is not empty: it holds {', '.join(held[:5])}{more} ({folder}); drop what is "
             "there first, or say DROP SCHEMA ... CASCADE, which removes all of it with its files"
         )
@@ -420,4 +414,4 @@ def _schema_parts(node: plans.JavaPlan) -> list[str]:
     for method in ("multipartIdentifier", "nameParts"):
         if plans.hasattr_java(node, method):
             return plans.texts(getattr(node, method)())
-    raise DbtRuntimeError(f"the schema's name cannot be read from {node.toString()}")
+    raise StatementError(f"the schema's name cannot be read from {node.toString()}")

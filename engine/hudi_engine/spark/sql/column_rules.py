@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import types as T
 
-from dbt.adapters.hudi.sql import plans
+from hudi_engine.errors import StatementError
+from hudi_engine.spark.jvm import plans
 
 # Keys of a column's metadata in the schema that Spark makes of CREATE TABLE (PySpark 3.5 and 4).
 _NO_COLLATION = (
@@ -20,32 +20,32 @@ def check_new_table(spec: plans.JavaPlan, label: str) -> None:
     """Refuse what a CREATE TABLE of PySpark 4 asks of the whole table and a Hudi table does not keep.
 
     Raises:
-        DbtRuntimeError: It has constraints or a collation.
+        StatementError: It has constraints or a collation.
     """
     if plans.hasattr_java(spec, "constraints") and spec.constraints().size():
         told = ", ".join(
             plans.kind(each).removesuffix("Constraint") for each in plans.items(spec.constraints())
         )
-        raise DbtRuntimeError(
+        raise StatementError(
             f"{label}: a Hudi table keeps no constraints ({told}): a key is TBLPROPERTIES (primaryKey = 'id'), and the contract "
             "of a model checks the rest"
         )
     if plans.hasattr_java(spec, "collation") and plans.option(spec.collation()) is not None:
-        raise DbtRuntimeError(_NO_COLLATION.format(label))
+        raise StatementError(_NO_COLLATION.format(label))
 
 
 def check_new_columns(schema: T.StructType, label: str) -> None:
     """Refuse the columns of a CREATE TABLE that ask for values the table would not fill in.
 
     Raises:
-        DbtRuntimeError: A column is generated, an identity, or has a collation, a default other than null, or NOT NULL inside.
+        StatementError: A column is generated, an identity, or has a collation, a default other than null, or NOT NULL inside.
     """
     for column in schema.fields:
         _refuse_required_inside(column, label)
         if getattr(column.dataType, "collation", None) not in (None, "UTF8_BINARY"):
-            raise DbtRuntimeError(_NO_COLLATION.format(f"column {column.name} of {label}"))
+            raise StatementError(_NO_COLLATION.format(f"column {column.name} of {label}"))
         if _GENERATED in column.metadata or _IDENTITY in column.metadata:
-            raise DbtRuntimeError(
+            raise StatementError(
                 f"column {column.name} of {label}: GENERATED columns are not computed by a Hudi table; "
                 "leave it out and select the expression where rows are written"
             )
@@ -59,10 +59,10 @@ def check_added(column: T.StructField, label: str) -> None:
         column: The column as the statement has it.
 
     Raises:
-        DbtRuntimeError: It is NOT NULL, or has it inside.
+        StatementError: It is NOT NULL, or has it inside.
     """
     if not column.nullable:
-        raise DbtRuntimeError(
+        raise StatementError(
             f"column {column.name} of {label}: a column that is added cannot be NOT NULL, as the rows there lack it; leave that out"
         )
     _refuse_required_inside(column, label)
@@ -72,11 +72,11 @@ def whole_column(parts: Sequence[str], schema: T.StructType, label: str) -> str:
     """Return the name of a column that a statement drops or changes; it may be none of the table's.
 
     Raises:
-        DbtRuntimeError: It is a field inside of a column.
+        StatementError: It is a field inside of a column.
     """
     if len(parts) > 1 and _has_inside(schema, parts):
         (holder,) = (column.name for column in schema.fields if column.name.lower() == parts[0].lower())
-        raise DbtRuntimeError(
+        raise StatementError(
             f"{'.'.join(parts)} of {label} is a field inside of column {holder}: a field cannot be dropped or be given another "
             "type or a comment, by SQL; name a whole column, or rebuild the table"
         )
@@ -105,10 +105,10 @@ def check_default(column: str, default: str | None, label: str) -> None:
         default: SQL text of the default, None for none.
 
     Raises:
-        DbtRuntimeError: There is a default.
+        StatementError: There is a default.
     """
     if default is not None and default.strip().lower() != "null":
-        raise DbtRuntimeError(
+        raise StatementError(
             f"column {column} of {label}: DEFAULT {default} is not kept by a Hudi table and rows would read NULL; "
             f"leave it out, and write the value (`coalesce({column}, {default})`) where rows are written"
         )
@@ -116,7 +116,7 @@ def check_default(column: str, default: str | None, label: str) -> None:
 
 def _refuse_required_inside(column: T.StructField, label: str) -> None:
     if (inner := _required_inside(column.dataType, column.name)) is not None:
-        raise DbtRuntimeError(
+        raise StatementError(
             f"{inner} of {label}: NOT NULL is kept for whole columns, not inside of one; leave it out, and check it where rows "
             "are written (the contract of a model: `type: check`)"
         )

@@ -1,4 +1,4 @@
-"""A parsed statement and the Hudi table it is about."""
+"""A parsed statement, the Hudi table it is about, and its result."""
 
 from __future__ import annotations
 
@@ -6,14 +6,36 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine import HudiTable
-from hudi_engine.errors import TableNotFoundError
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
 
-from dbt.adapters.hudi.spark.warehouse import Warehouse
-from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.plans import JavaPlan
+from hudi_engine import HudiTable
+from hudi_engine.errors import StatementError, TableNotFoundError
+from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.jvm.plans import JavaPlan
+from hudi_engine.spark.jvm.session import is_temporary_view
+from hudi_engine.spark.sql.warehouse import Warehouse
+from hudi_engine.table.write.result import WriteResult
+
+
+@dataclass(frozen=True)
+class StatementResult:
+    """What a statement did that the engine ran.
+
+    Args:
+        frame: Its rows; None for a statement that has none.
+        write: What it wrote; None for a statement that writes no rows.
+        name: What was run, for a short message.
+    """
+
+    frame: DataFrame | None = None
+    write: WriteResult | None = None
+    name: str = "OK"
+
+
+def data_columns(table: HudiTable) -> T.StructType:
+    """Return the table's data columns; none before its first write."""
+    return table.schema or T.StructType()
 
 
 @dataclass(frozen=True)
@@ -44,14 +66,14 @@ class Target:
         """Return the columns of the table that a SET, or the list of an INSERT clause, gives values.
 
         Raises:
-            DbtRuntimeError: One of them is given two, or what stands there is no column of the table, such as a field of a struct.
+            StatementError: One of them is given two, or what stands there is no column of the table, such as a field of a struct.
         """
         own = [part.lower() for part in self.own_name]
         columns = []
         for item in plans.items(assignments):
             *qualifier, column = plans.texts(item.key().nameParts())
             if [part.lower() for part in qualifier] != own[len(own) - len(qualifier) :]:
-                raise DbtRuntimeError(
+                raise StatementError(
                     f"{'.'.join([*qualifier, column])} is no column of {self.label}: a struct is set as a whole "
                     "(s = named_struct(...)), unless it holds a field of the key or the partition, and a column is called by the "
                     "table's name or alias, or by its own name alone"
@@ -61,18 +83,18 @@ class Target:
         return columns
 
     def refuse_twice(self, columns: Iterable[str]) -> None:
-        """Raise DbtRuntimeError where a statement gives a column two values."""
+        """Raise StatementError where a statement gives a column two values."""
         times = Counter(column.lower() for column in columns)
         twice = [column for column, count in times.items() if count > 1]
         if twice:
-            raise DbtRuntimeError(
+            raise StatementError(
                 f"{self.label}: the statement names {', '.join(twice)} more than once; give each column one value"
             )
 
 
-def refused_face(label: str, base: str | None) -> DbtRuntimeError:
+def refused_face(label: str, base: str | None) -> StatementError:
     """Return the error of a statement that would change the second name of a merge-on-read table."""
-    return DbtRuntimeError(
+    return StatementError(
         f"{label} is a read-only face of the Hudi table at {base}; write to the table itself"
     )
 
@@ -86,12 +108,17 @@ class OtherCatalogError(Exception):
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement."""
+    """One statement.
+
+    Args:
+        warned: Tables for which was said that INSERT looks up no keys.
+    """
 
     session: SparkSession
     text: str
     plan: JavaPlan
     warehouse: Warehouse
+    warned: set[str]
     ctes: JavaPlan | None = None
 
     def table(self, target: Target) -> HudiTable:
@@ -99,7 +126,7 @@ class Statement:
         try:
             return self.warehouse.table(self.session, target.base)
         except TableNotFoundError as error:
-            raise DbtRuntimeError(
+            raise StatementError(
                 f"the catalog says {target.label} is at {target.base}, but no Hudi table is there; drop it and rebuild it"
             ) from error
 
@@ -112,7 +139,7 @@ class Statement:
         """Return the Hudi table the statement is about, None when it is about something else.
 
         Raises:
-            DbtRuntimeError: It is about what stands behind the name of a merge-on-read table.
+            StatementError: It is about what stands behind the name of a merge-on-read table.
         """
         node = self._target_node()
         parts, alias = plans.target_parts(node)
@@ -125,7 +152,7 @@ class Statement:
             return None
         entry = self.warehouse.entry(self.session, schema, name)
         if entry is None:
-            raise DbtRuntimeError(
+            raise StatementError(
                 f"{schema}.{name} is a part of the Hudi table at {base} that its reads need; name the table itself"
             )
         return Target(schema, name, base, alias, is_face=entry.is_face)
@@ -136,12 +163,11 @@ class Statement:
         for method in ("table", "child"):
             if plans.hasattr_java(self.plan, method):
                 return getattr(self.plan, method)()
-        raise DbtRuntimeError(f"no target found in {self.kind}")
+        raise StatementError(f"no target found in {self.kind}")
 
     def lasting(self, parts: list[str]) -> tuple[str, str] | None:
         """Return schema and name of a table or view, None for a temporary view, which is Spark's."""
-        catalog = self.session._jsparkSession.sessionState().catalog()
-        if len(parts) == 1 and catalog.getTempView(parts[0]).isDefined():
+        if len(parts) == 1 and is_temporary_view(self.session, parts[0]):
             return None
         return self.names(parts)
 

@@ -1,6 +1,7 @@
-"""Reads Spark's logical plans through py4j.
+"""Spark's logical plans: parsed, walked, and made into DataFrames and columns.
 
-Only what PySpark 3.5 and 4.x have in common is touched; where they differ, both forms are tried here and nowhere else.
+Plans and expressions are Java objects (`JavaPlan`); their class names and accessors are Spark's. Where PySpark 3.5 and 4.x
+differ, both forms are tried here and nowhere else.
 """
 
 from __future__ import annotations
@@ -10,18 +11,36 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_json_string
+
+from hudi_engine.errors import StatementError
 
 JavaPlan = Any
 
 
 def parse(session: SparkSession, sql: str) -> JavaPlan:
     """Parse one statement without analysing it; raises Spark's ParseException."""
-    return session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+    return _parser(session).parsePlan(sql)
+
+
+def parse_expression(session: SparkSession, sql: str) -> JavaPlan:
+    """Parse one expression without analysing it; raises Spark's ParseException."""
+    return _parser(session).parseExpression(sql)
+
+
+def analyzed(frame: DataFrame) -> JavaPlan:
+    """Return the plan that Spark has made of a DataFrame's query."""
+    java: Any = frame._jdf
+    return java.queryExecution().analyzed()
+
+
+def is_done(frame: DataFrame) -> bool:
+    """Whether the rows of a DataFrame are there, as those of a command are."""
+    java: Any = frame._jdf
+    return kind(java.queryExecution().commandExecuted()) in ("CommandResult", "LocalRelation")
 
 
 def kind(node: JavaPlan) -> str:
@@ -74,7 +93,7 @@ def target_parts(plan: JavaPlan) -> tuple[list[str], str | None]:
     for method in ("multipartIdentifier", "nameParts", "tableIdentifier"):
         if hasattr_java(node, method):
             return texts(getattr(node, method)()), alias
-    raise DbtRuntimeError(f"the target of this statement is not a table name: {node.toString()}")
+    raise StatementError(f"the target of this statement is not a table name: {node.toString()}")
 
 
 def hasattr_java(node: Any, method: str) -> bool:
@@ -125,13 +144,13 @@ def checked_text(session: SparkSession, text: str, expression: JavaPlan) -> str:
     """Return the part of a statement that an expression of its plan was taken from.
 
     Raises:
-        DbtRuntimeError: Spark makes another expression of the part.
+        StatementError: Spark makes another expression of the part.
     """
     with suppress(PySparkException):
-        again = session._jsparkSession.sessionState().sqlParser().parseExpression(text)
+        again = parse_expression(session, text)
         if _without_ids(again) == _without_ids(expression):
             return text
-    raise DbtRuntimeError(f"{text!r} cannot be told from the rest of its statement; write it in brackets")
+    raise StatementError(f"{text!r} cannot be told from the rest of its statement; write it in brackets")
 
 
 def _without_ids(expression: JavaPlan) -> str:
@@ -163,6 +182,11 @@ def struct_type(java_schema: Any) -> T.StructType:
     return parsed
 
 
+def _parser(session: SparkSession) -> Any:
+    java: Any = session._jsparkSession
+    return java.sessionState().sqlParser()
+
+
 def _jvm(session: SparkSession) -> Any:
-    """Return the session's gateway to Java, which it has as long as Spark runs."""
+    """Return the gateway to Java."""
     return session._jvm

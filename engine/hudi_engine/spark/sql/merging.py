@@ -6,31 +6,30 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from operator import or_
 
-from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine import HudiTable
-from hudi_engine.format.config.options import resolve_options
-from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.spark.read.named import under_name
-from hudi_engine.table.lookup.kinds import index_kind
-from hudi_engine.format.keygen.complex_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
-from hudi_engine.format.keygen.partition_path import DEFAULT_PARTITION_VALUE
-from hudi_engine.format.schema.any_case import spellings
-from hudi_engine.spark.schema.fit import quoted
-from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY, meta_fields
-from hudi_engine.table.write.define.table_options import with_table_options
-from hudi_engine.table.write.operation import UPSERT
-from hudi_engine.spark.write.rows import settled
-from hudi_engine.spark.write.rows.key_check import KeyCheck
-from hudi_engine.spark.write.rows.nulls_that_say_nothing import never_cleared
-from hudi_engine.spark.write.rows.sides import Clause, ClauseRows, Said, Sides, holds
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from dbt.adapters.hudi.rows.alignment import check_cast, exact_cast, fit_to_table
-from dbt.adapters.hudi.rows.nested_types import refuse_other_fields
-from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.targets import Statement, Target
+from hudi_engine import HudiTable
+from hudi_engine.errors import StatementError
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.keygen.complex_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
+from hudi_engine.format.keygen.partition_path import DEFAULT_PARTITION_VALUE
+from hudi_engine.format.schema.any_case import spellings
+from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY, meta_fields
+from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.read.named import under_name
+from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.sql.statement import Statement, Target
+from hudi_engine.spark.write.rows import settled
+from hudi_engine.spark.write.rows.casts import check_cast, exact_cast, fit_to_table, refuse_other_fields
+from hudi_engine.spark.write.rows.key_check import KeyCheck
+from hudi_engine.spark.write.rows.nulls_that_say_nothing import never_cleared
+from hudi_engine.spark.write.rows.sides import Clause, ClauseRows, Said, Sides, holds
+from hudi_engine.table.lookup.kinds import index_kind
+from hudi_engine.table.write.define.table_options import with_table_options
+from hudi_engine.table.write.operation import UPSERT
 
 _SETTLED = T.StructType(
     [T.StructField(name, T.StringType()) for name in (settled.ACTION, settled.OLD_KEY, settled.OLD_PARTITION)]
@@ -48,18 +47,18 @@ class Merge:
     """What a MERGE makes of the table's rows, for `HudiTable.merge_rows`.
 
     Raises:
-        DbtRuntimeError: The statement cannot be run on this table.
+        StatementError: The statement cannot be run on this table.
     """
 
     def __init__(self, statement: Statement, target: Target, table: HudiTable) -> None:
         plan, config = statement.plan, table.config
         if not config.record_key_fields:
-            raise DbtRuntimeError(
+            raise StatementError(
                 f"MERGE INTO {target.label} is refused: the table has no record key; rebuild it with unique_key"
             )
         _check_form(plan, target)
         self._statement, self._target, self._config = statement, target, config
-        options = resolve_options(statement.warehouse.node.at(target.base))
+        options = resolve_options(statement.warehouse.options_at(target.base))
         index = index_kind(with_table_options(config, options, UPSERT.name.value))
         self._partition_fields = () if index.is_global else config.partition_fields
         names = [*config.record_key_fields, *(each.name for each in self._partition_fields)]
@@ -307,7 +306,7 @@ def _of(side: str, column: str) -> Column:
 def _check_form(plan: plans.JavaPlan, target: Target) -> None:
     """Refuse what would be done otherwise than it is said."""
     if plans.says(plan, "withSchemaEvolution"):
-        raise DbtRuntimeError(
+        raise StatementError(
             f"MERGE WITH SCHEMA EVOLUTION INTO {target.label} is refused: add the columns with ALTER TABLE ... ADD COLUMNS "
             "first, or let an incremental model with on_schema_change add them"
         )
@@ -316,7 +315,7 @@ def _check_form(plan: plans.JavaPlan, target: Target) -> None:
             target.set_columns(action.assignments())
     source = plan.sourceTable()
     if plans.kind(source) != "SubqueryAlias" and not plans.hasattr_java(source, "multipartIdentifier"):
-        raise DbtRuntimeError(
+        raise StatementError(
             f"MERGE INTO {target.label}: the query behind USING has no name by which ON and the clauses could call its columns; "
             "give it one, as in USING (select ...) AS s"
         )
@@ -349,7 +348,7 @@ def _clause(
     }
     unknown = set(given) - {column.lower() for column in columns}
     if unknown:
-        raise DbtRuntimeError(
+        raise StatementError(
             f"the table has no column {', '.join(sorted(unknown))}; its columns: {', '.join(columns)}"
         )
     values = {column: given.get(column.lower(), kept[column]) for column in columns}

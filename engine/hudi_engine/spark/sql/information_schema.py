@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from dbt_common.exceptions import DbtRuntimeError
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.spark.warehouse import Warehouse
-from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.statements import without_leading_dot
-from dbt.adapters.hudi.sql.substituted import with_view
+from hudi_engine.errors import StatementError
+from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.jvm.errors import PARSE_ERRORS
+from hudi_engine.spark.sql.statements import without_leading_dot
+from hudi_engine.spark.sql.table_names import with_view
+from hudi_engine.spark.sql.warehouse import Warehouse
 
 _SCHEMA = "information_schema"
 _COLUMNS: Mapping[str, str] = {
@@ -29,7 +28,7 @@ def named_in(warehouse: Warehouse, session: SparkSession, query: str, own_view: 
         own_view: Makes of a name one of the connection's own, to be dropped with it.
 
     Raises:
-        DbtRuntimeError: A view or table of Spark's that would be made of them, which would outlive the name.
+        StatementError: A view or table of Spark's that would be made of them, which would outlive the name.
     """
     if _SCHEMA not in query.lower():
         return query
@@ -42,13 +41,13 @@ def named_in(warehouse: Warehouse, session: SparkSession, query: str, own_view: 
             if changed == query or session.catalog.databaseExists(_SCHEMA):
                 continue
             if plans.kind(plans.parse(session, query)) in ("CreateView", "AlterViewAs"):
-                raise DbtRuntimeError(
+                raise StatementError(
                     f"{_SCHEMA}.{table} stands in a view, which would show the names of now: make it a table"
                 )
             rows = list(_tables(warehouse, session) if table == "tables" else _schemata(warehouse, session))
             session.createDataFrame(rows, _COLUMNS[table]).createOrReplaceTempView(view)
             query = changed
-    except (PySparkException, Py4JError):
+    except PARSE_ERRORS:
         pass  # Spark runs it again and reports the syntax error with its own words
     return query
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from dbt.adapters.contracts.connection import AdapterResponse
-from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.format.spelling import did_you_mean
-from hudi_engine.spark.procedures import PROCEDURES, find_procedure, help_text
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.spark.handle import Routed
-from dbt.adapters.hudi.spark.warehouse import Warehouse
-from dbt.adapters.hudi.sql.statements import closing_bracket, split_outside, split_statements
-from dbt.adapters.hudi.sql.targets import is_of_another_catalog, is_set_up_beside, own_name
+from hudi_engine.errors import StatementError
+from hudi_engine.format.spelling import did_you_mean
+from hudi_engine.spark.procedures import PROCEDURES, find_procedure, help_text
+from hudi_engine.spark.sql.statement import StatementResult, is_of_another_catalog, is_set_up_beside, own_name
+from hudi_engine.spark.sql.statements import closing_bracket, split_outside, split_statements
+from hudi_engine.spark.sql.warehouse import Warehouse
 
 _COMMENTS = r"(?:/\*.*?\*/\s*|--[^\n]*(?:\n\s*|$))*"
 _CALL = re.compile(
@@ -40,7 +38,7 @@ _ESCAPED: Mapping[str, str] = {
 """What Spark takes a character behind a backslash for, where that is not the character."""
 
 
-def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Routed | None:
+def call(warehouse: Warehouse, session: SparkSession, statement: str) -> StatementResult | None:
     """Run a CALL statement; None leaves one of a procedure of another catalog to Spark.
 
     Raises:
@@ -52,16 +50,16 @@ def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Routed 
     if called.lower() == "help":
         asked = given_arguments("help", text, ("cmd",))
         told = [(help_text(asked.get("cmd")),)]
-        return Routed(AdapterResponse("CALL help"), session.createDataFrame(told, "result string"))
+        return StatementResult(session.createDataFrame(told, "result string"), name="CALL help")
     procedure = find_procedure(called)
     given = given_arguments(procedure.name, text, procedure.arguments)
     if "table" not in given:
         hint = "; a path alone is not taken" if "path" in given else ""
-        raise DbtRuntimeError(f"{procedure.name} needs table => 'schema.table'{hint}")
+        raise StatementError(f"{procedure.name} needs table => 'schema.table'{hint}")
     parts = given["table"].replace("`", "").split(".")
     named = own_name(session, parts)
     if named is None:
-        raise DbtRuntimeError(f"{'.'.join(parts)} is a table of another catalog; name one of spark_catalog")
+        raise StatementError(f"{'.'.join(parts)} is a table of another catalog; name one of spark_catalog")
     if len(parts) == 1:
         named = _in_schema(warehouse, session, named)
     table = warehouse.require_table(session, *named)
@@ -71,20 +69,20 @@ def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Routed 
             warehouse.show(session, *named, table)
     else:
         rows = procedure.call(table.services(), given)
-    return Routed(AdapterResponse(f"CALL {procedure.name}"), session.createDataFrame(rows, procedure.columns))
+    return StatementResult(session.createDataFrame(rows, procedure.columns), name=f"CALL {procedure.name}")
 
 
 def _in_schema(warehouse: Warehouse, session: SparkSession, named: tuple[str, str]) -> tuple[str, str]:
     """Return a name without a schema as Spark has it, or by the target's schema where Spark's is ``default`` and has none such.
 
     Raises:
-        DbtRuntimeError: Neither is a Hudi table.
+        StatementError: Neither is a Hudi table.
     """
     schema, name = named
     if schema.lower() == "default" and warehouse.entry(session, *named) is None:
         schema = warehouse.target_schema
     if warehouse.hudi_base(session, schema, name) is None:
-        raise DbtRuntimeError(
+        raise StatementError(
             f"{schema}.{name} is not a Hudi table: a name without a schema is of Spark's current one, or, where that is "
             f"default and has none such, of the target's; write table => 'schema.{name}'"
         )
@@ -121,7 +119,7 @@ def given_arguments(name: str, text: str, positions: tuple[str, ...]) -> dict[st
         positions: Names of all arguments in their order.
 
     Raises:
-        DbtRuntimeError: One is not known, or is no argument.
+        StatementError: One is not known, or is no argument.
     """
     given: dict[str, str] = {}
     for number, (start, end) in enumerate(split_outside(text, 0, len(text), ",")):
@@ -130,12 +128,12 @@ def given_arguments(name: str, text: str, positions: tuple[str, ...]) -> dict[st
             continue
         matched = _ARGUMENT.fullmatch(piece)
         if matched is None:
-            raise DbtRuntimeError(
+            raise StatementError(
                 f"{name} has the argument {piece}; write name => value, with quotes around a text"
             )
         key = (matched.group(1) or (positions[number] if number < len(positions) else "")).lower()
         if key not in positions:
-            raise DbtRuntimeError(
+            raise StatementError(
                 f"{name} has the unknown argument {key!r}; {did_you_mean(key, positions)}legal: {', '.join(positions)}"
             )
         given[key] = _value(matched.group(2).strip())

@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from functools import partial
 
-from dbt_common.exceptions import DbtRuntimeError
-from dbt_common.invocation import get_invocation_id
-from hudi_engine import HudiTable
-from hudi_engine.format.merge.modes.registry import merge_rule
-from hudi_engine.format.schema.any_case import AnyCase
-from hudi_engine.format.spelling import did_you_mean
-from hudi_engine.table.lookup.unit import INSERT_FLAG
-from hudi_engine.table.state import TableState
-from hudi_engine.table.write.result import WriteResult
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.response import write_response
-from dbt.adapters.hudi.rows.alignment import drop_meta_columns, fit_to_table
-from dbt.adapters.hudi.rows.builds import data_columns
-from dbt.adapters.hudi.rows.nested_types import refuse_other_fields
-from dbt.adapters.hudi.rows.own_rows import statement_with_state_read
-from dbt.adapters.hudi.spark.handle import Routed
-from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.merging import Merge, columns_given
-from dbt.adapters.hudi.sql.not_null import never_null
-from dbt.adapters.hudi.sql.statements import clause_after, split_outside
-from dbt.adapters.hudi.sql.static_partitions import Static, path_of, static_partitions
-from dbt.adapters.hudi.sql.target_reads import state_for_subqueries, with_newest_source
-from dbt.adapters.hudi.sql.targets import Statement, Target
+from hudi_engine import HudiTable
+from hudi_engine.errors import StatementError
+from hudi_engine.format.merge.modes.registry import merge_rule
+from hudi_engine.format.schema.any_case import AnyCase
+from hudi_engine.format.spelling import did_you_mean
+from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.sql.merging import Merge, columns_given
+from hudi_engine.spark.sql.not_null import never_null
+from hudi_engine.spark.sql.own_rows import state_for_subqueries, statement_with_state_read, with_newest_source
+from hudi_engine.spark.sql.partitions import Static, path_of, static_partitions
+from hudi_engine.spark.sql.statement import Statement, StatementResult, Target, data_columns
+from hudi_engine.spark.sql.statements import clause_after, split_outside
+from hudi_engine.spark.write.rows.casts import drop_meta_columns, fit_to_table, refuse_other_fields
+from hudi_engine.table.lookup.unit import INSERT_FLAG
+from hudi_engine.table.state import TableState
+from hudi_engine.table.write.result import WriteResult
 
-_said: set[tuple[str, str]] = set()
-"""Of each run and table of which was said that INSERT looks up no keys."""
+_log = logging.getLogger(__name__)
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
-def insert(statement: Statement, target: Target) -> Routed:
+def insert(statement: Statement, target: Target) -> StatementResult:
     """INSERT INTO and INSERT OVERWRITE; the latter obeys Spark's partition overwrite mode."""
     plan = statement.plan
     table = statement.table(target)
@@ -54,12 +47,12 @@ def insert(statement: Statement, target: Target) -> Routed:
     if criteria is not None:
         return _replace_where(statement, target, table, frame, criteria, read)
     if not plan.overwrite():
-        _say_keys_may_double(target, table.config.record_key_fields)
+        _warn_of_repeated_keys(statement, target, table.config.record_key_fields)
         return _done(statement, target, table, table.insert(frame))
     return _overwrite(statement, target, table, frame, static, read)
 
 
-def overwrite_where(statement: Statement, target: Target) -> Routed:
+def overwrite_where(statement: Statement, target: Target) -> StatementResult:
     """INSERT INTO ... REPLACE WHERE, as PySpark before 4.3 parses it."""
     plan, table = statement.plan, statement.table(target)
     rows, read = _rows_and_state(statement, target)
@@ -75,7 +68,7 @@ def _replace_where(
     frame: DataFrame,
     condition: plans.JavaPlan,
     read: TableState | None,
-) -> Routed:
+) -> StatementResult:
     """Delete the rows that fulfil a condition and insert others, all of which must fulfil it too."""
     table = table.as_read(read or state_for_subqueries(statement, target, condition))
     where = plans.checked_text(statement.session, plans.text_of(statement.text, condition), condition)
@@ -91,27 +84,26 @@ def _criteria(plan: plans.JavaPlan, target: Target) -> plans.JavaPlan | None:
     }
     for flag, told in refused.items():
         if plans.says(plan, flag):
-            raise DbtRuntimeError(f"{target.label}: {told}")
+            raise StatementError(f"{target.label}: {told}")
     criteria = (
         plans.option(plan.replaceCriteriaOpt()) if plans.hasattr_java(plan, "replaceCriteriaOpt") else None
     )
     if criteria is None:
         return None
     if plans.kind(criteria) != "InsertReplaceWhere":
-        raise DbtRuntimeError(
+        raise StatementError(
             f"{target.label}: INSERT ... REPLACE USING and REPLACE ON are refused: say in REPLACE WHERE which rows go, or let an "
             "incremental model with incremental_strategy='delete+insert' replace the rows of its unique_key"
         )
     return criteria.cond()
 
 
-def _say_keys_may_double(target: Target, keys: Sequence[str]) -> None:
-    """Say once in a run, for a table that keeps a row a key, that INSERT, as in Hudi, looks up none."""
-    once = (get_invocation_id(), target.label)
-    if keys and once not in _said:
-        _said.add(once)
-        logger.warning(
-            "INSERT INTO {} looks up no keys: a row whose {} is there already stands beside the other; MERGE INTO updates it",
+def _warn_of_repeated_keys(statement: Statement, target: Target, keys: Sequence[str]) -> None:
+    """Warn once for a table with a record key that INSERT, as in Hudi, looks up none."""
+    if keys and target.label not in statement.warned:
+        statement.warned.add(target.label)
+        _log.warning(
+            "INSERT INTO %s looks up no keys: a row whose %s is there already is stored twice; MERGE INTO updates it",
             target.label,
             ", ".join(keys),
         )
@@ -124,7 +116,7 @@ def _overwrite(
     frame: DataFrame,
     static: Static,
     read: TableState | None,
-) -> Routed:
+) -> StatementResult:
     """Replace the table, or the partitions that come, as Spark's overwrite mode says.
 
     What others commit to a table that the rows were read from, after ``read``, is a conflict.
@@ -133,7 +125,7 @@ def _overwrite(
     dynamic = str(statement.session.conf.get(_OVERWRITE_MODE, "static")).lower() == "dynamic"
     one_partition = bool(static) and len(static) == len(partition_by)
     if static and not one_partition and not dynamic:
-        raise DbtRuntimeError(
+        raise StatementError(
             f"INSERT OVERWRITE of some partition columns ({', '.join(static)}) of {target.label} is refused: give all "
             f"of {', '.join(partition_by)}, or set {_OVERWRITE_MODE}=dynamic"
         )
@@ -176,7 +168,7 @@ def _named(
         expected = names or [column.name for column in schema.fields if column.name.lower() not in lowered]
         rows = _drop_extra_meta(rows, len(expected))
         if len(rows.columns) != len(expected):
-            raise DbtRuntimeError(
+            raise StatementError(
                 f"INSERT into {target.label} has {len(rows.columns)} columns ({', '.join(rows.columns)}) "
                 f"but {len(expected)} are expected: {', '.join(expected)}"
             )
@@ -185,7 +177,7 @@ def _named(
     unknown = {name.lower() for name in rows.columns} - {column.name.lower() for column in schema.fields}
     if unknown:
         near = did_you_mean(min(unknown), schema.names)
-        raise DbtRuntimeError(
+        raise StatementError(
             f"{target.label} has no column {', '.join(sorted(unknown))}; {near}its columns: {', '.join(schema.names)}"
         )
     columns = AnyCase((field.name, field.dataType) for field in schema.fields)
@@ -200,15 +192,13 @@ def _drop_extra_meta(rows: DataFrame, expected: int) -> DataFrame:
     return drop_meta_columns(rows) if len(rows.columns) > expected else rows
 
 
-def update(statement: Statement, target: Target) -> Routed:
+def update(statement: Statement, target: Target) -> StatementResult:
     """UPDATE ... SET ... WHERE."""
     plan, text = statement.plan, statement.text
     span = clause_after(text, "set")
     pieces = [] if span is None else split_outside(text, *span, ",")
     if len(pieces) != plan.assignments().size():
-        raise DbtRuntimeError(
-            f"the assignments of this UPDATE of {target.label} cannot be told apart: {text}"
-        )
+        raise StatementError(f"the assignments of this UPDATE of {target.label} cannot be told apart: {text}")
     assignments = {}
     columns, values = target.set_columns(plan.assignments()), plans.items(plan.assignments())
     for column, item, (start, end) in zip(columns, values, pieces, strict=True):
@@ -221,7 +211,7 @@ def update(statement: Statement, target: Target) -> Routed:
     return _done(statement, target, table, result)
 
 
-def delete(statement: Statement, target: Target) -> Routed:
+def delete(statement: Statement, target: Target) -> StatementResult:
     """DELETE FROM ... WHERE."""
     condition, table = _where(statement), _as_read(statement, target)
     return _done(statement, target, table, table.delete_where(condition, named=target.own_name))
@@ -242,14 +232,14 @@ def _where(statement: Statement) -> str:
     return plans.checked_text(statement.session, text, condition)
 
 
-def truncate(statement: Statement, target: Target) -> Routed:
+def truncate(statement: Statement, target: Target) -> StatementResult:
     """TRUNCATE TABLE."""
     table = statement.table(target)
     nothing = statement.session.createDataFrame([], data_columns(table))
     return _done(statement, target, table, table.insert_overwrite_table(nothing))
 
 
-def merge(statement: Statement, target: Target) -> Routed:
+def merge(statement: Statement, target: Target) -> StatementResult:
     """MERGE INTO, all clauses in one commit."""
     table = statement.table(target)
     inserts = statement.plan.notMatchedActions().size() > 0
@@ -266,6 +256,6 @@ def merge(statement: Statement, target: Target) -> Routed:
     return _done(statement, target, table, result)
 
 
-def _done(statement: Statement, target: Target, table: HudiTable, result: WriteResult) -> Routed:
+def _done(statement: Statement, target: Target, table: HudiTable, result: WriteResult) -> StatementResult:
     statement.warehouse.show(statement.session, target.schema, target.name, table)
-    return Routed(write_response(result))
+    return StatementResult(write=result)

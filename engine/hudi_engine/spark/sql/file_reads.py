@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hudi_engine.spark.catalog.sql_text import identifier
-
-from dbt.adapters.hudi.sql.plans import JavaPlan
-from dbt.adapters.hudi.sql.substituted import with_tables_replaced
+from hudi_engine.spark.jvm.plans import JavaPlan
+from hudi_engine.spark.sql.table_names import with_tables_replaced
 
 _FORMATS = frozenset(("parquet", "csv", "json", "orc", "text", "avro", "binaryfile"))
 _ROOTED = re.compile(r"/|[A-Za-z][\w+.-]*:")

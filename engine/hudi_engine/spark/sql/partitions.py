@@ -2,45 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from dbt.adapters.contracts.connection import AdapterResponse
-from dbt_common.exceptions import DbtRuntimeError
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
 from hudi_engine import HudiTable
-from hudi_engine.errors import ConfigError
+from hudi_engine.errors import ConfigError, StatementError
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.keygen.generator import build_key_generator
 from hudi_engine.format.keygen.partition_path import DEFAULT_PARTITION_VALUE, escape_partition_value
 from hudi_engine.format.merge.stored_columns import partition_values
 from hudi_engine.format.schema.any_case import AnyCase
+from hudi_engine.format.schema.casting import cast_table
 from hudi_engine.format.spelling import no_such_partitions
 from hudi_engine.spark.catalog.sql_text import identifier, literal
+from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.read.collect import to_arrow
 from hudi_engine.spark.read.partition_filter import partitions_where
+from hudi_engine.spark.sql.statement import Statement, StatementResult, Target, data_columns
+from hudi_engine.spark.write.rows.casts import fit_to_table
 from hudi_engine.table.state import TableState
+from hudi_engine.table.write.define.table_options import with_table_options
+from hudi_engine.table.write.operation import INSERT_OVERWRITE
 
-from dbt.adapters.hudi.response import write_response
-from dbt.adapters.hudi.rows.builds import data_columns
-from dbt.adapters.hudi.spark.handle import Routed
-from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.static_partitions import path_of, refuse_other_columns
-from dbt.adapters.hudi.sql.targets import Statement, Target
+Static = dict[str, str | None]
+"""Values of partition columns by name, None for null."""
 
 
-def drop_partitions(statement: Statement, target: Target) -> Routed:
+def drop_partitions(statement: Statement, target: Target) -> StatementResult:
     """ALTER TABLE ... DROP PARTITION: each may name all partition columns or some."""
     plan = statement.plan
     if plan.purge():
-        raise DbtRuntimeError(
+        raise StatementError(
             f"DROP PARTITION ... PURGE of {target.label} is refused: earlier states keep the files until clean; leave PURGE out, "
             "and run {{ hudi_clean(...) }} where they are to go"
         )
     return _deleted(statement, target, list(plans.items(plan.parts())), if_exists=plan.ifExists())
 
 
-def truncate_partition(statement: Statement, target: Target) -> Routed:
+def truncate_partition(statement: Statement, target: Target) -> StatementResult:
     """TRUNCATE TABLE ... PARTITION: a partition without rows is none."""
     return _deleted(statement, target, [statement.plan.partitionSpec()], if_exists=False)
 
 
-def show_partitions(statement: Statement) -> Routed | None:
+def show_partitions(statement: Statement) -> StatementResult | None:
     """SHOW PARTITIONS, all or those that PARTITION names, as Spark writes them: ``a=1/b=2``."""
     target = statement.target()
     if target is None:
@@ -50,10 +57,10 @@ def show_partitions(statement: Statement) -> Routed | None:
     _refuse_unpartitioned(table, target)
     paths = _there(state) if spec is None else _named(statement, target, table, state, spec)
     rows = [(_as_shown(state, path),) for path in paths]
-    return Routed(AdapterResponse("OK"), statement.session.createDataFrame(rows, "partition string"))
+    return StatementResult(frame=statement.session.createDataFrame(rows, "partition string"))
 
 
-def describe_partition(statement: Statement) -> Routed | None:
+def describe_partition(statement: Statement) -> StatementResult | None:
     """DESCRIBE: with PARTITION it is refused by name, as Spark's catalog knows no partitions of a Hudi table."""
     plan = statement.plan
     if "partition" not in statement.text.lower():
@@ -65,7 +72,7 @@ def describe_partition(statement: Statement) -> Routed | None:
         return None
     target = statement.target()
     if target is not None:
-        raise DbtRuntimeError(
+        raise StatementError(
             f"DESCRIBE ... PARTITION of the Hudi table {target.label} is refused: its partitions have no columns or notes of their "
             "own; SHOW PARTITIONS names them, and {{ hudi_show_partitions(...) }} tells their files and bytes"
         )
@@ -74,7 +81,7 @@ def describe_partition(statement: Statement) -> Routed | None:
 
 def _deleted(
     statement: Statement, target: Target, specs: Sequence[plans.JavaPlan], *, if_exists: bool
-) -> Routed:
+) -> StatementResult:
     """Delete what the specifications name in one commit; one that names nothing is refused unless it may be missing."""
     table = statement.table(target)
     _refuse_unpartitioned(table, target)
@@ -82,18 +89,18 @@ def _deleted(
     for spec in specs:
         paths = _named(statement, target, table, state, spec)
         if not paths and not if_exists:
-            raise DbtRuntimeError(no_such_partitions([_said(spec)], _there(state), target.label))
+            raise StatementError(no_such_partitions([_said(spec)], _there(state), target.label))
         found += paths
     if not found:
-        return Routed(AdapterResponse("OK"))
+        return StatementResult()
     result = table.delete_partitions(found)
     statement.warehouse.show(statement.session, target.schema, target.name, table)
-    return Routed(write_response(result))
+    return StatementResult(write=result)
 
 
 def _refuse_unpartitioned(table: HudiTable, target: Target) -> None:
     if not table.config.is_partitioned:
-        raise DbtRuntimeError(f"{target.label} is not partitioned; its rows are all in one place")
+        raise StatementError(f"{target.label} is not partitioned; its rows are all in one place")
 
 
 def _there(state: TableState) -> list[str]:
@@ -120,7 +127,7 @@ def _named(
         return partitions_where(statement.session, state, " and ".join(tests))
     except ConfigError as error:
         every = ", ".join(field.name for field in table.config.partition_fields)
-        raise DbtRuntimeError(
+        raise StatementError(
             f"PARTITION ({_said(spec)}) of {target.label}: {error}: give all of {every} in PARTITION, times as "
             "'2026-01-31 10:00:00', or use {{ hudi_delete_partitions(...) }} with paths that SHOW PARTITIONS lists"
         ) from error
@@ -131,7 +138,7 @@ def _checked(
 ) -> str | None:
     """Return a value as one that is exactly of its column's type, None for null: a cast may name another partition."""
     if kind is None:
-        raise DbtRuntimeError(
+        raise StatementError(
             f"PARTITION ({name} ...): {target.label} is partitioned by a field of a struct, whose partitions SQL cannot name; "
             "use {{ hudi_delete_partitions(...) }} with their paths"
         )
@@ -147,7 +154,7 @@ def _checked(
         exact = f"try_cast({given} as decimal(38, 18)) = {tried}"
     if not statement.session.sql(f"select coalesce({exact}, false)").first()[0]:  # type: ignore[index]
         written = "write it as '2026-01-31 10:00:00'; " if kind.startswith("timestamp") else ""
-        raise DbtRuntimeError(
+        raise StatementError(
             f"PARTITION ({name} = {value}): {value!r} is no value of column {name!r} of {target.label}, which has type {kind}; "
             f"{written}SHOW PARTITIONS lists the partitions that are there"
         )
@@ -170,3 +177,54 @@ def _as_shown(state: TableState, path: str) -> str:
         f"{name}={escape_partition_value(text or DEFAULT_PARTITION_VALUE)}" for name, text in values.items()
     )
     return "/".join(told) or path
+
+
+def static_partitions(plan: plans.JavaPlan, partition_by: Sequence[str], target: Target) -> Static:
+    """Return the values that PARTITION (...) gives, None for null; it may name others without a value.
+
+    Raises:
+        StatementError: It names what is no partition column of the table.
+    """
+    pairs = [(str(pair._1()), pair._2()) for pair in plans.items(plan.partitionSpec())]
+    refuse_other_columns((name for name, _ in pairs), partition_by, target)
+    given = {name: value.get() for name, value in pairs if value.isDefined()}
+    return {name: None if value is None else str(value) for name, value in given.items()}
+
+
+def refuse_other_columns(names: Iterable[str], partition_by: Sequence[str], target: Target) -> None:
+    """Raise StatementError where PARTITION (...) names what is no partition column of the table."""
+    known = {name.lower() for name in partition_by}
+    for name in names:
+        if name.lower() not in known:
+            raise StatementError(
+                f"PARTITION ({name}): {target.label} is not partitioned by it; its partition columns: "
+                f"{', '.join(partition_by) or 'none'}"
+            )
+
+
+def path_of(statement: Statement, target: Target, table: HudiTable, static: Static) -> str:
+    """Return the path of the partition that values for all partition columns make, by the key generator that rows go through.
+
+    Other values may make the same: times of a day, or null and a text without letters.
+    """
+    options = resolve_options(statement.warehouse.options_at(target.base))
+    options = with_table_options(table.config, options, INSERT_OVERWRITE.name.value)
+    kinds = AnyCase((field.name, field.dataType) for field in data_columns(table).fields)
+    if all(kinds.get(name) == T.StringType() for name in static):
+        row = pa.table({name: pa.array([value], pa.string()) for name, value in static.items()})
+    else:
+        row = _as_stored(statement, table, static)
+    paths = build_key_generator(table.config, options=options).partition_paths(row)
+    return str(paths[0].as_py())
+
+
+def _as_stored(statement: Statement, table: HudiTable, static: Static) -> pa.Table:
+    """Return the values as Spark casts them, in the types of the table's files; another writer may change its other columns."""
+    nothing = statement.session.range(1).select(*(F.lit(value).alias(name) for name, value in static.items()))
+    schema = TableState.load(table.storage).data_schema()
+    assert schema is not None, "a partitioned table has columns"
+    known = {name.lower() for name in static}
+    columns = data_columns(table)
+    fields = T.StructType([field for field in columns.fields if field.name.lower() in known])
+    stored = pa.schema([field for field in schema if field.name.lower() in known])
+    return cast_table(to_arrow(fit_to_table(nothing, fields)), stored)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.plans import JavaPlan
+from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.jvm.plans import JavaPlan
 
 
 def with_view(session: SparkSession, query: str, is_meant: Callable[[list[str]], bool], view: str) -> str:

@@ -1,8 +1,10 @@
-"""SQL functions of the warehouse: made by Spark 4, kept for the next process."""
+"""SQL functions: made by Spark 4, kept by the warehouse for the next process."""
 
 from __future__ import annotations
 
-from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import SparkSession
+
+from hudi_engine.errors import StatementError
 from hudi_engine.spark.catalog import (
     DirectoryCatalog,
     FunctionDefinition,
@@ -10,7 +12,9 @@ from hudi_engine.spark.catalog import (
     function_names,
     identifier,
 )
-from pyspark.sql import SparkSession
+from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.sql.ddl import is_kept
+from hudi_engine.spark.sql.statement import Statement, StatementResult
 
 _FIRST_VERSION = 4
 
@@ -19,10 +23,10 @@ def check_version(session: SparkSession, name: str) -> None:
     """Refuse a function in a Spark that has no SQL functions.
 
     Raises:
-        DbtRuntimeError: The session's Spark is older than 4.
+        StatementError: The session's Spark is older than 4.
     """
     if int(session.version.split(".")[0]) < _FIRST_VERSION:
-        raise DbtRuntimeError(
+        raise StatementError(
             f"function {name}: SQL functions need PySpark 4, and this is Spark {session.version}; install pyspark>=4, or "
             "write the function as a macro"
         )
@@ -53,3 +57,30 @@ def drop(session: SparkSession, directory: DirectoryCatalog | None, name: TableN
 def names(session: SparkSession, schema: str) -> list[str]:
     """Names of the functions of a schema, lower case and sorted; none when it does not exist."""
     return sorted(function_names(session, schema))
+
+
+def create_function(statement: Statement) -> StatementResult:
+    """CREATE FUNCTION ... RETURN."""
+    name = _name(statement)
+    if statement.plan.ignoreIfExists() and (
+        name.name.lower() in names(statement.session, name.database)
+        or is_kept(statement, FunctionDefinition, name)
+    ):
+        return StatementResult()
+    create(statement.session, statement.warehouse.directory, name, statement.text)
+    return StatementResult()
+
+
+def drop_function(statement: Statement) -> StatementResult:
+    """DROP FUNCTION: Spark says what it says of one that is not there, and the kept definition goes."""
+    name, directory = _name(statement), statement.warehouse.directory
+    statement.session.sql(statement.text)
+    if directory is not None:
+        directory.remove_function(name.database.lower(), name.name)
+    return StatementResult()
+
+
+def _name(statement: Statement) -> TableName:
+    child = statement.plan.child()
+    parts = child.nameParts() if plans.hasattr_java(child, "nameParts") else child.multipartIdentifier()
+    return TableName(*statement.names(plans.texts(parts)))

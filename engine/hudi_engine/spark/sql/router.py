@@ -1,6 +1,6 @@
-"""Keeps SQL on Hudi tables from going round the engine.
+"""Runs SQL statements on Hudi tables: a statement in, its result out.
 
-Spark's own parser tells a statement's kind and target. Statements that would change a Hudi table are run by the engine
+Spark's own parser finds a statement's kind and target. Statements that would change a Hudi table are run by the engine
 or refused by name; everything else is left to Spark.
 """
 
@@ -8,28 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from dbt_common.exceptions import DbtRuntimeError
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.spark.handle import Routed
-from dbt.adapters.hudi.spark.warehouse import Warehouse
-from dbt.adapters.hudi.sql import (
-    creating,
-    ddl,
-    dml,
-    functions,
-    information_schema,
-    partitions,
-    plans,
-    procedures,
+from hudi_engine.errors import StatementError
+from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.jvm.errors import PARSE_ERRORS
+from hudi_engine.spark.sql import creating, ddl, dml, functions, information_schema, partitions, procedures
+from hudi_engine.spark.sql.default_values import with_null_for_default
+from hudi_engine.spark.sql.earlier_states import EarlierStates
+from hudi_engine.spark.sql.statement import (
+    OtherCatalogError,
+    Statement,
+    StatementResult,
+    Target,
+    refused_face,
 )
-from dbt.adapters.hudi.sql.default_values import with_null_for_default
-from dbt.adapters.hudi.sql.earlier_states import EarlierStates
-from dbt.adapters.hudi.sql.statements import first_keyword
-from dbt.adapters.hudi.sql.targets import OtherCatalogError, Statement, Target, refused_face
+from hudi_engine.spark.sql.statements import first_keyword
+from hudi_engine.spark.sql.warehouse import Warehouse
 
 # Delta's statements for what Hudi's services do.
 _SERVICES: Mapping[str, str] = {
@@ -40,11 +37,11 @@ _SERVICES: Mapping[str, str] = {
 _LOOK_AT = frozenset(
     (
         "insert update delete merge truncate alter drop create replace analyze with from msck repair load cache call "
-        "explain comment execute show describe desc"
+        "comment execute show describe desc"
     ).split()
 ).union(_SERVICES)
 
-Action = Callable[[Statement, Target], Routed | None]
+Action = Callable[[Statement, Target], StatementResult | None]
 
 # Statements about one existing table; for other tables than Hudi's they are Spark's.
 _ON_TABLE: Mapping[str, Action] = {
@@ -84,11 +81,11 @@ _REFUSED: Mapping[str, str] = {
     "AlterTableClusterBy": "{{ hudi_cluster(...) }} puts its rows in order",
 }
 # Statements that make, drop or show names, or are about all of a schema, and need the warehouse whatever the target is.
-_ON_NAME: Mapping[str, Callable[[Statement], Routed | None]] = {
-    "CreateTable": creating.create_from_columns,
-    "CreateTableAsSelect": creating.create_table_as_select,
-    "ReplaceTable": creating.create_from_columns,
-    "ReplaceTableAsSelect": creating.create_table_as_select,
+_ON_NAME: Mapping[str, Callable[[Statement], StatementResult | None]] = {
+    "CreateTable": creating.create_table,
+    "CreateTableAsSelect": creating.create_table,
+    "ReplaceTable": creating.create_table,
+    "ReplaceTableAsSelect": creating.create_table,
     "CreateTableLike": ddl.create_table_like,
     "CreateTableLikeCommand": ddl.create_table_like,
     "CreateView": ddl.create_view,
@@ -109,18 +106,23 @@ _ON_NAME: Mapping[str, Callable[[Statement], Routed | None]] = {
 
 
 class StatementRouter:
-    """Routes the statements of all connections of a profile."""
+    """Routes the statements of all sessions on a warehouse."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
+        self._warned: set[str] = set()
         self._states = EarlierStates(warehouse)
 
     def with_states(self, session: SparkSession, statement: str, own_view: Callable[[str], str]) -> str:
-        """Return a statement with temporary names for other states of tables (`EarlierStates`) and for what Spark has not."""
+        """Return a statement with temporary views in place of earlier states of tables and of ``information_schema``.
+
+        Args:
+            own_view: Makes a view name that no other session has out of a stem, to be dropped with the session.
+        """
         statement = information_schema.named_in(self._warehouse, session, statement, own_view)
         return self._states.named_in(session, statement, own_view)
 
-    def route(self, session: SparkSession, statement: str) -> Routed | None:
+    def route(self, session: SparkSession, statement: str) -> StatementResult | None:
         """Run a statement that concerns a Hudi table or a name of the warehouse; None leaves it to Spark."""
         keyword = first_keyword(statement)
         if keyword not in _LOOK_AT:
@@ -128,30 +130,30 @@ class StatementRouter:
         if keyword == "call":
             return procedures.call(self._warehouse, session, statement)
         if keyword == "execute":
-            _refuse_hidden_change(statement)
-            return None
+            raise StatementError(
+                "EXECUTE IMMEDIATE is refused: a change of a Hudi table in its text would go round the engine; write the "
+                "statement itself"
+            )
         try:
             plan = plans.parse(session, statement)
-        except (PySparkException, Py4JError):
+        except PARSE_ERRORS:
             if keyword in _SERVICES:
-                raise DbtRuntimeError(
+                raise StatementError(
                     f"{keyword.upper()} is a statement that Hudi does not have; {_SERVICES[keyword]}"
                 ) from None
             return None  # Spark runs it again and reports the syntax error with its own words
         try:
-            return self._dispatch(Statement(session, statement, plan, self._warehouse))
+            return self._dispatch(Statement(session, statement, plan, self._warehouse, self._warned))
         except OtherCatalogError:
             return None
 
-    def _dispatch(self, statement: Statement) -> Routed | None:
+    def _dispatch(self, statement: Statement) -> StatementResult | None:
         """Send a statement to who runs it; None leaves it to Spark, and what neither may do is refused by name."""
         kind = statement.kind
         if kind == "UnresolvedWith":
             return self._with_ctes(statement)
         if kind == "Union" and first_keyword(statement.text) == "from":
-            return self._multi_insert(statement)
-        if kind == "ExplainCommand":
-            return self._explain(statement)
+            return _refuse_multi_insert(statement)
         if kind in _ON_NAME:
             return _ON_NAME[kind](statement)
         action = _ON_TABLE.get(kind)
@@ -161,7 +163,7 @@ class StatementRouter:
         if target is None:
             return ddl.other_target(statement) if kind in ("DropTable", "RenameTable") else None
         if kind in _REFUSED:
-            raise DbtRuntimeError(
+            raise StatementError(
                 f"{_verb(statement.text)} on the Hudi table {target.label} is refused: {_REFUSED[kind]}"
             )
         if target.is_face and kind != "DropTable":
@@ -169,54 +171,32 @@ class StatementRouter:
         assert action is not None
         return self._alone(statement, target, action)
 
-    def _with_ctes(self, statement: Statement) -> Routed | None:
-        inner = Statement(
-            statement.session, statement.text, statement.plan.child(), self._warehouse, ctes=statement.plan
-        )
+    def _with_ctes(self, statement: Statement) -> StatementResult | None:
+        inner = replace(statement, plan=statement.plan.child(), ctes=statement.plan)
         if inner.kind in _WITH_CTES:
             return self._dispatch(inner)
         target = inner.target() if inner.kind in _ON_TABLE else None
         if target is not None:
-            raise DbtRuntimeError(
+            raise StatementError(
                 f"WITH in front of a statement that changes rows of the Hudi table {target.label} is refused but for INSERT: "
                 "put the query where its name is used"
             )
         return None
 
-    def _alone(self, statement: Statement, target: Target, action: Action) -> Routed | None:
+    def _alone(self, statement: Statement, target: Target, action: Action) -> StatementResult | None:
         with self._warehouse.one_writer(statement.session, target.base):
             return action(with_null_for_default(statement, target), target)
 
-    def _multi_insert(self, statement: Statement) -> Routed | None:
-        for branch in plans.items(statement.plan.children()):
-            if plans.kind(branch) == "InsertIntoStatement":
-                target = Statement(statement.session, statement.text, branch, self._warehouse).target()
-                if target is not None:
-                    raise DbtRuntimeError(
-                        f"FROM ... INSERT ... INSERT on the Hudi table {target.label} is refused: each commit is one "
-                        "statement; write one INSERT INTO ... SELECT for each table"
-                    )
-        return None
 
-    def _explain(self, statement: Statement) -> Routed | None:
-        inner = Statement(statement.session, statement.text, statement.plan.logicalPlan(), self._warehouse)
-        if inner.kind in _ON_TABLE and inner.target() is not None:
-            raise DbtRuntimeError(
-                f"EXPLAIN shows Spark's plan, but {_verb(statement.text)} on a Hudi table is run by the engine"
+def _refuse_multi_insert(statement: Statement) -> None:
+    for branch in plans.items(statement.plan.children()):
+        inner = replace(statement, plan=branch)
+        target = inner.target() if inner.kind == "InsertIntoStatement" else None
+        if target is not None:
+            raise StatementError(
+                f"FROM ... INSERT ... INSERT on the Hudi table {target.label} is refused: each commit is one statement; write one "
+                "INSERT INTO ... SELECT for each table"
             )
-        return None
-
-
-def _refuse_hidden_change(text: str) -> None:
-    """EXECUTE IMMEDIATE may run queries; what else its text says would go round the engine."""
-    said = re.search(r"immediate\s+r?(['\"])(.*)", text, flags=re.IGNORECASE | re.DOTALL)
-    keyword = "" if said is None else first_keyword(said[2])
-    hides_insert = keyword in ("with", "from") and "insert" in text.lower()
-    if keyword not in ("select", "with", "from", "values", "show", "describe") or hides_insert:
-        raise DbtRuntimeError(
-            "EXECUTE IMMEDIATE is refused for anything but the text of a query, since a change of a Hudi table would go "
-            "round the engine; write the statement itself"
-        )
 
 
 def _verb(text: str) -> str:

@@ -1,0 +1,45 @@
+"""What py4j raises when Java fails, refuses or is gone."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark.errors import PySparkException
+
+JVM_ERRORS: tuple[type[Exception], ...] = (Py4JError,)
+"""A call of Java that failed, whatever the reason."""
+JAVA_ERRORS: tuple[type[Exception], ...] = (Py4JJavaError,)
+"""An exception of Java's that PySpark has no class for."""
+PARSE_ERRORS: tuple[type[Exception], ...] = (PySparkException, Py4JError)
+"""What Spark's parser raises."""
+
+
+def is_unanswered(error: BaseException) -> bool:
+    """Whether the connection to Java broke, or Java gave no answer to a call."""
+    # where Java refused a call its words follow as a trace
+    unanswered = type(error) is Py4JError and "Trace:" not in str(error)
+    return unanswered or isinstance(error, (Py4JNetworkError, ConnectionError))
+
+
+def is_of_connection(record: logging.LogRecord) -> bool:
+    """Whether a log record comes from the connection to Java."""
+    return Path(record.pathname).parent.name == "py4j"
+
+
+def java_message(error: BaseException) -> str | None:
+    """Return the message of the innermost cause of an exception of Java's; None for another error."""
+    if not isinstance(error, Py4JJavaError):
+        return None
+    throwable = error.java_exception
+    text = str(error)
+    while throwable is not None:
+        message = throwable.getMessage()
+        if message:
+            text = str(message)
+        cause = throwable.getCause()
+        if cause is None or cause.equals(throwable):
+            break
+        throwable = cause
+    return text

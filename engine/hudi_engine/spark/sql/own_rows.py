@@ -1,0 +1,208 @@
+"""Queries and conditions that read the table which they change: what others commit to it meanwhile is a conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from hudi_engine.errors import TableNotFoundError
+from hudi_engine.format.storage.uris import same_place
+from hudi_engine.spark.catalog import TableName
+from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.jvm.plans import JavaPlan
+from hudi_engine.spark.jvm.session import invalidate_cached_tables
+from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.sql.statement import Statement, Target
+from hudi_engine.spark.sql.table_names import mentioned_tables
+from hudi_engine.spark.sql.table_reads import reads_table
+from hudi_engine.spark.sql.warehouse import Warehouse
+from hudi_engine.table.snapshot.manifest import current_manifest
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.swap import table_storage
+
+_SUBQUERIES = frozenset(("ScalarSubquery", "ListQuery", "Exists"))
+
+
+class Written(Protocol):
+    """What rows are written to: schema, name and folder of a table."""
+
+    @property
+    def schema(self) -> str:
+        """Schema."""
+
+    @property
+    def name(self) -> str:
+        """Table."""
+
+    @property
+    def base(self) -> str:
+        """Folder."""
+
+
+# --- queries --------------------------------------------------------------------------------------------------------
+
+
+def with_state_read(
+    warehouse: Warehouse,
+    session: SparkSession,
+    written: Written,
+    code: str,
+    analysed: Callable[[], DataFrame],
+) -> tuple[DataFrame, TableState | None]:
+    """Return the rows of a query that are written to a table, and the table as it was before they were read from it.
+
+    None where the query reads none of its rows, or does not name the table, as through a view alone. That a filter compares the
+    rows of other tables with one value of it, as the newest time that it has, makes no row: the table takes those rows whatever
+    others write meanwhile.
+
+    Args:
+        written: The model, or the table of a statement.
+        analysed: Has Spark analyse it, which fixes the files that are read.
+    """
+    before = shown_state(warehouse, session, written) if written.name.lower() in code.lower() else None
+    frame = analysed()
+    if before is None or not reads_table(frame, TableName(written.schema, written.name), bounds=False):
+        return frame, None
+    return frame, before
+
+
+def statement_with_state_read(
+    warehouse: Warehouse,
+    session: SparkSession,
+    written: Written,
+    analysed: Callable[[], DataFrame],
+) -> tuple[DataFrame, TableState | None]:
+    """Do what `with_state_read` does, also where the query names the table through views alone.
+
+    Only where it reads the table, the table is looked at, and the query then analysed again.
+    """
+    frame = analysed()
+    if not reads_table(frame, TableName(written.schema, written.name), bounds=False):
+        return frame, None
+    before = shown_state(warehouse, session, written)
+    return (frame if before is None else analysed()), before
+
+
+def shown_state(warehouse: Warehouse, session: SparkSession, written: Written) -> TableState | None:
+    """Return a table, which Spark then reads so or newer; None where it is not there, or not where it is written to."""
+    base = warehouse.hudi_base(session, written.schema, written.name)
+    if base is None or not same_place(base, written.base):
+        return None
+    try:
+        state = TableState.load(table_storage(base))
+    except TableNotFoundError:
+        # the query reports it, or a build makes the table again
+        return None
+    if current_manifest(state.storage, state.timeline, state.config) is None:
+        warehouse.show(session, written.schema, written.name, warehouse.table(session, base))
+    invalidate_cached_tables(session)
+    return state
+
+
+# --- subqueries in conditions ---------------------------------------------------------------------------------------
+
+
+def shown_for_condition(
+    warehouse: Warehouse,
+    session: SparkSession,
+    written: Written,
+    texts: Iterable[str],
+    *,
+    bounds: bool = True,
+) -> TableState | None:
+    """Return the table as it was before subqueries of conditions read it; None where none of them does.
+
+    Args:
+        bounds: Whether it counts where all that is read of the table is one value, the same for all rows, as in
+            ``at > (select max(at) from ...)``; Spark is shown the table all the same.
+    """
+    table = TableName(written.schema, written.name)
+    reading = [
+        each
+        for text in texts
+        for each in _subqueries_of(session, text)
+        if _any_is_read(session, table, _names_in([each]))
+    ]
+    if not reading:
+        return None
+    state = shown_state(warehouse, session, written)
+    return state if bounds or not all(_has_one_value(session, each) for each in reading) else None
+
+
+def state_for_subqueries(
+    statement: Statement, target: Target, condition: JavaPlan | None = None
+) -> TableState | None:
+    """Return the table as it was before subqueries of a statement read it; None where none of them does.
+
+    Args:
+        condition: The condition that is meant, None for all of an UPDATE or DELETE.
+    """
+    names = _other_names(statement) if condition is None else _names_in(_subqueries(condition))
+    if not _any_is_read(statement.session, TableName(target.schema, target.name), names):
+        return None
+    return shown_state(statement.warehouse, statement.session, target)
+
+
+def with_newest_source(
+    statement: Statement, target: Target, decide: Callable[[DataFrame], DataFrame]
+) -> Callable[[DataFrame], DataFrame]:
+    """Return the decision of a MERGE, before which Spark is shown the table as it is where the source reads it too.
+
+    The target's rows have been found by then, so that a newer commit is a conflict.
+    """
+    if not _any_is_read(statement.session, TableName(target.schema, target.name), _other_names(statement)):
+        return decide
+
+    def decided(stored: DataFrame) -> DataFrame:
+        shown_state(statement.warehouse, statement.session, target)
+        return decide(stored)
+
+    return decided
+
+
+def _other_names(statement: Statement) -> list[list[str]]:
+    """Return the names of tables and views behind that of the target, which an UPDATE, DELETE or MERGE has first."""
+    _, *others = sorted(mentioned_tables(statement.plan))
+    return [parts for _, _, parts, _ in others]
+
+
+def _subqueries(condition: JavaPlan) -> Iterator[JavaPlan]:
+    return (each for each in plans.nodes(condition) if plans.kind(each) in _SUBQUERIES)
+
+
+def _subqueries_of(session: SparkSession, text: str) -> list[JavaPlan]:
+    if "select" not in text.lower() and "from" not in text.lower():
+        return []
+    try:
+        return list(_subqueries(plans.parse_expression(session, text)))
+    except PySparkException:
+        return []  # which is reported where the condition is evaluated
+
+
+def _names_in(queries: Iterable[JavaPlan]) -> list[list[str]]:
+    return [parts for each in queries for *_, parts, _ in mentioned_tables(each.plan())]
+
+
+def _any_is_read(session: SparkSession, table: TableName, names: Iterable[list[str]]) -> bool:
+    """Tell whether one of some names is that of a table, or of a view which reads it."""
+    for parts in names:
+        try:
+            frame = session.table(".".join(map(quoted, parts)))
+        except AnalysisException:
+            continue  # files, or nothing, which Spark reports
+        if reads_table(frame, table):
+            return True
+    return False
+
+
+def _has_one_value(session: SparkSession, subquery: JavaPlan) -> bool:
+    if plans.kind(subquery) != "ScalarSubquery":
+        return False
+    try:
+        plans.frame(session, subquery.plan())
+    except AnalysisException:
+        return False  # it names columns of the rows around it
+    return True
