@@ -17,10 +17,10 @@ from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.storage.uris import plain_location, same_place
 from hudi_engine.spark.sql.not_null import forget_columns, stays
 from hudi_engine.spark.sql.own_rows import shown_for_condition
-from hudi_engine.table.write import operation as operations
 from hudi_engine.spark.write.rows.casts import drop_meta_columns
 from hudi_engine.spark.write.rows.replacement import EventWindow, outside_rows
 from hudi_engine.table.state import TableState
+from hudi_engine.table.write import operation as operations
 from hudi_engine.table.write.define.properties import table_properties
 from hudi_engine.table.write.result import WriteResult
 from pyspark.sql import DataFrame, SparkSession
