@@ -29,8 +29,8 @@ golden: ## make the golden tables again with Apache Hudi
 	$(PYTHON) dev.py setup all
 	$(PYTHON) dev.py run python tests/golden/make_golden.py
 
-docs: ## write the configuration reference again from the option registry
-	$(PYTHON) dev.py run python docs/make_configuration.py
+docs: ## the configuration reference from the option registry, and the site
+	$(PYTHON) dev.py docs
 
 clean: ## remove what the tests and the demo left (the environments stay)
 	rm -rf integration_tests/landing integration_tests/warehouse integration_tests/target integration_tests/logs

@@ -6,8 +6,9 @@ python3 dev.py test [TIER ...]    set up and run the tests, all tiers or the nam
 python3 dev.py setup              only set up
 python3 dev.py bench              times against other table formats, cores, memory (about an hour)
 python3 dev.py reliability [ROW]  the long form of the scorecard (--minutes N a row, --scale 0.1: a tenth of it)
+python3 dev.py docs               the documentation as a site, in .cache/site
 python3 dev.py run COMMAND ...    run a command inside the environment, e.g. dev.py run dbt --version
-python3 dev.py changelog 1.2.3    make a version of the sentences in changelog.d
+python3 dev.py changelog 1.2.3    make a version of the fragments in changelog.d
 python3 dev.py help               this text and the list of tiers
 """
 

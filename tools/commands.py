@@ -48,6 +48,7 @@ def run(arguments: list[str], usage: str) -> int:
         "test": _test,
         "bench": _bench,
         "reliability": _reliability,
+        "docs": _docs,
         "run": _run,
         "changelog": _changelog,
     }
@@ -118,6 +119,21 @@ def _reliability(arguments: list[str]) -> int:
     command = [str(MAIN.python), "-m", "tests.reliability", *arguments]
     path = os.pathsep.join(["engine", env.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     return subprocess.run(command, env={**env, "PYTHONPATH": path}, cwd=MAIN.path.parent).returncode
+
+
+def _docs(arguments: list[str]) -> int:
+    env = ensure(MAIN) | _quiet()
+    for command in (
+        ["python", "docs/make_configuration.py"],
+        ["mkdocs", "build", "--strict", "-q", *arguments],
+    ):
+        code = subprocess.run(
+            [str(MAIN.bin / command[0]), *command[1:]], env=env, cwd=MAIN.path.parent
+        ).returncode
+        if code != 0:
+            return code
+    say("the site is in .cache/site (mkdocs serve shows it while you write)")
+    return 0
 
 
 def _run(arguments: list[str]) -> int:
@@ -262,4 +278,4 @@ def _run_tier(tier: Tier, preparation: Preparation, variables: dict[str, str], a
 
 
 def _quiet() -> dict[str, str]:
-    return {"DO_NOT_TRACK": "1", "NO_COLOR": os.environ.get("NO_COLOR", "1")}
+    return {"DO_NOT_TRACK": "1", "NO_COLOR": os.environ.get("NO_COLOR", "1"), "NO_MKDOCS_2_WARNING": "1"}

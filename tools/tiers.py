@@ -65,8 +65,14 @@ class Tier:
 TIERS = (
     Tier(
         "style",
-        "ruff, mypy --strict on engine and adapter, import floors",
-        (("ruff", "check", "."), ("ruff", "format", "--check", "-q", "."), ("mypy",), ("lint-imports",)),
+        "ruff, mypy --strict on engine and adapter, import contracts, the documentation as a site",
+        (
+            ("ruff", "check", "."),
+            ("ruff", "format", "--check", "-q", "."),
+            ("mypy",),
+            ("lint-imports",),
+            ("mkdocs", "build", "--strict", "-q"),
+        ),
     ),
     Tier("dbt", "dbt projects and dbt's conformance suite on PySpark 4", ((*_PYTEST, "tests/functional"),)),
     Tier("spark", "the engine on PySpark 4", ((*_PYTEST, "tests/spark"),)),

@@ -17,11 +17,11 @@ from dbt.tests.util import run_dbt
 from dbt.adapters.hudi.credentials import HudiCredentials
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted((ROOT / "docs").glob("*.md"))]
 MODEL = re.compile(r"```sql\n-- models/([\w/]+\.sql)\n(.*?)```", re.DOTALL)
 PROFILE = re.compile(r"```yaml\n(?:# profiles\.yml\n)?(\w+:\n  target:.*?)```", re.DOTALL)
 FILE = re.compile(r"```\w+\n# ([\w/]+\.(?:py|yml))\n(.*?)```", re.DOTALL)
-README = dict(FILE.findall(PAGES[0].read_text("utf-8")))
+QUICK_START = dict(FILE.findall((ROOT / "docs/quickstart.md").read_text("utf-8")))
 LATER = {
     "order_id": [1, 2, 3],
     "customer_id": [7, 7, 8],
@@ -48,10 +48,10 @@ def test_the_profiles_are_legal() -> None:
 class TestModelsOfThePages:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"sources.yml": README["models/sources.yml"], **dict(snippets(MODEL))}
+        return {"sources.yml": QUICK_START["models/sources.yml"], **dict(snippets(MODEL))}
 
     def test_they_do_what_the_page_says(self, project: Any) -> None:
-        subprocess.run([sys.executable, "-c", README["land.py"]], cwd=project.project_root, check=True)
+        subprocess.run([sys.executable, "-c", QUICK_START["land.py"]], cwd=project.project_root, check=True)
         run_dbt(["run"])
         pq.write_table(pa.table(LATER), project.project_root / "landing" / "order_events" / "2.parquet")
         run_dbt(["run"])

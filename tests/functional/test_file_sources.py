@@ -1,4 +1,4 @@
-"""Folders of files as sources: the five minutes of the README in processes of their own, and what is refused."""
+"""Folders of files as sources, the quick start and the ten lines of the README in processes of their own."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FILE = re.compile(r"```\w+\n(?:#|--) ([\w/]+\.(?:py|yml|sql))\n(.*?)```", re.DOTALL)
 
 
-class TestFiveMinutesOfTheReadme:
-    def test_its_files_are_all_that_a_reader_needs(self, tmp_path: Path) -> None:
-        files = dict(FILE.findall((ROOT / "README.md").read_text("utf-8")))
+class TestFirstSteps:
+    def test_quick_start_builds_a_table(self, tmp_path: Path) -> None:
+        files = dict(FILE.findall((ROOT / "docs/quickstart.md").read_text("utf-8")))
         for name, text in files.items():
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).write_text(text, "utf-8")
@@ -41,6 +41,22 @@ class TestFiveMinutesOfTheReadme:
             assert done.returncode == 0, done.stdout + done.stderr
         assert "+2 rows" in done.stdout
         assert (tmp_path / "warehouse/analytics/orders/.hoodie/hoodie.properties").exists()
+
+    def test_ten_lines_of_the_readme_build_a_table(self, tmp_path: Path) -> None:
+        blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+        (script,) = (each for each in blocks if "dbt run" in each)
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        done = subprocess.run(
+            ["sh", "-e", "-c", script.replace("pip install .\n", "")],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"},
+            capture_output=True,
+            text=True,
+        )
+
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "+1 rows" in done.stdout or "+1 row" in done.stdout
+        assert done.stdout.rstrip().splitlines()[-1].strip()
 
 
 SOURCES = """
