@@ -134,3 +134,21 @@ def test_a_write_to_a_file_of_which_a_column_ends_early_leaves_it_as_it_is(spark
         made.upsert(spark.sql("select 2 id, array(3) tags"))
     assert list(Path(made.path).glob("*.parquet")) == [path]
     assert [(row.id, row.tags) for row in made.snapshot().collect()] == [(1, [1, 2])]
+
+
+def test_a_flipped_bit_of_a_page_fails_spark(lenient, table, database):
+    name = TableName(database, "t")
+    register_table(lenient, name, table.storage)
+    path = base_file(table)
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    column = next(
+        group.column(each) for each in range(group.num_columns) if group.column(each).path_in_schema == "v"
+    )
+    data = bytearray(path.read_bytes())
+    start = column.dictionary_page_offset or column.data_page_offset
+    data[start + column.total_compressed_size // 2] ^= 4
+    path.write_bytes(bytes(data))
+    lenient.catalog.refreshTable(name.sql)
+    for frame in (table.snapshot(), lenient.table(name.sql)):
+        with pytest.raises(spark_errors()):
+            frame.select("v").collect()

@@ -11,6 +11,7 @@ from hudi_engine.cli.command import Answer, Call
 from hudi_engine.table.inspect import (
     Finding,
     commit_facts,
+    damaged_files,
     duplicate_keys,
     file_facts,
     instant_facts,
@@ -147,15 +148,22 @@ def stats(call: Call) -> Answer:
 
 
 def validate_arguments(parser: ArgumentParser) -> None:
-    """Declare ``--keys``."""
+    """Declare ``--keys`` and ``--deep``."""
     parser.add_argument(
         "--keys", action="store_true", help="read all keys too, and tell those that are there twice"
+    )
+    parser.add_argument(
+        "--deep",
+        action="store_true",
+        help="read every data file too, and compare its pages with their checksums",
     )
 
 
 def validation(call: Call) -> Answer:
     """Compare timeline and files; the answer is no when a reader sees wrong or missing rows."""
     findings: list[Finding] = validate(call.state)
+    if call.given.deep:
+        findings += damaged_files(call.state, call.options)
     if call.given.keys:
         findings += duplicate_keys(call.state, call.options)
     rows = [

@@ -130,7 +130,7 @@ def test_a_file_without_index_data_has_an_empty_key_footer(storage, tmp_path):
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"not parquet at all", b"PAR1" + b"\xff" * 20 + b"PAR1"])
 def test_what_is_no_parquet_file_is_named(storage, content):
     storage.create("bad.parquet", content)
-    with pytest.raises(CorruptTableError, match=r"'bad\.parquet' has no readable Parquet footer"):
+    with pytest.raises(CorruptTableError, match=r"'bad\.parquet' cannot be read as Parquet"):
         read_key_footer(storage, "bad.parquet")
 
 

@@ -7,13 +7,28 @@ in versions 8 and 9. Files that end in ``.cdc`` hold change data, not rows of th
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from hudi_engine.errors import DataError
 from hudi_engine.format.filegroup.base_file import size_and_time
 from hudi_engine.format.storage.base import FileStatus
 
 _NAME = re.compile(r"^\.([^/]+)_(\d+)\.log\.(\d+)(?:_(\d+-\d+-\d+))?(\.cdc)?\Z", re.ASCII)
+
+
+class Written(NamedTuple):
+    """A stretch of a log file that one completed commit wrote.
+
+    Args:
+        start: First byte.
+        end: Length of the file after it.
+        instant: Requested time of the commit.
+    """
+
+    start: int
+    end: int
+    instant: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +40,7 @@ class LogFile:
         version: Counts from 1 within (file id, instant); compared as a number.
         write_token: ``<task>-<stage>-<attempt>``; ``""`` in names of very old writers.
         modified_ms: Modification time, epoch milliseconds.
+        written: What completed commits at hand wrote to it; its readers check that it is there.
     """
 
     partition: str
@@ -35,6 +51,7 @@ class LogFile:
     is_cdc: bool = False
     size: int = 0
     modified_ms: int = 0
+    written: tuple[Written, ...] = field(default=(), compare=False)
 
     @property
     def name(self) -> str:

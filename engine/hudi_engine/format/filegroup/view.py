@@ -10,6 +10,7 @@ from hudi_engine.format.filegroup.file_group import FileGroup, SliceRules
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.listing import PartitionFiles, list_files_of, list_table_files
 from hudi_engine.format.filegroup.log_file import LogFile, parse_log_file
+from hudi_engine.format.filegroup.written import WrittenLogs
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.timeline.active import FileGroupKey, Timeline
 
@@ -31,10 +32,12 @@ class FileSystemView:
         slices: Mapping[str, Mapping[str, list[FileSlice]]],
         replaced: Mapping[FileGroupKey, str],
         files: PartitionFiles,
+        written: WrittenLogs,
     ) -> None:
         self._slices = slices
         self._replaced = replaced
         self._files = files
+        self._written = written
 
     @classmethod
     def build(
@@ -66,7 +69,8 @@ class FileSystemView:
         slices = {
             partition: _partition_slices(rules, partition, statuses) for partition, statuses in files.items()
         }
-        return cls(slices, timeline.replaced_file_groups(as_of), files)
+        written = WrittenLogs(config, timeline, rules.is_committed)
+        return cls(slices, timeline.replaced_file_groups(as_of), files, written)
 
     @property
     def partitions(self) -> tuple[str, ...]:
@@ -88,8 +92,8 @@ class FileSystemView:
         return tuple(self._files.get(partition, ()))
 
     def latest_slices(self, partition: str | None = None) -> list[FileSlice]:
-        """Return the newest slice of every live file group, of one partition if named."""
-        return [slices[0] for slices in self._live(partition)]
+        """Return the newest slice of every live file group, of one partition if named; their logs carry what commits wrote."""
+        return self._written.in_slices(slices[0] for slices in self._live(partition))
 
     def latest_base_files(self, partition: str | None = None) -> list[BaseFile]:
         """Return the newest base file of every live file group that has one (read-optimized)."""

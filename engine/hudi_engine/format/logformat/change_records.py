@@ -59,6 +59,11 @@ def read_change_records(data: bytes, source: str) -> Iterator[pa.Table]:
         CorruptTableError: A block is damaged, has no schema, or no operations.
     """
     for block in read_blocks(data):
+        if block.kind is BlockType.CORRUPT:
+            raise CorruptTableError(
+                f"change data file {source} is damaged at byte {block.offset}: there is no whole block. Restore the file from a "
+                "copy, or read changes from a later commit on"
+            )
         if block.kind is not BlockType.CDC_DATA:
             continue
         if block.schema is None:

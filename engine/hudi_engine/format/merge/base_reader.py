@@ -25,6 +25,7 @@ from hudi_engine.format.schema.coded import decoded, plain_schema, with_one_dict
 from hudi_engine.format.schema.meta_fields import COMMIT_TIME, RECORD_KEY
 from hudi_engine.format.schema.old_calendar import OldCalendar
 from hudi_engine.format.schema.time_units import as_meant, is_of_others
+from hudi_engine.format.storage.damage import DAMAGE
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -78,7 +79,11 @@ def scan_base_file(
     looked_at = list(dict.fromkeys([*columns, *columns_of(filters, context.schema)]))
     wanted = select_schema(context.schema, looked_at)
     with _opened_source(context, base_file) as source:
-        fragment = ds.ParquetFileFormat(coerce_int96_timestamp_unit=_INT96_UNIT).make_fragment(source)
+        checked = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+        layout = ds.ParquetFileFormat(
+            coerce_int96_timestamp_unit=_INT96_UNIT, default_fragment_scan_options=checked
+        )
+        fragment = layout.make_fragment(source)
         stored = fragment.physical_schema
         flat = (field.name for field in wanted if not pa.types.is_nested(field.type))
         is_counted = any(stored.get_field_index(name) >= 0 for name in flat)  # Arrow counts those alone
@@ -101,6 +106,13 @@ def _is_as_wanted(context: ReadContext, stored: pa.Schema, wanted: pa.Schema) ->
 def _may_be_old(fragment: ds.ParquetFileFragment, wanted: pa.Schema) -> bool:
     calendar = OldCalendar.of(fragment.metadata)
     return calendar is not None and calendar.may_be_old(fragment.metadata, wanted)
+
+
+def check_base_file(context: ReadContext, base_file: BaseFile) -> None:
+    """Read all pages of a base file, one after the other; raises as `read_base_file` does."""
+    with _opened(context, base_file) as file:
+        found = sum(batch.num_rows for batch in file.iter_batches(BLOCK_ROWS))
+        check_row_count(base_file.path, file, file.schema_arrow.names, found, file.metadata.num_rows)
 
 
 class BaseFileRows:
@@ -236,7 +248,8 @@ class BaseFileRows:
 
     def _fitted(self, stored: pa.Table, names: dict[str, str], wanted: pa.Schema) -> pa.Table:
         """Return stored rows under the wanted names and types."""
-        stored = _as_meant(stored, self._file, names, wanted)
+        with _told_of(self._base):
+            stored = _as_meant(stored, self._file, names, wanted)
         stored = _in_new_calendar(stored, self.calendar, self._base)
         return fit_columns(self._context, stored, names, self._base.instant, self._base.partition, wanted)
 
@@ -295,6 +308,7 @@ def opened_base_file(context: ReadContext, base_file: BaseFile) -> Iterator[Base
                 metadata=found,
                 coerce_int96_timestamp_unit=_INT96_UNIT,
                 read_dictionary=sorted(encoded),
+                page_checksum_verification=True,
             )
         yield BaseFileRows(context, base_file, file, source)
 
@@ -318,7 +332,7 @@ def _encoded(file: pq.FileMetaData) -> list[str]:
 @contextmanager
 def _opened(context: ReadContext, base_file: BaseFile) -> Iterator[pq.ParquetFile]:
     with _opened_source(context, base_file) as source:
-        yield pq.ParquetFile(source, coerce_int96_timestamp_unit=_INT96_UNIT)
+        yield pq.ParquetFile(source, coerce_int96_timestamp_unit=_INT96_UNIT, page_checksum_verification=True)
 
 
 @contextmanager
@@ -342,8 +356,10 @@ def _told_of(base_file: BaseFile) -> Iterator[None]:
             f"base file {base_file.path!r} {GONE}: it was cleaned or "
             "rolled back meanwhile. Read the table again"
         ) from error
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-        raise CorruptTableError(f"base file {base_file.path!r} cannot be read: {error}") from error
+    except DAMAGE as error:
+        raise CorruptTableError(
+            f"base file {base_file.path!r} cannot be read: {error}. Restore the file from a copy, or the table to an earlier commit"
+        ) from error
 
 
 def select_schema(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.logformat.blocks.delete import decode as decode_deletes
 from hudi_engine.format.logformat.blocks.delete import wrapper_of
@@ -155,6 +156,12 @@ def _records(context: ReadContext, file_slice: FileSlice, block: LogBlock, wante
         provided = np.tile(np.array(says, dtype=bool), (rows.num_rows, 1))
     always = deleted & _has_default(context, rows)
     keys = record_keys(rows, context.config)
+    if keys.null_count:
+        raise CorruptTableError(
+            f"the log block at byte {block.offset} of commit {block.instant_time}, in file group {file_slice.file_id!r} of "
+            f"partition {file_slice.partition!r}, has {keys.null_count} records without a key: it was damaged. Restore the log "
+            "file from a copy, or restore the table to a commit before that one (restore)"
+        )
     entries = Entries(rows, keys, deleted, always, np.zeros(rows.num_rows, dtype=bool), provided)
     if context.instant_range is None:
         return entries

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from hudi_engine.errors import TimelineError
+from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.log_file import LogFile
 from hudi_engine.format.filegroup.missing import GONE
-from hudi_engine.format.logformat.format import BlockPlace, BlockType, LogBlock
+from hudi_engine.format.logformat.format import BlockPlace, BlockType, HeaderKey, LogBlock
 from hudi_engine.format.logformat.reader import scan_blocks
-from hudi_engine.format.logformat.source import BytesSource, FileSource
+from hudi_engine.format.logformat.source import BytesSource, FileSource, LogSource
 from hudi_engine.format.merge.read_context import ReadContext
 
 
@@ -145,10 +145,42 @@ def _file_blocks(context: ReadContext, log: LogFile, in_memory: bool) -> list[Sc
     try:
         if in_memory:
             data = context.storage.read(log.path)
-            return [ScannedBlock(log, place, data) for place in scan_blocks(BytesSource(data))]
+            return [ScannedBlock(log, place, data) for place in _checked(context, log, BytesSource(data))]
         with context.storage.open_input(log.path) as file:
-            return [ScannedBlock(log, place, None) for place in scan_blocks(FileSource(file))]
+            return [ScannedBlock(log, place, None) for place in _checked(context, log, FileSource(file))]
     except FileNotFoundError as error:
         raise TimelineError(
             f"log file {log.path!r} {GONE}: it was cleaned or rolled back meanwhile. Read the table again"
         ) from error
+
+
+def _checked(context: ReadContext, log: LogFile, source: LogSource) -> list[BlockPlace]:
+    """Return the blocks of a log; what a completed commit wrote to it must be there whole.
+
+    Raises:
+        CorruptTableError: The log is shorter than the commit left it, or has something else where the commit's blocks were.
+    """
+    name = f"log file {log.path!r} of {context.storage.base!r}"
+    way_out = (
+        "Restore the file from a copy, or restore the table to a commit before that one (restore); validate lists what else is "
+        "damaged"
+    )
+    for part in log.written:
+        if source.size < part.end:
+            raise CorruptTableError(
+                f"{name} has {source.size} bytes, and commit {part.instant} wrote it up to byte {part.end}: it was cut short "
+                f"later, and the commit's rows are lost with it. {way_out}"
+            )
+    places = list(scan_blocks(source))
+    for part in log.written:
+        for place in places:
+            end = place.content_start + place.content_length
+            if not (place.offset < part.end and end > part.start):
+                continue
+            is_rows = place.is_data or place.kind is BlockType.DELETE
+            if not is_rows or place.header.get(HeaderKey.INSTANT_TIME) != part.instant:
+                raise CorruptTableError(
+                    f"{name} is damaged at byte {place.offset}: commit {part.instant} wrote bytes {part.start} to {part.end}, and "
+                    f"there is no whole block of it. {way_out}"
+                )
+    return places

@@ -9,6 +9,18 @@ import pyarrow as pa
 
 from hudi_engine.errors import CorruptTableError
 
+DAMAGE = (
+    pa.ArrowInvalid,
+    pa.ArrowNotImplementedError,
+    pa.ArrowTypeError,
+    pa.ArrowCapacityError,
+    pa.ArrowSerializationError,
+    IndexError,
+    UnicodeDecodeError,
+    OSError,
+)
+"""What reading Parquet raises for bytes that were damaged; pages with a wrong checksum are an OSError."""
+
 
 @contextmanager
 def damaged_parquet(what: str) -> Iterator[None]:
@@ -21,9 +33,7 @@ def damaged_parquet(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise CorruptTableError(f"{what} has no readable Parquet footer: {error}") from error
-    except OSError as error:
-        if error.errno is not None or isinstance(error, FileNotFoundError):
+    except DAMAGE as error:
+        if isinstance(error, OSError) and (error.errno is not None or isinstance(error, FileNotFoundError)):
             raise
-        raise CorruptTableError(f"{what} has no readable Parquet footer: {error}") from error
+        raise CorruptTableError(f"{what} cannot be read as Parquet: {error}") from error

@@ -13,6 +13,7 @@ from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.filegroup.written import WrittenLogs
 from hudi_engine.format.merge.changes import read_changes
 from hudi_engine.format.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, META_SCHEMA
 from hudi_engine.spark.read.session import prepare_session
@@ -81,11 +82,12 @@ def changes_frame(
 def _parts(state: TableState) -> list[_Part]:
     view = state.view()
     copies = _copies(state, view)
+    written = WrittenLogs(state.config, state.timeline)
     return [
         _Part(each, number == len(slices) - 1, (partition, each.base_instant) in copies)
         for partition in view.partitions
         for slices in view.all_slices(partition).values()
-        for number, each in enumerate(slices)
+        for number, each in enumerate(written.in_slices(slices))
     ]
 
 

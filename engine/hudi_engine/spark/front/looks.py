@@ -13,6 +13,7 @@ from hudi_engine.table.inspect import (
     PartitionFacts,
     TableStats,
     commit_facts,
+    damaged_files,
     duplicate_keys,
     file_facts,
     partition_facts,
@@ -63,12 +64,20 @@ class Looks(TableBase):
         """
         return table_stats(TableState.load(self.storage), self._resolved(options), count_rows=count_rows)
 
-    def validate(self, *, keys: bool = False, options: RawOptions | None = None) -> list[Finding]:
+    def validate(
+        self, *, keys: bool = False, deep: bool = False, options: RawOptions | None = None
+    ) -> list[Finding]:
         """Compare timeline and files; returns what is wrong, what harms readers first, and nothing for a sound table.
 
         Args:
             keys: Whether all keys are read too, to find those that are there twice.
+            deep: Whether every data file is read too, and its pages compared with their checksums.
             options: ``hoodie.*`` options of this call.
         """
         state = TableState.load(self.storage)
-        return validate(state) + (duplicate_keys(state, self._resolved(options)) if keys else [])
+        resolved = self._resolved(options)
+        return [
+            *validate(state),
+            *(damaged_files(state, resolved) if deep else []),
+            *(duplicate_keys(state, resolved) if keys else []),
+        ]

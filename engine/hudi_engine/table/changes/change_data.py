@@ -27,10 +27,13 @@ from hudi_engine.format.merge.stored_columns import fit_columns, stored_names
 from hudi_engine.format.schema.meta_fields import COMMIT_TIME, PARTITION_PATH, RECORD_KEY
 from hudi_engine.table.changes.compare import Matched
 
+ChangeFile = tuple[str, int]
+"""Path of a change data file, and its bytes by the commit that wrote it."""
+
 
 def told_by_files(
     reads: tuple[ReadContext, ReadContext],
-    paths: tuple[str, ...],
+    files: tuple[ChangeFile, ...],
     slices: tuple[FileSlice | None, FileSlice | None],
     place: tuple[str, str],
 ) -> tuple[pa.Table, pa.Table, Matched]:
@@ -38,7 +41,7 @@ def told_by_files(
 
     Args:
         reads: How the slices of before and after are read.
-        paths: The change data files of the file group.
+        files: The change data files of the file group.
         slices: Its slices before and after, opened only for rows that the files lack.
         place: Partition path, and instant of the commit.
 
@@ -46,7 +49,7 @@ def told_by_files(
         CorruptTableError: A file is damaged, or names a key that its slice lacks.
         TimelineError: A file has gone since it was listed.
     """
-    records = [each for path in paths for each in _records(reads[1], path)]
+    records = [each for path, size in files for each in _records(reads[1], path, size)]
     if not records:
         nothing = reads[1].schema.empty_table()
         return nothing, nothing, _matched(0, 0, 0)
@@ -60,11 +63,16 @@ def told_by_files(
     return before, after, _matched(updates.num_rows, deletes.num_rows, inserts.num_rows)
 
 
-def _records(read: ReadContext, path: str) -> list[pa.Table]:
+def _records(read: ReadContext, path: str, size: int) -> list[pa.Table]:
     try:
         data = read.storage.read(path)
     except FileNotFoundError as error:
         raise TimelineError(f"the change data file {path} has gone since the timeline was read") from error
+    if len(data) < size:
+        raise CorruptTableError(
+            f"change data file {path!r} of {read.storage.base!r} has {len(data)} bytes, and its commit wrote {size}: it was cut "
+            "short later. Restore the file from a copy, or read changes from a later commit on"
+        )
     return list(read_change_records(data, path))
 
 

@@ -20,7 +20,7 @@ from hudi_engine.format.merge.record_keys import record_keys
 from hudi_engine.format.merge.rows_at import rows_at
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.schema.meta_fields import COMMIT_TIME, PARTITION_PATH, RECORD_KEY
-from hudi_engine.table.changes.change_data import told_by_files
+from hudi_engine.table.changes.change_data import ChangeFile, told_by_files
 from hudi_engine.table.changes.columns import AFTER, ALL, BEFORE, CHANGE_TYPE, COMMITTED, DELETE, INSERT, STEP
 from hudi_engine.table.changes.compare import Matched, compare_rows, without_equal
 from hudi_engine.table.changes.written import touched_rows
@@ -48,7 +48,7 @@ class Comparison:
     after: FileSlice | None
     commit: str
     meets_others: bool
-    change_data: tuple[str, ...] = ()
+    change_data: tuple[ChangeFile, ...] = ()
 
     @property
     def size(self) -> int:

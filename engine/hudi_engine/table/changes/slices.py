@@ -8,6 +8,7 @@ from hudi_engine.format.filegroup.file_group import FileGroup, SliceRules
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.listing import PartitionFiles, list_files_of, list_table_files
 from hudi_engine.format.filegroup.view import ChosenByCommit, file_groups
+from hudi_engine.format.filegroup.written import WrittenLogs
 from hudi_engine.format.timeline.active import FileGroupKey
 from hudi_engine.table.changes.window import Point
 from hudi_engine.table.state import TableState
@@ -39,6 +40,7 @@ class StatesOfGroups:
         *,
         listed: PartitionFiles | None = None,
     ) -> None:
+        """List the files, unless they are given."""
         self._state = state
         if listed is None:
             listed = (
@@ -52,6 +54,7 @@ class StatesOfGroups:
             for file_id, group in file_groups(partition, statuses).items()
         }
         self._choose = ChosenByCommit(state.timeline)
+        self._written: dict[Point, WrittenLogs] = {}
         self._replaced = [
             (instant.requested_time, frozenset(state.timeline.replaced_by(instant)))
             for instant in state.timeline.completed_writes
@@ -62,7 +65,12 @@ class StatesOfGroups:
         """Return the newest slice a group had at a state, whether or not a replace commit took it out."""
         group = self._groups.get(key)
         slices = [] if group is None else self._rules(point).slices(group)
-        return slices[0] if slices else None
+        if not slices:
+            return None
+        written = self._written.setdefault(
+            point, WrittenLogs(self._state.config, self._state.timeline, point.visible)
+        )
+        return written.in_slices(slices[:1])[0]
 
     def is_replaced(self, key: FileGroupKey, point: Point) -> bool:
         """Return whether a replace commit of the state took the group out."""

@@ -12,6 +12,7 @@ from hudi_engine.format.config.merge_mode import READ_ONLY_MODES
 from hudi_engine.format.timeline.active import FileGroupKey
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.instant import Instant
+from hudi_engine.table.changes.change_data import ChangeFile
 from hudi_engine.table.changes.window import Point, Window, point_at
 from hudi_engine.table.state import TableState
 
@@ -39,7 +40,7 @@ class Step:
     previous: dict[FileGroupKey, str] = field(default_factory=dict)
     moving: set[str] = field(default_factory=set)
     files: dict[FileGroupKey, list[tuple[str, str]]] = field(default_factory=dict)
-    change_data: dict[FileGroupKey, tuple[str, ...]] = field(default_factory=dict)
+    change_data: dict[FileGroupKey, tuple[ChangeFile, ...]] = field(default_factory=dict)
     clusterings: list[Instant] = field(default_factory=list)
 
 
@@ -148,9 +149,9 @@ def _take(step: Step, metadata: CommitMetadata, instant: str) -> None:
         step.moving.add(partition)
 
 
-def _change_data(metadata: CommitMetadata) -> dict[FileGroupKey, tuple[str, ...]]:
+def _change_data(metadata: CommitMetadata) -> dict[FileGroupKey, tuple[ChangeFile, ...]]:
     return {
-        (partition, str(stat.file_id)): tuple(sorted(stat.cdc_stats))
+        (partition, str(stat.file_id)): tuple(sorted(stat.cdc_stats.items()))
         for partition, stat in metadata.write_stats()
         if stat.cdc_stats
     }

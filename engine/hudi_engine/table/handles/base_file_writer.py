@@ -262,4 +262,5 @@ def open_writer(
         data_page_size=options.page_bytes,
         write_statistics=told,
         store_schema=False,
+        write_page_checksum=True,
     )

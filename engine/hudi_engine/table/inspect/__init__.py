@@ -8,7 +8,7 @@ from hudi_engine.table.inspect.files import FileFacts, PartitionFacts, file_fact
 from hudi_engine.table.inspect.instants import InstantFacts, instant_facts, moment_of
 from hudi_engine.table.inspect.snapshot import Snapshot
 from hudi_engine.table.inspect.stats import ServiceDue, TableStats, table_stats
-from hudi_engine.table.inspect.validation import Finding, duplicate_keys, validate
+from hudi_engine.table.inspect.validation import Finding, damaged_files, duplicate_keys, validate
 
 __all__ = [
     "CommitFacts",
@@ -21,6 +21,7 @@ __all__ = [
     "TableStats",
     "archived_commit_facts",
     "commit_facts",
+    "damaged_files",
     "duplicate_keys",
     "file_facts",
     "instant_facts",

@@ -5,19 +5,27 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
-from hudi_engine.errors import CorruptTableError
+from hudi_engine.errors import CorruptTableError, HudiError, UnsupportedTableError
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.base_file import BaseFile, parse_base_file
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.log_file import LogFile, parse_log_file
 from hudi_engine.format.filegroup.partition_metadata import PARTITION_METADATA_NAMES
 from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.filegroup.written import WrittenLogs
 from hudi_engine.format.keygen.generator import build_key_generator
+from hudi_engine.format.logformat.blocks.delete import decode as decode_deletes
+from hudi_engine.format.logformat.format import BlockType
+from hudi_engine.format.logformat.reader import decode_data_block
+from hudi_engine.format.merge.base_reader import check_base_file
+from hudi_engine.format.merge.log_scanner import load_blocks, scan_slice
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.merge.slice_reader import read_slice
+from hudi_engine.format.parallel import run_in_threads
 from hudi_engine.format.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudi_engine.format.storage.base import FileStatus
 from hudi_engine.format.timeline.active import FileGroupKey, Timeline
@@ -33,7 +41,7 @@ class Finding:
 
     Args:
         problem: ``missing_file``, ``missing_older_file``, ``wrong_size``, ``orphan_file``, ``orphan_markers``,
-            ``no_partition_metadata``, ``damaged_commit`` or ``duplicate_key``.
+            ``no_partition_metadata``, ``damaged_commit``, ``damaged_file`` or ``duplicate_key``.
         path: What it is about, relative to the table's base path.
         message: What was found, and what it means for a reader.
         harms: Whether a reader of the newest state sees wrong or missing rows; the others take space, or an earlier state.
@@ -82,8 +90,17 @@ def duplicate_keys(state: TableState, options: Options, limit: int = 100) -> lis
         return []
     context = state.read_context(schema, options)
     found: list[Finding] = []
+    damaged: list[Finding] = []
     for partition, slices in _by_partition(state.view()):
-        rows = pa.concat_tables([_keys_in(context, each, options) for each in slices])
+        read = []
+        for each in slices:
+            try:
+                read.append(_keys_in(context, each, options))
+            except CorruptTableError as error:
+                damaged.append(_damaged(each.paths[0], error, harms=True))
+        if not read:
+            continue
+        rows = pa.concat_tables(read)
         counted = rows.group_by(RECORD_KEY).aggregate(
             [([], "count_all"), (FILE_NAME, "min"), (FILE_NAME, "max")]
         )
@@ -94,7 +111,56 @@ def duplicate_keys(state: TableState, options: Options, limit: int = 100) -> lis
             found.append(Finding("duplicate_key", partition, message, True))
         if len(found) >= limit:
             break
-    return found
+    return damaged + found
+
+
+def damaged_files(state: TableState, options: Options) -> list[Finding]:
+    """Read every base file and log of the table, older versions too, and return those that cannot be read.
+
+    Pages of base files and of Parquet blocks are compared with their checksums, where their writer stored some.
+    """
+    schema = state.data_schema()
+    if schema is None:
+        return []
+    context = state.read_context(schema, options)
+    view = state.view()
+    newest = {path for each in view.latest_slices() for path in each.paths}
+    written = WrittenLogs(state.config, state.timeline)
+    parts: list[FileSlice] = []
+    for each in written.in_slices(view.every_slice()):
+        if each.base_file is not None:
+            parts.append(replace(each, log_files=(), cdc_files=()))
+        parts += [replace(each, base_file=None, log_files=(log,), cdc_files=()) for log in each.log_files]
+    found = run_in_threads(partial(_damage_of, context), parts)
+    return [
+        _damaged(part.paths[0], error, harms=part.paths[0] in newest)
+        for part, error in zip(parts, found, strict=True)
+        if error is not None
+    ]
+
+
+def _damage_of(context: ReadContext, part: FileSlice) -> HudiError | None:
+    """Return why a file cannot be read, None for a sound one.
+
+    Args:
+        part: A slice of this file alone.
+    """
+    try:
+        if part.base_file is not None:
+            check_base_file(context, part.base_file)
+        for block in load_blocks(context, scan_slice(context, part).blocks):
+            if block.kind is BlockType.DELETE:
+                for _ in decode_deletes(block.content):
+                    pass
+            else:
+                decode_data_block(block)
+    except (CorruptTableError, UnsupportedTableError) as error:
+        return error
+    return None
+
+
+def _damaged(path: str, error: HudiError, *, harms: bool) -> Finding:
+    return Finding("damaged_file", path, str(error), harms)
 
 
 def _keys_in(context: ReadContext, file_slice: FileSlice, options: Options) -> pa.Table:

@@ -118,6 +118,7 @@ def spark_writer(
         use_dictionary=dictionary_leaves(schema, sample),
         write_statistics=leaves_with_statistics(schema, rows),
         store_schema=False,
+        write_page_checksum=True,
     )
 
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.damage import damaged_parquet
 
 CHUNK_COLUMN = "_hoodie_delta_chunk"
 WORDS_COLUMN = "_hoodie_delta_words"
@@ -70,8 +71,8 @@ def read_mask_words(storage: Storage, path: str, most: int) -> npt.NDArray[np.in
     Raises:
         FileNotFoundError: It is gone.
     """
-    with storage.open_input(path) as source:
-        file = pq.ParquetFile(source)
+    with storage.open_input(path) as source, damaged_parquet(f"sidecar {path!r} of {storage.base!r}"):
+        file = pq.ParquetFile(source, page_checksum_verification=True)
         mask = file.read_row_groups(_groups_of_mask(file.metadata), [CHUNK_COLUMN, WORDS_COLUMN])
     mask = mask.filter(pc.is_valid(mask.column(CHUNK_COLUMN)))
     chunks = mask.column(CHUNK_COLUMN).to_numpy()

@@ -33,9 +33,14 @@ AS_STORED = {
     "int96RebaseMode": "CORRECTED",
     "ignoreCorruptFiles": "false",
     "ignoreMissingFiles": "false",
+    "parquet.page.verify-checksum.enabled": "true",
 }
-"""Options of Spark's Parquet source: old dates and times are what the file says, and a file that cannot be read is an error and
-not left out, whatever the session prefers; what reads fewer rows may write them."""
+"""Options of Spark's Parquet source: old dates and times are what the file says, and a file that cannot be read, or a page with a
+wrong checksum, is an error and not left out, whatever the session prefers; what reads fewer rows may write them."""
+
+V1_PARQUET = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
+"""Spark's Parquet source of version 1 whatever `spark.sql.sources.useV1SourceList` is: that of version 2 has no places of rows, no
+times of files and no file index but its own."""
 
 # Not float to double: Hudi widens a float by its text (1.1 stays 1.1), Spark by its bits.
 _WIDENINGS_OF_SPARK_4 = {

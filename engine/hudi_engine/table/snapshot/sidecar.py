@@ -31,6 +31,7 @@ from hudi_engine.format.parquet.file import RowGroup
 from hudi_engine.format.parquet.writer import ChunkWriter
 from hudi_engine.format.schema.casting import cast_table
 from hudi_engine.format.storage.base import FileStatus, Storage
+from hudi_engine.format.storage.damage import damaged_parquet
 from hudi_engine.format.storage.paths import join
 from hudi_engine.table.snapshot.derive import size_of, spark_writer
 from hudi_engine.table.snapshot.mask import CHUNK_COLUMN, WORDS_COLUMN, mask_table, masked_rows
@@ -167,10 +168,11 @@ def read_sidecar(
     Raises:
         FileNotFoundError: It is gone.
     """
-    with storage.open_input(path) as source:
+    with storage.open_input(path) as source, damaged_parquet(f"sidecar {path!r} of {storage.base!r}"):
         if columns is not None:
             schema = pa.schema([schema.field(name) for name in columns])
-        content = pq.ParquetFile(source).read(columns=[*schema.names, CHUNK_COLUMN, WORDS_COLUMN])
+        file = pq.ParquetFile(source, page_checksum_verification=True)
+        content = file.read(columns=[*schema.names, CHUNK_COLUMN, WORDS_COLUMN])
     is_live = pc.is_null(content.column(CHUNK_COLUMN))
     live = cast_table(content.filter(is_live), schema)
     return SliceDelta(masked_rows(content.filter(pc.invert(is_live))), live)

@@ -108,7 +108,7 @@ class EngineOptions:
         "hoodie.engine.small.batch.bytes",
         64 * 1024 * 1024,
         ENGINE,
-        "The same limit in bytes, measured when the rows are here; Spark's estimate saves collecting them.",
+        "The same limit in bytes, measured by the tasks that send the rows; Spark's estimate saves collecting them.",
     )
     SMALL_PLAN_BYTES = int_option(
         "hoodie.engine.small.plan.bytes",

@@ -11,6 +11,7 @@ from hudi_engine.format.schema.avro import avro_to_arrow
 from hudi_engine.format.schema.leaves import dictionary_leaves, leaves_with_statistics
 from hudi_engine.format.schema.old_calendar import OldCalendar
 from hudi_engine.format.schema.time_units import as_meant, is_of_others
+from hudi_engine.format.storage.damage import DAMAGE
 
 
 def decode(content: memoryview, schema: str | None = None) -> pa.Table:
@@ -24,13 +25,16 @@ def decode(content: memoryview, schema: str | None = None) -> pa.Table:
         UnsupportedTableError: It has timestamps in an old calendar that cannot be told here.
     """
     try:
-        file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(content)), coerce_int96_timestamp_unit="us")
-        rows = file.read()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        file = pq.ParquetFile(
+            pa.BufferReader(pa.py_buffer(content)),
+            coerce_int96_timestamp_unit="us",
+            page_checksum_verification=True,
+        )
+        rows, created_by = file.read(), file.metadata.created_by
+    except DAMAGE as error:
         raise CorruptTableError(
             f"a Parquet log block of {len(content)} bytes cannot be read: {error}"
         ) from error
-    created_by = file.metadata.created_by
     if schema is not None and is_of_others(created_by):
         rows = as_meant(rows, created_by, {field.name: field.type for field in avro_to_arrow(schema)})
     calendar = OldCalendar.of(file.metadata)
@@ -49,5 +53,6 @@ def encode(table: pa.Table, codec: ParquetCodec) -> bytes:
         store_schema=False,
         row_group_size=max(table.num_rows, 1),
         version="2.6",
+        write_page_checksum=True,
     )
     return bytes(sink.getvalue())

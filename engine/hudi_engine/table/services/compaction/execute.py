@@ -14,6 +14,7 @@ from functools import partial
 from hudi_engine.errors import ServiceError
 from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.config.options import Options
+from hudi_engine.format.filegroup.written import WrittenLogs
 from hudi_engine.format.merge.modes.defaults import refuse_defaults
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.parallel import RunTasks, run_in_threads
@@ -131,11 +132,13 @@ class _Claim:
     def _context(self, options: Options) -> CompactionContext:
         state = self.run.state
         read, data_schema = self.run.reading(options)
+        logs = [log for operation in self.plan.operations for log in operation.logs]
         return CompactionContext(
             self.run.instant,
             read,
             full_avro(state.avro_schema(data_schema), state.config),
             BaseFileOptions.from_options(options),
+            WrittenLogs(state.config, state.timeline).of_logs(logs),
         )
 
 

@@ -8,8 +8,9 @@ changes (Hudi table format, compaction).
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 
@@ -19,6 +20,7 @@ import pyarrow as pa
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.filegroup.base_file import base_file_name
 from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.filegroup.log_file import Written
 from hudi_engine.format.filegroup.markers import write_marker
 from hudi_engine.format.index.filters.bloom import BloomFilter
 from hudi_engine.format.merge.base_reader import opened_base_file
@@ -54,12 +56,14 @@ class CompactionContext:
     Args:
         read: How slices are read, with the memory limit of compactions.
         avro_schema: The table's Avro record with the meta fields.
+        written: What completed commits wrote to the logs, by path.
     """
 
     instant: str
     read: ReadContext
     avro_schema: dict[str, object]
     base_files: BaseFileOptions
+    written: Mapping[str, tuple[Written, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ def compact_file_group(context: CompactionContext, operation: CompactionOperatio
         WriteConflictError: when the compaction was rolled back meanwhile.
     """
     storage = context.read.storage
-    file_slice = operation.file_slice(_sizes(context, operation))
+    file_slice = operation.file_slice(_sizes(context, operation), context.written)
     started = time.monotonic()
     delta, scan = _delta(context, file_slice)
     changes = _count(delta)

@@ -7,13 +7,13 @@ they lead to a file (Hudi table format, compaction).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.filegroup.base_file import BaseFile, parse_base_file
 from hudi_engine.format.filegroup.file_slice import FileSlice
-from hudi_engine.format.filegroup.log_file import LogFile, parse_log_file
+from hudi_engine.format.filegroup.log_file import LogFile, Written, parse_log_file
 from hudi_engine.format.storage.paths import relative_path
 
 MEGABYTE = 1024 * 1024
@@ -109,13 +109,25 @@ class CompactionOperation:
         operation._check(source)
         return operation
 
-    def file_slice(self, sizes: Mapping[str, int] | None = None) -> FileSlice:
-        """Return the slice."""
+    def file_slice(
+        self,
+        sizes: Mapping[str, int] | None = None,
+        written: Mapping[str, tuple[Written, ...]] | None = None,
+    ) -> FileSlice:
+        """Return the slice.
+
+        Args:
+            sizes: Bytes of its files by name.
+            written: What completed commits wrote to its logs, by path.
+        """
         sizes = sizes or {}
         base = self._base_file()
         if base is not None:
             base = _sized(base, sizes.get(base.name, 0))
-        logs = tuple(_sized_log(log, sizes.get(log.name, 0)) for log in self._logs())
+        logs = tuple(
+            replace(log, size=sizes.get(log.name, 0), written=(written or {}).get(log.path, ()))
+            for log in self.logs
+        )
         return FileSlice(self.partition, self.file_id, self.base_instant, base, logs)
 
     @property
@@ -126,18 +138,20 @@ class CompactionOperation:
     def _base_file(self) -> BaseFile | None:
         return parse_base_file(self.data_file, self.partition) if self.data_file else None
 
-    def _logs(self) -> list[LogFile]:
+    @property
+    def logs(self) -> list[LogFile]:
+        """Its log files, as their names tell them."""
         parsed = (parse_log_file(name, self.partition) for name in self.log_files)
         return [log for log in parsed if log is not None]
 
     def _check(self, source: str) -> None:
         base = self._base_file()
-        wrong = [log for log in self._logs() if log.file_id != self.file_id]
+        wrong = [log for log in self.logs if log.file_id != self.file_id]
         if (
             not self.file_id
             or (self.data_file is not None and (base is None or base.file_id != self.file_id))
             or wrong
-            or len(self._logs()) != len(self.log_files)
+            or len(self.logs) != len(self.log_files)
         ):
             raise CorruptTableError(
                 f"{source} plans to compact files of {self.file_id!r} in partition {self.partition!r} that "
@@ -148,7 +162,3 @@ class CompactionOperation:
 
 def _sized(base: BaseFile, size: int) -> BaseFile:
     return BaseFile(base.partition, base.file_id, base.write_token, base.instant, base.extension, size)
-
-
-def _sized_log(log: LogFile, size: int) -> LogFile:
-    return LogFile(log.partition, log.file_id, log.instant, log.version, log.write_token, log.is_cdc, size)

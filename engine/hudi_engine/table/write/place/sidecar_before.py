@@ -118,7 +118,8 @@ class SidecarBefore:
             start += group.rows
         if lose:
             numbers, kept = zip(*lose, strict=True)
-            found = pq.ParquetFile(source).read_row_groups(list(numbers), columns=self.context.schema.names)
+            file = pq.ParquetFile(source, page_checksum_verification=True)
+            found = file.read_row_groups(list(numbers), columns=self.context.schema.names)
             rows.append(found.filter(pa.array(np.concatenate(kept))))
 
 
