@@ -60,7 +60,9 @@ class Writer:
             raise Violation("a writer hangs")
 
     def step(self) -> None:
-        """Called before each storage call."""
+        """Called before each storage call; those of threads that the operation starts are not counted, and wait for nobody."""
+        if threading.current_thread() is not self._thread:
+            return
         if self._budget <= 0:
             self._stop()
         self._budget -= 1
@@ -155,11 +157,13 @@ def operations(rows: Rows, side: int) -> dict[str, Act]:
     old_a = (("a", "k1", 100 + side, f"by {side}"), ("a", "k2" if side == 1 else "k4", 100, f"by {side}"))
     new_a = (("a", "new", 100 + side, f"by {side}"),)
     old_b = (("b", "k3", 100 + side, f"by {side}"),)
+    moved = (("a" if side == 1 else "c", "k3", 100 + side, f"by {side}"),)
     only = (("a", "only", 100 + side, f"by {side}"),)
     return {
         "upsert of a stored key": lambda table: table.upsert(rows(old_a)),
         "upsert of a new key": lambda table: table.upsert(rows(new_a)),
         "upsert elsewhere": lambda table: table.upsert(rows(old_b)),
+        "move": lambda table: table.upsert(rows(moved)),
         "delete": lambda table: table.delete(rows((("a", "k1", 0, ""),))),
         "overwrite": lambda table: table.insert_overwrite(rows(only)),
         "overwrite of the table": lambda table: table.insert_overwrite_table(rows(only)),
@@ -181,6 +185,7 @@ def pairs() -> list[Pair]:
     found += [
         Pair("mor", (each, "compaction")) for each in (one, "upsert of a new key", "delete", "overwrite")
     ]
+    found += [Pair(kind, ("move", "move")) for kind in ("cow global", "mor global")]
     return [*found, Pair("cow", ("overwrite", "clean")), Pair("mor", ("clean", "compaction"))]
 
 
@@ -235,6 +240,7 @@ class PairBench:
         for writer in writers:
             if writer.error is not None and not isinstance(writer.error, HudiError):
                 raise Violation(f"{where}: {writer.error!r}")
+        assert all(writer.done for writer in writers), f"{where}: a writer still runs"
         done = [side for side in (1, 2) if writers[side - 1].error is None]
         figures.count("conflicts", 2 - len(done))
         try:

@@ -32,11 +32,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield session
 
 
-def interleave(spark: Any, root: Path, names: tuple[str, str], stops: list[tuple[float, float]]) -> int:
+def interleave(
+    spark: Any, root: Path, names: tuple[str, str], stops: list[tuple[float, float]], kind: str = "mor"
+) -> int:
     """Stop both writers after these shares of their calls; each time everything is compared to its end."""
     figures = Figures()
     with pairs.taking_turns():
-        bench = pairs.PairBench(spark, Rows(spark), pairs.Pair("mor", names), root)
+        bench = pairs.PairBench(spark, Rows(spark), pairs.Pair(kind, names), root)
         for first, second in stops:
             at = [round(share * steps) for share, steps in zip((first, second), bench.steps, strict=True)]
             bench.interleave(at[0], at[1], figures, Always())
@@ -54,3 +56,9 @@ def test_a_list_made_between_two_commits_does_not_pass_for_that_of_the_second(
 def test_logs_of_a_failed_write_on_a_slice_that_was_rolled_back_go(spark: Any, tmp_path: Path) -> None:
     stops = [(share / 64, after / 55) for share in range(14, 26) for after in (42, 48, 53)]
     assert interleave(spark, tmp_path, (UPSERT, "rollback"), stops) == len(stops)
+
+
+@pytest.mark.parametrize("kind", ["cow global", "mor global"])
+def test_a_key_moves_to_one_of_two_partitions(spark: Any, tmp_path: Path, kind: str) -> None:
+    stops = [(share / 8, after / 4) for share in range(1, 8, 2) for after in range(1, 5)]
+    assert interleave(spark, tmp_path, ("move", "move"), stops, kind) == len(stops)

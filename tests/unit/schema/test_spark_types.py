@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
-
-types = pytest.importorskip("pyspark.sql.types")
-
 from hudi_engine.errors import SchemaError  # noqa: E402
 from hudi_engine.spark.schema.spark_types import arrow_to_spark, spark_to_arrow  # noqa: E402
+
+types = pytest.importorskip("pyspark.sql.types")
 
 
 def _schema(kind: object) -> object:
@@ -71,3 +72,15 @@ def test_all_problems_come_in_one_message() -> None:
 def test_an_arrow_type_without_a_spark_type_names_its_column() -> None:
     with pytest.raises(SchemaError, match="'c'.*time64"):
         arrow_to_spark(pa.schema([("c", pa.time64("us"))]))
+
+
+@pytest.mark.parametrize(
+    "wrap", [types.ArrayType, lambda kind: types.StructType([types.StructField("a", kind)])]
+)
+def test_types_of_too_many_levels_are_refused(wrap: Any) -> None:
+    deep = types.IntegerType()
+    for _ in range(50):
+        deep = wrap(deep)
+    assert spark_to_arrow(_schema(deep))
+    with pytest.raises(SchemaError, match="'c' nest structs, arrays and maps more than 50 levels deep"):
+        spark_to_arrow(_schema(wrap(wrap(deep))))

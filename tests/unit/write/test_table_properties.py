@@ -150,6 +150,23 @@ def test_an_ordering_column_needs_an_order():
         define(precombine_field="tags")
 
 
+@pytest.mark.parametrize(("precision", "scale", "fits"), [(38, 18, False), (20, 0, False), (30, 15, True)])
+def test_an_ordering_decimal_fits_the_logs_where_rows_move(precision, scale, fits):
+    schema = SCHEMA.set(1, pa.field("ts", pa.decimal128(precision, scale)))
+    asked = {"schema": schema, "precombine_field": "ts", "partition_by": ["dt"], "table_type": "mor"}
+    moves = {"hoodie.index.type": "GLOBAL_SIMPLE"}
+    stays = {**moves, "hoodie.simple.index.update.partition.path": "false"}
+    for others in ({"options": stays}, {"table_type": "cow", "options": moves}, {"options": None}):
+        define(**{**asked, **others})
+    if fits:
+        define(**asked, options=moves)
+    else:
+        with pytest.raises(
+            ConfigError, match=r"precombine_field 'ts' has type decimal.*GLOBAL_SIMPLE.*use a bigint"
+        ):
+            define(**asked, options=moves)
+
+
 @pytest.mark.parametrize(
     "option",
     [

@@ -27,6 +27,8 @@ from hudi_engine.format.schema.vectors import is_vector, vector_type
 AvroSchema = Any
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+MAX_NESTING = 50
+"""Levels of structs, arrays and maps in a column; Arrow's streams carry 63, and rows travel as structs."""
 _PRIMITIVES: Mapping[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "int": pa.int32(),
@@ -156,7 +158,7 @@ def without_meta_fields(avro: str | bytes | Mapping[str, Any]) -> dict[str, Any]
 
 
 def check_avro_names(schema: pa.Schema, next_step: str = "rename it in the query") -> None:
-    """Refuse names that Avro forbids, and names that differ only by case, at every level.
+    """Refuse names that Avro forbids, names that differ only by case, at every level, and columns of too many levels.
 
     Args:
         next_step: What to do about one, for the message.
@@ -164,6 +166,12 @@ def check_avro_names(schema: pa.Schema, next_step: str = "rename it in the query
     Raises:
         SchemaError: All offending names in one message.
     """
+    deep = [field.name for field in schema if _depth(field.type) > MAX_NESTING]
+    if deep:
+        raise SchemaError(
+            f"column(s) {', '.join(map(repr, deep))} nest structs, arrays and maps more than {MAX_NESTING} levels deep, which "
+            "Arrow cannot carry; flatten them, or keep them as text: to_json(...)"
+        )
     problems = list(_name_problems(list(schema), ""))
     if problems:
         raise SchemaError(
@@ -187,6 +195,19 @@ def _name_problems(fields: list[pa.Field], parent: str) -> Iterator[str]:
         if other is not path:
             yield f"column {path!r} appears twice (first as {other!r})"
         yield from _name_problems(_struct_fields(field.type), f"{path}.")
+
+
+def _depth(kind: pa.DataType) -> int:
+    """Return how many levels of structs, arrays and maps a type has."""
+    depth, level = 0, [kind]
+    while level := [
+        each.field(number).type
+        for each in level
+        if pa.types.is_nested(each)
+        for number in range(each.num_fields)
+    ]:
+        depth += 1
+    return depth
 
 
 def _struct_fields(kind: pa.DataType) -> list[pa.Field]:

@@ -39,6 +39,7 @@ from hudi_engine.table.lookup.unit import (
     in_order,
     split_by_partition,
 )
+from hudi_engine.table.snapshot.native import V1_PARQUET
 from hudi_engine.table.state import TableState
 
 if TYPE_CHECKING:
@@ -110,11 +111,15 @@ def stored_keys(
     scan = literal_paths(spark.read.schema(f"`{RECORD_KEY}` string, `{PARTITION_PATH}` string"))
     plain = None
     if paths:
-        plain = scan.parquet(*paths).select(
-            F.col(RECORD_KEY).alias(_KEY),
-            F.col(PARTITION_PATH).alias(_OLD),
-            F.element_at(F.split(F.col("_metadata.file_name"), "_"), 1).alias(_FILE),
-            F.lit(True).alias(_ALIVE),
+        plain = (
+            scan.format(V1_PARQUET)
+            .load(paths)
+            .select(
+                F.col(RECORD_KEY).alias(_KEY),
+                F.col(PARTITION_PATH).alias(_OLD),
+                F.element_at(F.split(F.col("_metadata.file_name"), "_"), 1).alias(_FILE),
+                F.lit(True).alias(_ALIVE),
+            )
         )
     logged = [(each, each.file_id in unit.log_keys) for unit, each in slices if each.log_files]
     if plain is not None and not logged:

@@ -9,11 +9,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_engine.errors import HudiError, StorageError
 from hudi_engine.format.parallel import Failure, WorkerError, raise_worker_error, worker_errors_told
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.format.worker import settle_worker
+from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.handles.write_task import WriteTask
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
 
 _RESULT_LIMIT = "spark.driver.maxResultSize"
 """The setting that Spark names when it stops a job whose results are too large for the driver."""
+_ROW, _SIZE = "__hudi_row", "__hudi_size"
+_LONG_ROWS = 64
+"""Rows of more than the limit divided by this are left out, however few they are: a batch may have many tasks."""
+_ROW_NUMBER = (1 << 33) - 1
+"""The bits of Spark's `monotonically_increasing_id` that count the rows of a task."""
 _REPORT_SCHEMA = pa.schema([("stat", pa.string()), ("failure", pa.string())])
 
 
@@ -38,20 +45,69 @@ def worker_errors_raised() -> Iterator[None]:
 
 def to_arrow(frame: DataFrame) -> pa.Table:
     """Collect a DataFrame as an Arrow table (one Spark job)."""
+    return _as_table(frame, _batches(frame))
+
+
+def _batches(frame: DataFrame) -> list[pa.RecordBatch]:
     collected: Any = frame
     with worker_errors_raised():
-        batches = collected._collect_as_arrow()
-    if batches:
-        return pa.Table.from_batches(batches)
-    return spark_to_arrow(frame.schema).empty_table()
+        return list(collected._collect_as_arrow())
 
 
-def to_arrow_within_limit(frame: DataFrame) -> pa.Table | None:
-    """Collect a DataFrame as an Arrow table; None when it is more than Spark lets through to the driver."""
+def _as_table(frame: DataFrame, batches: list[pa.RecordBatch]) -> pa.Table:
+    return pa.Table.from_batches(batches) if batches else spark_to_arrow(frame.schema).empty_table()
+
+
+def to_arrow_within_limit(frame: DataFrame, max_bytes: int, max_rows: int | None = None) -> pa.Table | None:
+    """Collect a DataFrame as an Arrow table; None when it is larger than the limit, or than Spark lets through to the driver.
+
+    A task's result has to fit into the driver's memory whole. So each row comes with its size, and the values of rows that may
+    take the result beyond the limit are left out by the task. If the sizes then add up to less, as where the last of many
+    short rows is a long one, the rows are collected again.
+
+    Args:
+        max_bytes: Bytes of texts, binary and nested values; they are measured by the tasks.
+        max_rows: Rows to collect; None for all.
+    """
+    limited = frame if max_rows is None else frame.limit(max_rows)
+    measured = _measured(frame, max_bytes)
+    if measured is None:
+        batches = _batches_within_limit(limited)
+        return None if batches is None else _as_table(frame, batches)
+    found = _batches_within_limit(measured if max_rows is None else measured.limit(max_rows))
+    if found is None or sum(pc.sum(each.column(_SIZE)).as_py() for each in found) > max_bytes:
+        return None
+    if any(each.column(_ROW).null_count for each in found):
+        return to_arrow(limited)
+    return _as_table(frame, [pa.RecordBatch.from_struct_array(each.column(_ROW)) for each in found])
+
+
+def _measured(frame: DataFrame, max_bytes: int) -> DataFrame | None:
+    """Return the rows as structs, null where they are too long, and their sizes; None where all rows have a fixed size.
+
+    A row is too long if it is large itself, or if the rows of its task up to it would be beyond the limit if all had its size.
+    """
+    from pyspark.sql import functions as F
+    from pyspark.sql import types as T
+
+    short = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType, T.TimestampNTZType)
+    names = [quoted(field.name) for field in frame.schema.fields if not isinstance(field.dataType, short)]
+    if not names:
+        return None
+    row = F.struct(*[quoted(name) for name in frame.columns]).alias(_ROW)
+    rows = frame.select(row, F.octet_length(F.struct(*names).cast("string")).alias(_SIZE))
+    size = F.col(_SIZE).cast("long")
+    number = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW_NUMBER)) + F.lit(1)
+    fits = (size <= F.lit(max_bytes // _LONG_ROWS)) & (size * number <= F.lit(max_bytes))
+    return rows.select(F.when(fits, F.col(_ROW)).alias(_ROW), size.alias(_SIZE))
+
+
+def _batches_within_limit(frame: DataFrame) -> list[pa.RecordBatch] | None:
+    """Return the rows, None where they are more than Spark lets through to the driver."""
     from py4j.protocol import Py4JJavaError
 
     try:
-        return to_arrow(frame)
+        return _batches(frame)
     except Py4JJavaError as error:
         if _RESULT_LIMIT in str(error):
             return None

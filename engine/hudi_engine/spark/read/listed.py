@@ -30,7 +30,7 @@ from hudi_engine.table.snapshot.manifest_file import (
     format_line,
     format_manifest,
 )
-from hudi_engine.table.snapshot.native import AS_STORED
+from hudi_engine.table.snapshot.native import AS_STORED, V1_PARQUET
 from hudi_engine.table.state import TableState
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ def listed_files(
     ]
     stamp = Stamp(storage.uri(), state.config.table_type.value, "", ())
     ManifestFolder(folder, layout).create(FIRST_NUMBER, format_manifest(stamp, lines))
-    reader = spark.read.schema(arrow_to_spark(schema)).options(**AS_STORED)
+    reader = spark.read.format(V1_PARQUET).schema(arrow_to_spark(schema)).options(**AS_STORED)
     if layout is Layout.FLAT:
         reader = reader.option("recursiveFileLookup", "true")
     try:
-        frame = reader.parquet(folder.uri(layout.folder))
+        frame = reader.load(folder.uri(layout.folder))
     finally:
         shutil.rmtree(folder.base, ignore_errors=True)
     return frame.select(*[f"`{name.replace('`', '``')}`" for name in schema.names])

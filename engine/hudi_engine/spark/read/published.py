@@ -27,7 +27,7 @@ from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
 from hudi_engine.table.snapshot.manifest import current_manifest
 from hudi_engine.table.snapshot.manifest_file import Layout, Manifest, ManifestFolder, label_of
-from hudi_engine.table.snapshot.native import AS_STORED, natively_readable, release_of
+from hudi_engine.table.snapshot.native import AS_STORED, V1_PARQUET, natively_readable, release_of
 from hudi_engine.table.snapshot.sidecar import EXTENSION, sidecar_schema
 from hudi_engine.table.snapshot.snapshot_files import MASKED_LABEL
 from hudi_engine.table.state import TableState
@@ -109,7 +109,8 @@ def _files(
     if len(manifest.lines) >= many_files.FEWEST:
         frame = many_files.frame_of_files(spark, state.storage, manifest, schema, options)
     if frame is None:
-        frame = spark.read.schema(schema).options(**options).parquet(state.storage.uri(layout.folder))
+        reader = spark.read.format(V1_PARQUET).schema(schema).options(**options)
+        frame = reader.load(state.storage.uri(layout.folder))
     if not _is_newest(state, layout, manifest):
         raise ListMovedError(f"the list of files of {state.storage.base!r} moved on while Spark read it")
     return frame

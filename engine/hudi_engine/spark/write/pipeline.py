@@ -274,7 +274,7 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
             carry = (OPERATION,)
         known = None if request.new_schema else state.data_schema()
         batch = align(request.frame, known, fit_policy(config, options), carry=carry)
-        check_columns(config, request.frame.columns, batch.schema)
+        check_columns(config, request.frame.columns, batch.schema, index)
         check_fixed_columns(config, known, batch.schema, operation.replaces)
         check_returning(state, known, batch.schema, operation.replaces)
     frame_batch = batch

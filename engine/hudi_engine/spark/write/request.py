@@ -21,7 +21,7 @@ from hudi_engine.spark.write.rows.replacement import Changes
 from hudi_engine.table.lookup.kinds import IndexKind
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.metadata_conflicts import latest_checkpoint
-from hudi_engine.table.write.define.problems import ordering_problems
+from hudi_engine.table.write.define.problems import moved_ordering_problems, ordering_problems
 from hudi_engine.table.write.operation import WHOLE_TABLE, Operation
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def check_no_null_key(table: pa.Table, config: TableConfig) -> None:
         )
 
 
-def check_columns(config: TableConfig, given: Sequence[str], schema: pa.Schema) -> None:
+def check_columns(config: TableConfig, given: Sequence[str], schema: pa.Schema, index: IndexKind) -> None:
     """Refuse data without the table's key, ordering and partition columns; raises SchemaError or ConfigError."""
     names = {name.lower() for name in given}
     roles = [("record key", name) for name in config.record_key_fields]
@@ -210,7 +210,11 @@ def check_columns(config: TableConfig, given: Sequence[str], schema: pa.Schema) 
         raise SchemaError(
             f"the data lacks {', '.join(missing)} of table {config.name!r}; it has {list(given)}"
         )
-    problems = [problem for name in config.ordering_fields for problem in ordering_problems(schema, name)]
+    orderings = config.ordering_fields
+    problems = [problem for name in orderings for problem in ordering_problems(schema, name)]
+    problems += moved_ordering_problems(
+        schema, orderings, config.table_type, index, partitioned=config.is_partitioned
+    )
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
 

@@ -124,8 +124,7 @@ def select_columns(frame: DataFrame, names: Sequence[str], what: str) -> DataFra
 def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
     """Return the rows as an Arrow table when they are within the small-batch limits, else None; one Spark job at most.
 
-    Spark's estimate only saves the job where it is large: what the rows take is measured once they are here. A batch that
-    Spark refuses to send to the driver is not small either.
+    Spark's estimate only saves the job where it is large: what the rows take is measured by the tasks that send them.
     """
     rows_limit = options[EngineOptions.SMALL_BATCH_ROWS]
     if rows_limit == 0:
@@ -135,7 +134,7 @@ def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
     if not reads_little and not _may_be_small(batch.frame, options):
         return None
     with interpreted(limited.sparkSession, when=reads_little):
-        table = to_arrow_within_limit(limited)
+        table = to_arrow_within_limit(batch.frame, options[EngineOptions.SMALL_BATCH_BYTES], rows_limit + 1)
     return _if_small(batch, table, options)
 
 
@@ -147,7 +146,8 @@ def fetch_counted(batch: AlignedBatch, kept: DataFrame, rows: int, options: Opti
     if rows > options[EngineOptions.SMALL_BATCH_ROWS]:
         return None
     columns = [quoted(name) for name in batch.frame.columns]
-    return _if_small(batch, to_arrow_within_limit(kept.select(*columns)), options)
+    table = to_arrow_within_limit(kept.select(*columns), options[EngineOptions.SMALL_BATCH_BYTES])
+    return _if_small(batch, table, options)
 
 
 def _reads_little(frame: DataFrame, options: Options) -> bool:

@@ -33,6 +33,8 @@ SEVERAL_TASKS_BYTES = 64 * 1024 * 1024
 """Base files that are worth several tasks where partitions are too few for the machine."""
 SAMPLE_BYTES = 16 * 1024 * 1024
 """Rows that come to the driver to be measured are no more than make a file of this size, as far as commits tell."""
+_SAMPLE_LIMIT = 4 * SAMPLE_BYTES
+"""Longer rows than commits tell are not brought to the driver."""
 
 
 def rows_of_a_file(context: WriteContext, frame: DataFrame, rows: Mapping[str, int]) -> int:
@@ -41,7 +43,7 @@ def rows_of_a_file(context: WriteContext, frame: DataFrame, rows: Mapping[str, i
     if max(rows.values(), default=0) <= per_file:
         return per_file
     most = min(SAMPLE_ROWS, max(1, SAMPLE_BYTES // context.file_size.row_bytes))
-    return context.file_size.rows_per_file(to_arrow_within_limit(frame.drop(ORDER).limit(most)))
+    return context.file_size.rows_per_file(to_arrow_within_limit(frame.drop(ORDER), _SAMPLE_LIMIT, most))
 
 
 def is_wide(

@@ -19,6 +19,7 @@ from hudi_engine.format.keygen.generator import build_key_generator, field_type,
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.format.schema.sql_names import spark_name
+from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.write.define.definition import TABLE_TYPES
 
 
@@ -216,6 +217,9 @@ def _column_problems(draft: Draft) -> list[str]:
         problems.append(f"column(s) {missing} are not in the schema; it has {schema.names}")
     else:
         problems += [problem for name in orderings for problem in ordering_problems(schema, name)]
+        problems += moved_ordering_problems(
+            schema, orderings, draft.kind, index_kind(draft.options), partitioned=bool(partitions)
+        )
         problems += _key_type_problems(schema, [*keys, *[each.partition(":")[0] for each in partitions]])
     return problems
 
@@ -234,6 +238,34 @@ def _key_type_problems(schema: pa.Schema, fields: Sequence[str]) -> list[str]:
                 "of its fields, or another column"
             )
     return problems
+
+
+def moved_ordering_problems(
+    schema: pa.Schema,
+    orderings: Sequence[str],
+    table_type: str | None,
+    index: IndexKind,
+    *,
+    partitioned: bool,
+) -> list[str]:
+    """Say which ordering columns logs cannot hold for rows that move to another partition; empty when no row moves, or all fit.
+
+    The delete of the row in the partition that it leaves carries its ordering value, in a decimal(30,15).
+    """
+    if table_type != TableType.MERGE_ON_READ or not (
+        partitioned and index.is_global and index.moves_partition
+    ):
+        return []
+    kinds = {
+        name: schema.field(found).type for name in orderings if (found := spellings(schema.names).get(name))
+    }
+    return [
+        f"precombine_field {name!r} has type {spark_name(kind)}, and {IndexOptions.TYPE} is {index.name.value} on a merge-on-read "
+        "table, whose logs hold the ordering value of rows that move to another partition as decimal(30,15); use a bigint, a "
+        "decimal of at most 15 digits before and 15 behind the point, table_type cow, or the index SIMPLE or BLOOM"
+        for name, kind in kinds.items()
+        if pa.types.is_decimal(kind) and (kind.scale > 15 or kind.precision - kind.scale > 15)
+    ]
 
 
 def ordering_problems(schema: pa.Schema, field: str) -> list[str]:
