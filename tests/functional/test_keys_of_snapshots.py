@@ -5,41 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt, run_dbt_and_capture
+from dbt.tests.util import run_dbt
 
 
 def forms_of(text: str, blank: str, forms: dict[str, str]) -> dict[str, str]:
     """Snapshots of one text by their file, each with its own words in a blank."""
     return {f"{name}.sql": text.replace("NAME", name).replace(blank, said) for name, said in forms.items()}
-
-
-KEYS_AT_TWO_TIMES = """
-{% snapshot NAME %}
-{{ config(strategy='timestamp', updated_at='at', KEYED, target_schema=target.schema) }}
-select id, 'x' as part, timestamp '2026-01-01 10:00:00' + make_interval(0, 0, 0, n) as at
-from values (1, 0), (1, 1), (2, 0) as t (id, n)
-{% endsnapshot %}
-"""
-KEYS_OF_SNAPSHOTS = {
-    "column": "unique_key='ID'",
-    "columns": "unique_key=['id', 'part']",
-    "expression": "unique_key=\"concat_ws('-', id, part)\"",
-    "ordered": "unique_key='id', precombine_field='at', table_type='mor'",
-}
-
-
-class TestAKeyThatIsThereAtTwoTimes:
-    @pytest.fixture(scope="class")
-    def snapshots(self) -> dict[str, str]:
-        return forms_of(KEYS_AT_TWO_TIMES, "KEYED", KEYS_OF_SNAPSHOTS)
-
-    def test_the_first_build_of_a_snapshot_says_so(self, project: Any) -> None:
-        _, log = run_dbt_and_capture(["snapshot"])
-        for name in KEYS_OF_SNAPSHOTS:
-            told = f".{name}: 1 value of the snapshot's unique_key in more than one row; all rows are kept"
-            assert told in log, name
-            query = f"select count(*) from {{schema}}.{name} where dbt_valid_to is null and id = 1"
-            assert project.run_sql(query, fetch="one")[0] == 2
 
 
 WITHOUT_A_KEY = """

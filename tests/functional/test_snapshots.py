@@ -214,11 +214,6 @@ class TestKeysTwice:
         assert len(said) == 2, said
         assert all("left out" in line and "precombine_field" not in line for line in said)
         assert self.said("'once'") == []
-        for name in ("flat", "parted"):
-            project.run_sql(f"drop table {{schema}}.{name}")
-        said = self.said("'twice'")
-        assert len(said) == 2, said
-        assert all("1 value of the snapshot's unique_key in more than one row" in line for line in said)
 
 
 GONE_IN_ANOTHER_CASE = """

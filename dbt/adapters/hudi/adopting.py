@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.storage.uris import plain_location, same_place
 
 from dbt.adapters.hudi.credentials import absolute_location, location_problems
-from dbt.adapters.hudi.rows.room import name_of_place
+from dbt.adapters.hudi.rows.existing_target import name_of_place
 from dbt.adapters.hudi.table_services import TableServiceMethods
 
 
 class AdoptMethods(TableServiceMethods):
     """Names for tables that other writers, or another environment, have left."""
-
-    cache_added: Callable[..., Any]
-    _relation: Callable[..., Any]
 
     @available.parse_none
     def hudi_adopt(self, relation: BaseRelation | str, location: str | None = None) -> str:

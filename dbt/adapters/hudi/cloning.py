@@ -12,8 +12,8 @@ from hudi_engine.format.storage.given import public_location
 from hudi_engine.format.storage.uris import plain_location
 from hudi_engine.spark.catalog import TableName
 
-from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.rows.named_places import NamedPlace, clone_under_name
+from dbt.adapters.hudi.run import ModelRun
 from dbt.adapters.hudi.table_services import TableServiceMethods
 
 
@@ -45,13 +45,14 @@ class CloneMethods(TableServiceMethods):
 
     @available.parse_none
     def hudi_clone_model(
-        self, plan: ModelPlan, original: BaseRelation, *, replace: bool = False
+        self, run: ModelRun, original: BaseRelation, *, replace: bool = False
     ) -> AdapterResponse:
         """Make a model's table a clone of another.
 
         Args:
             replace: Whether a Hudi table that is there is replaced; what else has the name goes once the clone is made.
         """
+        plan = run.plan
         place = NamedPlace(TableName(plan.schema, plan.name), plan.base, plan.own_location)
         return self._clone(original, place, None, replace=replace, copy=plan.clone_copy)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.spark.schema.fit import quoted
@@ -16,64 +16,72 @@ from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
 
 from dbt.adapters.hudi.column import HudiColumn, told_type
-from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.parts import AdapterPart
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.rows import builds
-from dbt.adapters.hudi.rows.changed_columns import told_changes
 from dbt.adapters.hudi.rows.failing_rows import failures_query
-from dbt.adapters.hudi.rows.schema_changes import ChangeOfColumns, new_fields, schema_change, type_changes
+from dbt.adapters.hudi.rows.schema_changes import (
+    ChangeOfColumns,
+    column_differences,
+    new_fields,
+    schema_change,
+    type_changes,
+)
 from dbt.adapters.hudi.rows.snapshots import checked_columns, fit_query
+from dbt.adapters.hudi.run import ModelRun
 from dbt.adapters.hudi.spark.catalog_rows import STORED_MARKS, columns
 
 
-class ColumnChanges(metaclass=AdapterMeta):
+class ColumnChanges(AdapterPart):
     """The adapter's methods for ``on_schema_change``, and for names and comments of columns."""
 
-    connections: HudiConnectionManager
+    @available.parse_list
+    def hudi_columns_to_write(
+        self, run: ModelRun, source: BaseRelation, target: BaseRelation
+    ) -> list[HudiColumn]:
+        """Return the columns that a run takes of its staged query, as ``on_schema_change`` has it; see `rows/schema_changes.py`.
 
-    @available.parse_none
-    def hudi_check_fit(self, plan: ModelPlan, source: BaseRelation) -> None:
-        """Refuse an incremental run that does not fit its table, before anything of the table changes."""
+        Raises:
+            DbtRuntimeError: The query does not fit its table, or has other columns under ``on_schema_change: fail``.
+        """
+        plan = run.plan
+        stored = self.get_columns_in_relation(target)
+        # rows to delete have their key only, which says nothing about the table's columns
+        mode = "ignore" if plan.merge.operation == "delete" else plan.merge.on_schema_change
+        if mode == "ignore":
+            return stored
         warehouse = self.connections.warehouse
         with self.connections.work(f"compare {plan.schema}.{plan.name} with its model") as session:
-            frame = session.table(named(source).name)
-            builds.check_fit(plan, builds.current_table(warehouse, session, plan), frame.columns)
-
-    @available.parse_list
-    def hudi_columns_to_be(
-        self, plan: ModelPlan, source: Sequence[HudiColumn], target: Sequence[HudiColumn]
-    ) -> list[HudiColumn]:
-        """Columns of a table after the write that follows, which brings what changes of them in its own commit."""
-        change = schema_change(
-            plan.merge.on_schema_change, T.StructType(_fields(target)), T.StructType(_fields(source))
-        )
+            table = builds.current_table(warehouse, session, plan)
+            builds.check_fit(plan, table, session.table(named(source).name).columns)
+        given = self.get_columns_in_relation(source)
+        mine, theirs = T.StructType(_fields(stored)), T.StructType(_fields(given))
+        if mode == "fail":
+            keeps_rows = (run.node.get("config") or {}).get("full_refresh") is False
+            state = TableState.load(table.storage)
+            problem = column_differences(
+                f"{plan.schema}.{plan.name}", state, mine, theirs, keeps_rows=keeps_rows
+            )
+            if problem:
+                raise DbtRuntimeError(problem)
+            return given
+        change = schema_change(mode, mine, theirs)
         if change:
             logger.info(
                 "In {}.{}: {}: added {}, removed {}, changed {}",
                 plan.schema,
                 plan.name,
-                plan.merge.on_schema_change,
+                mode,
                 [each.name for each in change.added],
                 list(change.removed),
                 {name: kind.simpleString() for name, kind in change.retyped.items()},
             )
-        gone, new = {*change.removed}, {each.name for each in change.added}
+        removed, new = {*change.removed}, {each.name for each in change.added}
         return [
-            *(column for column in target if column.name not in gone),
-            *(column for column in source if column.name in new),
+            *(column for column in stored if column.name not in removed),
+            *(column for column in given if column.name in new),
         ]
-
-    @available.parse(lambda *_, **__: "")
-    def hudi_changed_columns(
-        self, plan: ModelPlan, source: Sequence[HudiColumn], target: Sequence[HudiColumn], keeps_rows: bool
-    ) -> str:
-        """Text of the refusal of a query whose columns are not the table's; see `rows/changed_columns.py`."""
-        with self.connections.work(f"compare {plan.schema}.{plan.name} with its model") as session:
-            state = TableState.load(builds.current_table(self.connections.warehouse, session, plan).storage)
-        mine, theirs = T.StructType(_fields(target)), T.StructType(_fields(source))
-        return told_changes(f"{plan.schema}.{plan.name}", state, mine, theirs, keeps_rows=keeps_rows)
 
     @available.parse_none
     def hudi_alter_columns(
@@ -113,7 +121,7 @@ class ColumnChanges(metaclass=AdapterMeta):
 
     @available.parse(lambda *_, **__: "")
     def hudi_snapshot_query(
-        self, plan: ModelPlan, view: str, code: str, updated_at: str, moments: Sequence[str]
+        self, run: ModelRun, view: str, code: str, updated_at: str, moments: Sequence[str]
     ) -> str:
         """Return SQL of a snapshot's query in the snapshot's names and types, which take wider ones first; see `rows/snapshots.py`.
 
@@ -124,7 +132,7 @@ class ColumnChanges(metaclass=AdapterMeta):
         with self.connections.work(code) as session:
             handle = self.connections.get_thread_connection().handle
             query = session.sql(handle.with_states(session, code))
-            fitted = fit_query(self.connections.warehouse, session, plan, query, {updated_at: moments})
+            fitted = fit_query(self.connections.warehouse, session, run.plan, query, {updated_at: moments})
             if fitted is query:
                 return code
             fitted.createOrReplaceTempView(view)

@@ -24,10 +24,9 @@ from hudi_engine.spark.sql.router import StatementRouter
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import HudiCredentials
-from dbt.adapters.hudi.hooks import tell_hook
+from dbt.adapters.hudi.hooks import name_hook
 from dbt.adapters.hudi.interrupt import end_in_order, show_no_stack
-from dbt.adapters.hudi.model.foreseen import may_run
-from dbt.adapters.hudi.model.selected import SELECTED
+from dbt.adapters.hudi.run import RUNS
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.handle import HudiHandle
 from dbt.adapters.hudi.sql.names import StatementWarehouse
@@ -50,6 +49,7 @@ class HudiConnectionManager(SparkConnectionManager):
 
     def __init__(self, profile: AdapterRequiredConfig, mp_context: SpawnContext) -> None:
         super().__init__(profile, mp_context)
+        RUNS.clear()
         show_no_stack()
         end_in_order()
         _check_threads(getattr(profile, "threads", None))
@@ -60,11 +60,7 @@ class HudiConnectionManager(SparkConnectionManager):
         self.only_looks = command in _ONLY_LOOK
         self.only_compiles = command in _ONLY_COMPILE
         self.warehouse.will_write = command in _WRITE
-        if (
-            command in _RUN
-            and may_run(profile)
-            and not (self.warehouse.will_write and self.warehouse.read_only)
-        ):
+        if command in _RUN and not (self.warehouse.will_write and self.warehouse.read_only):
             self.warehouse.start_early()
 
     def open(self, connection: Connection) -> Connection:  # type: ignore[override]
@@ -82,12 +78,8 @@ class HudiConnectionManager(SparkConnectionManager):
     def set_connection_name(self, name: str | None = None) -> Connection:
         """Take or make the thread's connection; under this name dbt names the nodes of a run next."""
         if name == _BEFORE_RUN:
-            SELECTED.clear()
-        connection = super().set_connection_name(name)
-        self.warehouse.node.end()
-        if isinstance(connection.handle, HudiHandle):
-            connection.handle.hook = ""
-        return connection
+            RUNS.take_selected()
+        return super().set_connection_name(name)
 
     def cancel(self, connection: Connection) -> None:
         """Stop what the connection is running."""
@@ -100,9 +92,7 @@ class HudiConnectionManager(SparkConnectionManager):
             with dbt_errors(sql):
                 yield
         except DbtRuntimeError as error:
-            handle = getattr(self.get_if_exists(), "handle", None)
-            if handle is not None:
-                tell_hook(error, handle)
+            name_hook(error)
             raise
 
     @classmethod

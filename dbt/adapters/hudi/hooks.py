@@ -1,4 +1,4 @@
-"""Which hook of a node is under way, for the text of its errors."""
+"""The hook of a node that is under way, for the text of its errors."""
 
 from __future__ import annotations
 
@@ -9,30 +9,29 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.spelling import did_you_mean
 
+from dbt.adapters.hudi.run import RUNS
+
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 
 
 def hook_text(when: str, number: int, of: int) -> str:
-    """Say which hook it is, and what stands when it fails; ``""`` for none."""
-    stands = (
+    """Return which hook it is, and what an error of it leaves; ``""`` for none."""
+    left = (
         "the model was not run"
         if when == "pre-hook"
         else "what the model wrote before is committed and stays, and append, insert or bulk_insert would add it again"
     )
-    return f"in {when} {number} of {of}; {stands}" if when else ""
+    return f"in {when} {number} of {of}; {left}" if when else ""
 
 
-def tell_hook(error: DbtRuntimeError, handle: Any) -> None:
-    """Put the hook that is under way before an error's text, once.
-
-    Args:
-        handle: Handle of the thread's connection, which knows the hook until an error has told it.
-    """
-    if handle.hook:
-        error.msg, handle.hook = f"{handle.hook}:\n{error.msg}", ""
+def name_hook(error: DbtRuntimeError) -> None:
+    """Put the hook that is under way before an error's text, once."""
+    run = RUNS.current()
+    if run.hook:
+        error.msg, run.hook = f"{run.hook}:\n{error.msg}", ""
 
 
-def rendered_hook(render: Callable[[str], str], text: str, handle: Any, resolver: Any) -> str:
+def rendered_hook(render: Callable[[str], str], text: str, resolver: Any) -> str:
     """Render a hook; an error names the hook, and the macro that may be meant.
 
     Args:
@@ -45,5 +44,5 @@ def rendered_hook(render: Callable[[str], str], text: str, handle: Any, resolver
         if unknown is not None:
             macros = {each.name for each in resolver.macros.values()} if resolver is not None else ()
             error.msg = f"{error.msg}; {did_you_mean(unknown[1], macros)}the hook is {text}"
-        tell_hook(error, handle)
+        name_hook(error)
         raise

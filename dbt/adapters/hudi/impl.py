@@ -18,12 +18,12 @@ from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
 from dbt_common.contracts.config.base import MergeBehavior
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
+from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.spark.jvm.session import invalidate_cached_tables
 from hudi_engine.spark.sql import functions
 from hudi_engine.spark.sql.own_rows import with_state_read
 from hudi_engine.spark.sql.statements import order_keys
 from hudi_engine.spark.write.rows.casts import drop_meta_columns
-from hudi_engine.table.state import TableState
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.audit.run import Audit
@@ -52,10 +52,10 @@ from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows import builds, seeds, snapshots
 from dbt.adapters.hudi.rows.alignment import chosen_columns, refuse_absent
 from dbt.adapters.hudi.rows.batches import resumes_build
-from dbt.adapters.hudi.rows.conflicts import evaluated_again
 from dbt.adapters.hudi.rows.constraints import checked, read_constraints
 from dbt.adapters.hudi.rows.python_models import run_python_model
-from dbt.adapters.hudi.runs_in_part import RunsInPart
+from dbt.adapters.hudi.run import RUNS, ModelRun
+from dbt.adapters.hudi.samples import check_sample, in_part
 from dbt.adapters.hudi.spark import catalog_rows
 from dbt.adapters.hudi.spark.described import described
 from dbt.adapters.hudi.spark.folders import probe_writable
@@ -97,7 +97,7 @@ class HudiConfig(SparkConfig):
     cluster_by: Any | None = None
 
 
-class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, RunsInPart, Names, SparkAdapter):
+class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     """dbt on Apache Hudi tables."""
 
     Relation = HudiRelation
@@ -132,11 +132,6 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, RunsInPart, Names, Spa
     @property
     def _warehouse(self) -> Warehouse:
         return self.connections.warehouse
-
-    def _macros(self) -> list[Any]:
-        # dbt's manifest, which the protocol says less of
-        manifest: Any = self.get_macro_resolver()
-        return [] if manifest is None else list(manifest.macros.values())
 
     # --- schemas and relations ----------------------------------------------------------------------------------
 
@@ -180,9 +175,10 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, RunsInPart, Names, Spa
 
     @available.parse_none
     def hudi_seed(
-        self, plan: ModelPlan, agate_table: agate.Table, column_types: Mapping[str, str], delimiter: str
+        self, run: ModelRun, agate_table: agate.Table, column_types: Mapping[str, str], delimiter: str
     ) -> AdapterResponse:
         """Load a seed in one commit."""
+        plan = run.plan
         agate_table = seeds.texts_asked_for(agate_table, column_types or {}, delimiter)
         types = seeds.seed_types(plan.name, agate_table, column_types or {}, self.convert_type)
         with self._work(f"load seed {plan.schema}.{plan.name}") as session:
@@ -197,20 +193,53 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, RunsInPart, Names, Spa
 
     @available.parse(lambda *_: {})
     def hudi_configs(self, model: Mapping[str, Any]) -> dict[str, object]:
-        """Return a node's config with what stands under ``meta: {hudi: ...}``."""
+        """Return a node's config with those under ``meta: {hudi: ...}``."""
         return with_meta(model.get("config") or {}, str(model.get("name")))
 
     @available.parse_none
-    def hudi_plan(self, relation: BaseRelation, model: Mapping[str, Any]) -> ModelPlan:
-        """Check a node's whole config before anything runs."""
+    def hudi_plan(self, relation: BaseRelation, model: Mapping[str, Any]) -> ModelRun:
+        """Check a node's whole config before anything runs, and begin its run."""
         name, known = named(relation), self.get_macro_resolver()
         plan = self._resolve(name.database, name.name, self.hudi_configs(model))
         node = str(model.get("unique_id") or "")
         notes = notes_of_run(node, self._warehouse.places.project_root, plan.merge.window)
         tests = audit_tests(plan.audit, node, known, self.config)
-        plan = self.in_part(replace(plan, run_notes=notes, tests=tests, resumes=resumes_build(node, known)))
-        self._warehouse.node.begin(plan)
-        return plan
+        plan = replace(plan, run_notes=notes, tests=tests, resumes=resumes_build(node, known))
+        run = RUNS.begin(model, in_part(plan, self.config.args))
+        run.begins = run.is_kind("snapshot")
+        return run
+
+    @available.parse_none
+    def hudi_choose_build(self, run: ModelRun, existing: BaseRelation | None, full_refresh: bool) -> None:
+        """Decide whether an incremental model's run builds its table or writes into it.
+
+        Args:
+            full_refresh: Whether the command and the model's config ask for it.
+
+        Raises:
+            DbtRuntimeError: A table of another format has the name, whose rows the config keeps.
+        """
+        plan, keeps_rows = run.plan, (run.node.get("config") or {}).get("full_refresh") is False
+        is_other = existing is not None and not self.is_hudi_table(existing)
+        if is_other and existing is not None and existing.is_table and not full_refresh:
+            # dbt goes by the relation's type where it chooses the batches of a run
+            why = (
+                "dbt would build its newest batches alone"
+                if plan.merge.window
+                else "its rows would be replaced"
+            )
+            way = "run it with --full-refresh"
+            if keeps_rows:
+                way = f"take full_refresh: false out of the model and {way} once, or drop the table"
+            if plan.merge.window or keeps_rows:
+                raise DbtRuntimeError(f"{existing.render()} is a table of another format; {why}: {way}")
+        replaces = full_refresh and not plan.resumes
+        run.rebuilds, run.begins = existing is None or replaces or is_other, not replaces
+
+    @available.parse_none
+    def hudi_check_sample(self, run: ModelRun, in_run: list[str]) -> None:
+        """Refuse or warn of what a run with ``--sample`` would lose; see `samples.py`."""
+        check_sample(run, in_run, self.get_macro_resolver())
 
     def _audit(self, session: SparkSession, plan: ModelPlan) -> AbstractContextManager[None]:
         """Run the model's tests over what the writes of a block leave, before they are committed."""
@@ -224,80 +253,65 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, RunsInPart, Names, Spa
         return resolve_plan({"config": config}, schema, name, self._warehouse.places, own)
 
     @available.parse_none
-    def hudi_stage(
-        self, relation: BaseRelation, code: str, language: str, plan: ModelPlan, model: Any = None
-    ) -> None:
+    def hudi_stage(self, run: ModelRun, relation: BaseRelation, code: str) -> None:
         """Analyse a query and name it; it fails for rows that break the contract where a macro is to write them."""
-        name, handle = named(relation).name, self.connections.get_thread_connection().handle
+        name, plan = named(relation).name, run.plan
 
-        def stage(session: SparkSession) -> None:
-            frame = self._frame(session, name, code, language, plan)
+        def evaluate(session: SparkSession) -> None:
+            frame = self._frame(session, run, code)
             if not plan.table.keeps_history:
-                frame = consumed(plan, frame, self.feed_of(plan), rebuilds=False)
-            if model is not None and plan.merge.operation is None:
-                frame = checked(frame, read_constraints(model))
+                frame = consumed(plan, frame, run.feed, rebuilds=False)
+            if plan.merge.operation is None:
+                frame = checked(frame, read_constraints(run.node))
             frame.createOrReplaceTempView(name)
 
         with self._work(code) as session:
-            stage(session)
-        handle.track_view(name)
-        handle.staged[name] = stage
+            evaluate(session)
+        self.connections.get_thread_connection().handle.track_view(name)
+        run.evaluate = evaluate
 
-    def _frame(
-        self, session: SparkSession, name: str, code: str, language: str, plan: ModelPlan
-    ) -> DataFrame:
+    def _frame(self, session: SparkSession, run: ModelRun, code: str) -> DataFrame:
         """Analyse a query; where it reads its model's own rows, the table as it was before is noted."""
         handle = self.connections.get_thread_connection().handle
 
         def analysed() -> DataFrame:
-            if language == "python":
-                return run_python_model(session, name, code)
+            if run.node.get("language") == "python":
+                return run_python_model(session, run.plan.name, code)
             return session.sql(handle.with_states(session, code))
 
-        frame, handle.states_read[name] = with_state_read(self._warehouse, session, plan, code, analysed)
+        frame, run.base = with_state_read(self._warehouse, session, run.plan, code, analysed)
         return frame
 
     @available.parse_none
-    def hudi_rebuild(
-        self,
-        plan: ModelPlan,
-        model: Mapping[str, Any],
-        code: str,
-        language: str = "sql",
-        empty: bool = False,
-        begins: bool = False,
-    ) -> HudiAdapterResponse:
-        """Run a model's query and make its rows the table, in one replace commit.
-
-        Args:
-            language: ``sql`` or ``python``.
-            begins: Nothing asks to replace rows: those of a table that the run does not know of stay.
-        """
+    def hudi_rebuild(self, run: ModelRun, code: str) -> HudiAdapterResponse:
+        """Run a model's query and make its rows the table, in one replace commit."""
+        plan, is_incremental = run.plan, run.is_kind("incremental")
         with self._work(code) as session:
 
             def write() -> HudiAdapterResponse:
-                frame = self._frame(session, plan.name, code, language, plan)
-                if model["config"].get("materialized") == "incremental":
-                    frame = consumed(plan, frame, self.feed_of(plan), rebuilds=True)
-                noted = self.feed_of(plan).noted_in(plan, rebuilds=True)
-                frame, base = frame.limit(0) if empty else frame, self._state_read(plan.name)
-                rows = builds.ModelRows(frame, read_constraints(model), begins, base)
+                frame = self._frame(session, run, code)
+                if is_incremental:
+                    frame = consumed(plan, frame, run.feed, rebuilds=True)
+                if is_incremental and plan.merge.operation == "delete":
+                    frame = frame.limit(0)  # nothing is stored yet that its rows could delete
+                noted = run.feed.noted_in(plan, rebuilds=True)
+                rows = builds.ModelRows(frame, read_constraints(run.node), run.begins, run.base)
                 with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
-                    return builds.rebuild_model(self._warehouse, session, noted, rows)
+                    return builds.rebuild_model(self._warehouse, session, noted, rows, run)
 
-            return evaluated_again(write, lambda: invalidate_cached_tables(session), plan.conflict_retries)
+            return builds.evaluated_again(
+                write, lambda: invalidate_cached_tables(session), plan.conflict_retries
+            )
 
     @available.parse_none
     def hudi_in_hook(self, when: str = "", number: int = 0, of: int = 0) -> None:
-        """Say which hook of a node is under way, for the text of an error; none without arguments."""
-        handle = self.connections.get_thread_connection().handle
-        handle.hook = hook_text(when, number, of)
+        """Note which hook of a node is under way, for the text of an error; none without arguments."""
+        RUNS.current().hook = hook_text(when, number, of)
 
     @available.parse_none
     def hudi_render_hook(self, render: Callable[[str], str], text: str) -> str:
-        """Render a hook; an error says which one it is."""
-        handle = self.connections.get_thread_connection().handle
-        return rendered_hook(render, text, handle, self.get_macro_resolver())
+        """Render a hook; an error names the hook."""
+        return rendered_hook(render, text, self.get_macro_resolver())
 
     @available.parse_none
     def hudi_check_query(self, sql: str, node: Mapping[str, Any] | None = None) -> None:
@@ -306,21 +320,17 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, RunsInPart, Names, Spa
 
     @available.parse_none
     def hudi_write(
-        self,
-        plan: ModelPlan,
-        model: Mapping[str, Any],
-        source: BaseRelation,
-        columns: Sequence[Any] = (),
+        self, run: ModelRun, source: BaseRelation, columns: Sequence[Any] = ()
     ) -> HudiAdapterResponse:
         """Run a staged query and write its rows as the strategy says.
 
         Args:
-            columns: Columns to take, as dbt's schema change handling left them; all when empty.
+            columns: Columns to take, as on_schema_change leaves them; all when empty.
         """
-        operation, feed = plan.merge.operation, self.feed_of(plan)
-        if feed.brings_nothing:
-            return HudiAdapterResponse(_message=feed.said_of_nothing, code="OK")
-        plan = feed.noted_in(plan, rebuilds=False)
+        if run.feed.brings_nothing:
+            return HudiAdapterResponse(_message=run.feed.empty_message, code="OK")
+        plan = run.feed.noted_in(run.plan, rebuilds=False)
+        operation = plan.merge.operation
         with self._work(f"{operation} into {plan.schema}.{plan.name}") as session:
             name = named(source).name
             frame = drop_meta_columns(session.table(name))
@@ -332,41 +342,34 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, RunsInPart, Names, Spa
                 refuse_absent(f"{plan.schema}.{plan.name}", absent, frame.columns, wanted, named_by_roles)
 
             def write() -> HudiAdapterResponse:
-                # by name: the query may have been evaluated anew
+                # by name: the query may have been evaluated again
                 staged = drop_meta_columns(session.table(name)).select(*wanted)
-                rows = builds.ModelRows(staged, read_constraints(model), base=self._state_read(name))
+                rows = builds.ModelRows(staged, read_constraints(run.node), base=run.base)
                 if builds.side_by_side(plan):
-                    return builds.write_model(self._warehouse, session, plan, rows)
+                    return builds.write_model(self._warehouse, session, plan, rows, run)
                 with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
-                    return builds.write_model(self._warehouse, session, plan, rows)
+                    return builds.write_model(self._warehouse, session, plan, rows, run)
 
-            return evaluated_again(write, lambda: self._stage_again(session, name), plan.conflict_retries)
-
-    def _state_read(self, name: str) -> TableState | None:
-        states: dict[str, TableState | None] = self.connections.get_thread_connection().handle.states_read
-        return states[name]
-
-    def _stage_again(self, session: SparkSession, name: str) -> None:
-        invalidate_cached_tables(session)
-        self.connections.get_thread_connection().handle.staged[name](session)
+            return builds.evaluated_again(write, lambda: _stage_again(run, session), plan.conflict_retries)
 
     @available.parse_none
     def hudi_snapshot(
-        self, plan: ModelPlan, source: BaseRelation, valid_to: str, relation: BaseRelation
+        self, run: ModelRun, source: BaseRelation, valid_to: str, relation: BaseRelation
     ) -> HudiAdapterResponse:
         """Close changed rows of a snapshot, by the column ``valid_to``, and add new ones, in one upsert of the staged changes."""
+        plan = run.plan
         with self._work(f"snapshot {plan.schema}.{plan.name}") as session:
             name = named(source).name
 
             def write() -> HudiAdapterResponse:
-                # by name: the query may have been evaluated anew
-                rows = builds.ModelRows(session.table(name), base=self._state_read(name))
+                # by name: the query may have been evaluated again
+                rows = builds.ModelRows(session.table(name), base=run.base)
                 with self._audit(session, plan):
                     return snapshots.write_snapshot(
                         self._warehouse, session, plan, rows, valid_to, relation.render()
                     )
 
-            return evaluated_again(write, lambda: self._stage_again(session, name), plan.conflict_retries)
+            return builds.evaluated_again(write, lambda: _stage_again(run, session), plan.conflict_retries)
 
     @available.parse_none
     def hudi_comment(
@@ -442,3 +445,9 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, RunsInPart, Names, Spa
         if fetch == "one":
             return cursor.fetchone()
         return cursor.fetchall() if fetch == "all" else None
+
+
+def _stage_again(run: ModelRun, session: SparkSession) -> None:
+    invalidate_cached_tables(session)
+    assert run.evaluate is not None, "hudi_stage comes first"
+    run.evaluate(session)

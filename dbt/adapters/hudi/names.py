@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
 from dbt_common.exceptions import DbtRuntimeError
@@ -14,41 +14,25 @@ from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFF
 from hudi_engine.spark.sql import functions
 from hudi_engine.spark.sql.table_reads import reads_table
 
-from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.meta import with_meta
-from dbt.adapters.hudi.model.own_strategies import own_strategies
-from dbt.adapters.hudi.model.pinned import as_of_problems
-from dbt.adapters.hudi.model.plan import ModelPlan
-from dbt.adapters.hudi.model.selected import SELECTED, check_nodes, node_config
+from dbt.adapters.hudi.model.selected import as_of_problems, check_nodes, node_config
 from dbt.adapters.hudi.model.source import places_said
+from dbt.adapters.hudi.parts import AdapterPart
 from dbt.adapters.hudi.relation import named
+from dbt.adapters.hudi.run import RUNS
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.folder_names import FolderNames
 from dbt.adapters.hudi.sql.stated import table_clauses
 
 
-class Names(metaclass=AdapterMeta):
+class Names(AdapterPart):
     """The names of a warehouse."""
-
-    connections: HudiConnectionManager
-    config: Any
-    cache: Any
-    Relation: Any
 
     def set_macro_resolver(self, macro_resolver: Any) -> None:
         """Take dbt's manifest, which dbt may still be reading: it is asked for its places when the warehouse is opened."""
         super().set_macro_resolver(macro_resolver)  # type: ignore[misc]
         self.connections.warehouse.places_said = lambda: places_said(macro_resolver)
-
-    def _macros(self) -> list[Any]:
-        raise NotImplementedError
-
-    def _own_strategies(self) -> frozenset[str]:
-        return own_strategies(self._macros(), self.config.project_name)
-
-    def _resolve(self, schema: str, name: str, config: Mapping[str, Any]) -> ModelPlan:
-        raise NotImplementedError
 
     @property
     def _folders(self) -> FolderNames | None:
@@ -70,10 +54,10 @@ class Names(metaclass=AdapterMeta):
     def set_relations_cache(self, *given: Any, **named: Any) -> None:
         super().set_relations_cache(*given, **named)  # type: ignore[misc]
         # for its cache dbt names every node of the project, those too that the run leaves out
-        SELECTED.clear()
+        RUNS.take_selected()
 
     def _check_selected(self) -> None:
-        nodes = SELECTED.take()
+        nodes = RUNS.take_selected()
         if nodes:
             check_nodes(
                 nodes,
@@ -89,7 +73,7 @@ class Names(metaclass=AdapterMeta):
             **{each: model.get(each) for each in ("name", "package_name", "refs", "sources")}
         )
         config = with_meta(model.get("config") or {}, str(node.name))
-        problems = as_of_problems([(node, config)], self._macros(), self.config.project_name)
+        problems = as_of_problems(node, config, self._macros(), self.config.project_name)
         if problems:
             raise DbtRuntimeError("\n".join(problems))
 
@@ -116,7 +100,7 @@ class Names(metaclass=AdapterMeta):
         with self.cache.lock:
             if relation is not None and relation.type is not None:
                 self.cache.drop(relation)
-            return str(super().cache_added(relation))  # type: ignore[misc]
+            return str(super().cache_added(relation))
 
     @available.parse_none
     def get_relation(self, database: str | None, schema: str, identifier: str) -> BaseRelation | None:

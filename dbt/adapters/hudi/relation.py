@@ -11,9 +11,8 @@ from hudi_engine.spark.catalog import TableName
 from hudi_engine.spark.schema.fit import quoted
 from jinja2 import Undefined
 
-from dbt.adapters.hudi.model.selected import SELECTED
 from dbt.adapters.hudi.model.source import source_place
-from dbt.adapters.hudi.spark.sources import NOTED
+from dbt.adapters.hudi.run import RUNS
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,15 +31,15 @@ class HudiRelation(SparkRelation):
         # while dbt parses, a source has no relation name yet and is not used
         used = getattr(relation_config, "relation_name", None)
         if used and getattr(relation_config, "resource_type", None) == "source":
-            NOTED.note(source_place(relation_config))
+            RUNS.note_source(source_place(relation_config))
         else:
-            SELECTED.note(relation_config)
+            RUNS.note_selected(relation_config)
         return super().create_from(quoting, relation_config, **kwargs)
 
     @classmethod
     def create_ephemeral_from(cls, relation_config: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the name of an ephemeral model in the node that selects from it, which uses the model's sources by that."""
-        NOTED.note_ephemeral(str(relation_config.unique_id))
+        RUNS.note_ephemeral(str(relation_config.unique_id))
         return super().create_ephemeral_from(relation_config, *args, **kwargs)
 
     def _render_event_time_filtered(self, event_time_filter: EventTimeFilter) -> str:

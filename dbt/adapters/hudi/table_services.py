@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.events.contextvars import get_node_info
@@ -16,16 +16,14 @@ from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError, Unsup
 from hudi_engine.format.config.declared.service_options import ArchiveOptions, CleanOptions, ServiceOptions
 from hudi_engine.format.config.enums import CleanPolicy
 from hudi_engine.format.config.options import canonical_key, laid_over, resolve_options
-from hudi_engine.spark.catalog import TableName
 from hudi_engine.table.inspect import InstantFacts, instant_facts
 from hudi_engine.table.services.result import PendingClustering, PendingCompaction
 from hudi_engine.table.state import TableState
 from hudi_engine.table.table_services import TableServices as Services
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.relation import named
+from dbt.adapters.hudi.parts import AdapterPart
 from dbt.adapters.hudi.services import archived, cleaned, clustered, compacted, undone
 from dbt.adapters.hudi.spark.errors import dbt_errors
 
@@ -38,11 +36,8 @@ class _ServiceFailedError(Exception):
     """A table service failed that was asked for in a way that makes sense."""
 
 
-class TableServiceMethods(metaclass=AdapterMeta):
+class TableServiceMethods(AdapterPart):
     """Compaction, clean, rollback and timeline of the tables of an adapter."""
-
-    connections: HudiConnectionManager
-    config: Any
 
     def _service(
         self, relation: BaseRelation | str, what: str, options: Mapping[str, str], run: Change
@@ -100,16 +95,6 @@ class TableServiceMethods(metaclass=AdapterMeta):
                 )
         with self._table(relation, what) as (_, table):
             yield table.services(options)
-
-    def _names(self, relation: BaseRelation | str) -> TableName:
-        if not isinstance(relation, (str, BaseRelation)) or not str(relation):
-            raise DbtRuntimeError(
-                f"table is {relation!r}; give the name of a Hudi table, such as 'orders' or 'analytics.orders'"
-            )
-        if isinstance(relation, str):
-            with dbt_errors("find a table"):
-                return TableName.parse(relation, self.config.credentials.schema)
-        return named(relation)
 
     @available.parse_none
     def hudi_compact(

@@ -10,6 +10,7 @@ import pytest
 
 from dbt.adapters.hudi.model.run_notes import BATCH_END, BUILDS, INVOCATION
 from dbt.adapters.hudi.rows import batches
+from dbt.adapters.hudi.run import ModelRun
 
 
 def batch(day: int, run: str = "build") -> Any:
@@ -24,13 +25,12 @@ def said(monkeypatch: pytest.MonkeyPatch, begin: int, *commits: Any) -> list[str
     """Return what a run says that begins with the batch of a day; the newest commit is the first one."""
     warned: list[str] = []
     monkeypatch.setattr(batches.logger, "warning", lambda text, *given: warned.append(text.format(*given)))
-    monkeypatch.setattr(batches, "_builds", {})
     start = datetime(2026, 1, begin, tzinfo=timezone.utc)
     plan: Any = SimpleNamespace(
         base="b", schema="s", name="m", merge=SimpleNamespace(window=SimpleNamespace(start=start))
     )
     table: Any = SimpleNamespace(commits=lambda limit=None: list(commits[:limit]))
-    batches.as_later_batch(plan, table)
+    batches.as_later_batch(plan, table, ModelRun())
     return warned
 
 

@@ -58,32 +58,28 @@ def test_a_policy_among_the_options_is_not_said_again() -> None:
     [
         (
             {"clean": {"policy": "keep_latest_commits", "retain_versions": 2}},
-            "retain_versions of clean is 2, but counts only with policy KEEP_LATEST_FILE_VERSIONS, and policy is "
-            "'keep_latest_commits'; leave one of the two out",
+            "clean has retain_versions, not used with 'keep_latest_commits' as the policy; set policy: KEEP_LATEST_FILE_VERSIONS",
         ),
         (
             {"clean": {"retain_hours": 2}, "options": {"hoodie.cleaner.policy": "KEEP_LATEST_COMMITS"}},
-            "retain_hours of clean is 2, but counts only with policy KEEP_LATEST_BY_HOURS, and hoodie.cleaner.policy is "
-            "'KEEP_LATEST_COMMITS'; leave one of the two out",
+            "clean has retain_hours, not used with 'KEEP_LATEST_COMMITS' as the policy; set policy: KEEP_LATEST_BY_HOURS",
         ),
         (
             {"clean": {"retain_versions": 2, "retain_hours": 24}},
-            "clean has retain_versions and retain_hours without policy, and each means another one; give one of them",
+            "clean has retain_versions and retain_hours, each is of another policy; leave one of them out",
         ),
         (
             {"compaction": {"delta_commits": 2, "delta_seconds": 60}},
-            "compaction has delta_commits and delta_seconds without trigger, and each means another one; say trigger: "
-            "NUM_AND_TIME or NUM_OR_TIME, or give one of them",
+            "compaction has delta_commits and delta_seconds, each is of another trigger; set trigger: NUM_AND_TIME or NUM_OR_TIME",
         ),
         (
             {"compaction": {"trigger": "TIME_ELAPSED", "delta_commits": 2}},
-            "delta_commits of compaction is 2, but counts only with trigger NUM_COMMITS, NUM_COMMITS_AFTER_LAST_REQUEST, "
-            "NUM_AND_TIME, NUM_OR_TIME, and trigger is 'TIME_ELAPSED'; leave one of the two out",
+            "compaction has delta_commits, not used with 'TIME_ELAPSED' as the trigger; set trigger: NUM_COMMITS or "
+            "NUM_COMMITS_AFTER_LAST_REQUEST or NUM_AND_TIME or NUM_OR_TIME",
         ),
         (
             {"clustering": {"partitions": "NONE", "recent_days": 2}},
-            "recent_days of clustering is 2, but counts only with partitions RECENT_DAYS, and partitions is 'NONE'; leave "
-            "one of the two out",
+            "clustering has recent_days, not used with 'NONE' as the partitions; set partitions: RECENT_DAYS",
         ),
     ],
 )

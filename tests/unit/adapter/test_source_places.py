@@ -10,8 +10,8 @@ import pytest
 from dbt.artifacts.resources import NodeConfig, SourceConfig
 from dbt_common.contracts.config import base
 
+from dbt.adapters.hudi import run
 from dbt.adapters.hudi.model.source import places_said, source_place
-from dbt.adapters.hudi.spark import sources
 
 
 def source(external: Any = None, meta: Any = None, config: Any = None) -> Any:
@@ -96,23 +96,23 @@ def test_what_other_packages_keep_there_is_no_place_and_options_of_other_readers
 def test_every_child_of_an_ephemeral_model_uses_its_sources_whoever_compiled_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    places, at = sources.SourcePlaces(), [""]
-    monkeypatch.setattr(sources, "_node", lambda: at[0])
+    runs, at = run.Runs(), [""]
+    monkeypatch.setattr(run, "_current_node", lambda: at[0])
     events = source_place(source({"location": "in"}))
 
     def selects(node: str, ephemeral: str) -> None:
         at[0] = node
-        places.note_ephemeral(ephemeral)
+        runs.note_ephemeral(ephemeral)
 
     at[0] = "inner"
-    places.note(events)
+    runs.note_source(events)
     selects("outer", "inner")
     for child in ("first", "second"):
         selects(child, "outer")
-        assert (places.of_this_node(), places.of_this_node()) == ((events,), ())
+        assert (runs.unseen_sources(of_node=True), runs.unseen_sources(of_node=True)) == ((events,), ())
     selects("compiles", "other")
-    places.note(events)
+    runs.note_source(events)
     selects("comes later", "other")
-    assert places.of_this_node() == (events,)
-    places.clear()
-    assert places.of_this_node() == ()
+    assert runs.unseen_sources(of_node=True) == (events,)
+    runs.clear()
+    assert runs.unseen_sources(of_node=True) == ()

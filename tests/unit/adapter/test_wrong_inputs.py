@@ -17,9 +17,8 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt.adapters.hudi.impl import HudiConfig
 from dbt.adapters.hudi.model import known_configs
-from dbt.adapters.hudi.model.column_types import in_spark, nearly_named
 from dbt.adapters.hudi.model.known_configs import OF_DBT, REFUSED_OF_MERGES, SAID, USED, unused_configs
-from dbt.adapters.hudi.model.own_strategies import own_strategies
+from dbt.adapters.hudi.model.merge import own_strategies
 from dbt.adapters.hudi.model.plan import Places, resolve_plan
 from dbt.adapters.hudi.model.selected import check_nodes
 
@@ -105,16 +104,6 @@ WRONG_CONFIGS: list[tuple[dict[str, Any], str | None]] = [
 ]
 
 
-WRONG_COLUMN_TYPES = [
-    ("itn", "has 'itn' for column 'amount'; legal values: boolean, tinyint"),
-    ("decimal(40, 2)", "has 'decimal(40, 2)' for column 'amount'; legal values: "),
-    ("datetime", "has 'datetime' for column 'amount'; legal values: "),
-    ("array<int>", "has 'array<int>' for column 'amount'; legal values: "),
-    (5, "has 5 for column 'amount'; legal values: "),
-    ("timestamp_NTZ", "has 'timestamp_NTZ' for column 'amount', which a Hudi table cannot hold; set"),
-]
-
-
 def problems_of(config: dict[str, Any], name: str = "orders") -> list[str]:
     """What resolving a model says; nothing of it needs Spark or a table."""
     node = {"config": {"materialized": "incremental", **config}}
@@ -142,28 +131,6 @@ def test_a_wrong_config_is_refused_with_key_value_and_what_is_legal(
         }
     else:
         assert any(answer in problem for problem in found), found
-
-
-@pytest.mark.parametrize(("kind", "answer"), WRONG_COLUMN_TYPES)
-def test_a_wrong_type_of_a_seeds_column_is_refused(kind: object, answer: str) -> None:
-    (problem,) = problems_of({"materialized": "seed", "column_types": {"amount": kind}})
-    assert problem.startswith(f"column_types {answer}")
-
-
-def test_types_of_columns_that_spark_has_are_taken() -> None:
-    legal = ["INT", "decimal(12,2)", "Decimal ( 3 )", "varchar(10)", "char(2)", "timestamp_ltz", " string "]
-    assert problems_of({"materialized": "seed", "column_types": dict(zip("abcdefg", legal))}) == []
-    assert problems_of({"column_types": {"a": "itn"}}) == [], "of a folder of seeds, inherited by nothing"
-    assert nearly_named({"amout": "int", "other": "int", "ID": "int"}, ["id", "amount"]) == {
-        "amout": "amount"
-    }
-
-
-def test_words_of_other_databases_for_a_type_are_taken_where_they_mean_one_of_spark() -> None:
-    words = ["TEXT", "varchar", "int64", "float64", "bool"]
-    assert [in_spark(word) for word in words] == ["string", "string", "bigint", "double", "boolean"]
-    assert [in_spark(word) for word in ("bigint", "varchar(3)")] == ["bigint", "varchar(3)"]
-    assert problems_of({"materialized": "seed", "column_types": dict(zip("abcde", words))}) == []
 
 
 @pytest.mark.parametrize("key", REFUSED_OF_MERGES)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.sql.statements import first_keyword
+from hudi_engine.spark.sql.table_names import with_view
 from hudi_engine.spark.write.inspection import before_commit
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.audit.tests import warnings_fail
-from dbt.adapters.hudi.audit.to_be import ToBe
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.audit import AuditTest, PlannedTest
 from dbt.adapters.hudi.model.plan import ModelPlan
@@ -22,6 +24,39 @@ from dbt.adapters.hudi.rows.failing_rows import failures_query
 from dbt.adapters.hudi.spark.errors import is_cancellation, short_message
 from dbt.adapters.hudi.spark.handle import HudiHandle
 from dbt.adapters.hudi.spark.warehouse import Warehouse
+
+_THIS = "this"
+_QUERIES = ("select", "with", "from", "values", "table")
+
+
+@dataclass(frozen=True)
+class UncommittedView:
+    """A view of the rows that a model's table is about to have, read in place of the table while a test compiles and runs."""
+
+    plan: ModelPlan
+    view: str
+
+    def in_statement(self, session: SparkSession, statement: str) -> str:
+        """Return a statement that reads the view where it is a query that named the table; any other one as it is."""
+        if first_keyword(statement) not in _QUERIES:
+            return statement
+        return with_view(session, statement, lambda parts: self._is_meant(session, parts), self.view)
+
+    def shown_for(self, schema: str | None, name: str | None) -> str | None:
+        """Return the name of the view where a relation is the table, None where it is another one."""
+        asked = (str(schema or "").lower(), str(name or "").lower())
+        return f"`{self.view}`" if asked == self._own else None
+
+    @property
+    def _own(self) -> tuple[str, str]:
+        return self.plan.schema.lower(), self.plan.name.lower()
+
+    def _is_meant(self, session: SparkSession, parts: Sequence[str]) -> bool:
+        lowered = [part.lower() for part in parts]
+        if len(lowered) == 1:
+            current = session.catalog.currentDatabase().lower()
+            return lowered == [_THIS] or (current, *lowered) == self._own
+        return tuple(lowered[-2:]) == self._own
 
 
 class Audit:
@@ -49,7 +84,7 @@ class Audit:
         """Run every test over the rows, and raise one error that names those that fail."""
         # names of tables show no meta columns either
         rows.drop(*META_FIELDS).createOrReplaceTempView(self._view)
-        self._handle.stand_in = ToBe(self._plan, self._view)
+        self._handle.stand_in = UncommittedView(self._plan, self._view)
         try:
             failed = [told for test in self._plan.tests if (told := self._run(test)) is not None]
         finally:

@@ -15,9 +15,9 @@ from hudi_engine.table.changes.columns import BEFORE, CHANGE_TYPE, CHANGE_TYPES,
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from dbt.adapters.hudi.changes.feed import Feed
 from dbt.adapters.hudi.model.merge import MERGING
 from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.run import Feed
 
 _RANK = "__dbt_hudi_rank"
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
 
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
-from hudi_engine.format.spelling import did_you_mean
+from hudi_engine.format.spelling import did_you_mean, nearest
 from hudi_engine.spark.write.rows.clauses import MergeClauses
 
 from dbt.adapters.hudi.model.clauses import CONFIGS, read_clauses
 from dbt.adapters.hudi.model.known_configs import CLAUSES
 from dbt.adapters.hudi.model.reading import Problems, boolean, names
-from dbt.adapters.hudi.model.replacing import BatchWindow, batch_window, delete_columns
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig
 
 # Each strategy with the write operation it comes down to.
@@ -46,9 +48,29 @@ ADDING = ("insert", "append", "bulk_insert", "insert_new")
 ONE_ROW_A_KEY = (*MERGING, "insert_new")
 WITH_PREDICATES = ("upsert", "delete+insert", "replace_where")
 _NOT_OF_HUDI = ("insert_new", "delete+insert", "microbatch", "replace_where")
+INTERNAL_PACKAGES = ("dbt", "dbt_spark", "dbt_hudi")
+_MACRO = re.compile(r"get_incremental_(\w+)_sql")
+# dbt's own macros of these names look for one of the project that begins so
+_DISPATCHED = re.compile(
+    r"(?:hudi|spark|default)__get_incremental_(append|default|delete_insert|insert_overwrite|merge|microbatch)_sql"
+)
 _OPERATION = "hoodie.datasource.write.operation"
 _SKIP_UNCHANGED = EngineOptions.SKIP_UNCHANGED.key
 _SKIP_KNOWN = WriteOptions.INSERT_DROP_DUPLICATES.key
+
+
+@dataclass(frozen=True)
+class BatchWindow:
+    """The window of time of one batch of a microbatch model.
+
+    Args:
+        column: The model's ``event_time``.
+        start: First moment; None when dbt runs no batch.
+    """
+
+    column: str
+    start: datetime | None = None
+    end: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -110,9 +132,37 @@ class MergeConfig:
         return replace(self.clauses or MergeClauses(called=CONFIGS), on=self.condition)
 
 
-def is_known(strategy: str) -> bool:
-    """Tell whether a strategy is ours, or one that is refused by name."""
-    return strategy in STRATEGIES or strategy in _REFUSED
+def own_strategies(macros: Iterable[Any], project: str = "") -> frozenset[str]:
+    """Return the incremental strategies that a project, or a package it uses, has macros for; `default` stands for no config.
+
+    Args:
+        macros: The macros of the project and its packages, dbt's own among them.
+        project: The name of the project, of whose macros alone dbt takes the default and those that it dispatches to.
+    """
+    found: set[str] = set()
+    for macro in macros:
+        is_projects = macro.package_name == project
+        named = _MACRO.fullmatch(macro.name) or (_DISPATCHED.fullmatch(macro.name) if is_projects else None)
+        if named is None or macro.package_name in INTERNAL_PACKAGES:
+            continue
+        if is_projects or named[1] != "default":
+            found.update((named[1], named[1].replace("delete_insert", "delete+insert")))
+    return frozenset(found)
+
+
+def lacks_macro(strategy: object, own: Collection[str]) -> bool:
+    """Whether a strategy is neither ours nor nearly so: one of the project's own, whose macro dbt does not find.
+
+    The node itself fails then, as in dbt; the other nodes run.
+
+    Args:
+        strategy: The incremental strategy of a node, None for the default.
+        own: Those that the project has macros for.
+    """
+    name = str(strategy or "default")
+    if name == "default" or name in STRATEGIES or name in _REFUSED or name in own:
+        return False
+    return nearest(name, STRATEGIES) is None
 
 
 def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str] = ()) -> MergeConfig:
@@ -164,9 +214,9 @@ def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str
         predicates=predicates if is_incremental else (),
         on_schema_change=_on_schema_change(raw.config, problems),
         skip_unchanged=skip and is_incremental,
-        delete_by=delete_columns(raw, table, problems) if operation == "delete+insert" else (),
+        delete_by=_delete_columns(raw, table, problems) if operation == "delete+insert" else (),
         clauses=clauses if is_incremental else None,
-        window=batch_window(raw.config, problems) if operation == "microbatch" else None,
+        window=_batch_window(raw.config, problems) if operation == "microbatch" else None,
     )
 
 
@@ -242,3 +292,31 @@ def _on_schema_change(config: Mapping[str, object], problems: Problems) -> str:
         problems.add(f"on_schema_change is {value!r}; legal values: {', '.join(ON_SCHEMA_CHANGE)}")
         return ON_SCHEMA_CHANGE[0]
     return str(value)
+
+
+def _delete_columns(raw: RawConfig, table: ModelTable, problems: Problems) -> tuple[str, ...]:
+    """Return the columns of delete+insert, which need not be the record key."""
+    columns = names("unique_key", raw.config.get("unique_key"), problems) or table.record_key
+    if not columns:
+        problems.add(
+            "incremental_strategy 'delete+insert' needs unique_key, the columns whose values say which rows go; set it, or use "
+            "replace_where with incremental_predicates"
+        )
+    return columns
+
+
+def _batch_window(config: Mapping[str, object], problems: Problems) -> BatchWindow | None:
+    """Return the window of time of a microbatch model; dbt says its bounds when it runs a batch."""
+    column = config.get("event_time")
+    if not isinstance(column, str) or not column.strip():
+        problems.add(
+            f"incremental_strategy 'microbatch' needs event_time, a column of the model, and event_time is {column!r}; set it, "
+            "with begin and batch_size"
+        )
+        return None
+    start, end = (config.get(f"__dbt_internal_microbatch_event_time_{each}") for each in ("start", "end"))
+    return BatchWindow(column.strip(), _moment(start), _moment(end))
+
+
+def _moment(value: object) -> datetime | None:
+    return datetime.fromisoformat(value) if isinstance(value, str) else value  # type: ignore[return-value]

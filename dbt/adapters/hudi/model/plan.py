@@ -16,7 +16,6 @@ from hudi_engine.spark.catalog.entry_notes import property_problems
 
 from dbt.adapters.hudi.credentials import absolute_location, location_problems
 from dbt.adapters.hudi.model.audit import AuditConfig, PlannedTest, read_audit
-from dbt.adapters.hudi.model.column_types import check_column_types
 from dbt.adapters.hudi.model.engine_options import (
     engine_problems,
     of_times,
@@ -180,7 +179,6 @@ def resolve_plan(
     location = _own_location(config, places, problems)
     _check_skipping(merge, index, problems)
     _check_format(config, problems)
-    check_column_types(config, problems)
     problems.extend(refused_configs(config))
     problems.extend(property_problems(raw.properties))
     _check_names(schema, name, problems)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dbt_common.invocation import get_invocation_id
 
-from dbt.adapters.hudi.model.replacing import BatchWindow
+from dbt.adapters.hudi.model.merge import BatchWindow
 
 # Hudi takes keys with this start into the commit, unless hoodie.datasource.write.commitmeta.key.prefix says another.
 INVOCATION, NODE, GIT = "_dbt_invocation_id", "_dbt_node", "_dbt_git_sha"

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from dbt_common.events.contextvars import get_node_info
+from dbt.adapters.events import types
+from dbt_common.contracts.constraints import ConstraintType
+from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.ui import warning_tag
 
 from dbt.adapters.hudi.logs import warn
-from dbt.adapters.hudi.model.contracts import say_of_constraints
 from dbt.adapters.hudi.model.feeds import check_takes_changes, takes_changes
-from dbt.adapters.hudi.model.hook_calls import KnownMacros, hook_problems
 from dbt.adapters.hudi.model.known_configs import unused_configs
+from dbt.adapters.hudi.model.merge import INTERNAL_PACKAGES, lacks_macro, own_strategies
 from dbt.adapters.hudi.model.meta import with_meta
-from dbt.adapters.hudi.model.one_name import TakenNames
-from dbt.adapters.hudi.model.own_strategies import INTERNAL_PACKAGES, lacks_macro, own_strategies
-from dbt.adapters.hudi.model.pinned import as_of_problems
 from dbt.adapters.hudi.model.plan import ModelPlan
 
 _OF_TABLES = ("incremental", "table", "seed", "snapshot")
@@ -26,42 +24,9 @@ _OF_OTHERS: Mapping[str, str] = dict.fromkeys(
     ("materialized_view", "streaming_table", "dynamic_table"),
     "dbt-hudi has no table that refreshes itself; use incremental with a schedule, or view",
 )
-_KINDS = ("model", "seed", "snapshot")
 _READ_CONFIG = re.compile(r"config(?:\.(?:meta_)?(?:get|require)\(|\[)\s*['\"]([\w-]+)['\"]|config\.(\w+)")
 _SHOWN_NODES = 3
-
-
-class SelectedNodes:
-    """The nodes dbt names when it makes the schemas of a run; safe to use from all of dbt's threads."""
-
-    def __init__(self) -> None:
-        self._noted: dict[str, Any] = {}
-        self._lock = threading.Lock()
-
-    def note(self, node: Any) -> None:
-        """Note a node that is named outside of any node's own work."""
-        # What stands in for a node of another run, as in `dbt clone`, has no id: that run looked at its configs.
-        unique_id = getattr(node, "unique_id", None)
-        if (
-            unique_id
-            and getattr(node, "resource_type", None) in _KINDS
-            and not get_node_info().get("unique_id")
-        ):
-            with self._lock:
-                self._noted[unique_id] = node
-
-    def clear(self) -> None:
-        """Forget the nodes named before, while dbt parsed or ran something else."""
-        self.take()
-
-    def take(self) -> list[Any]:
-        """Return the nodes noted since this was last asked."""
-        with self._lock:
-            found, self._noted = list(self._noted.values()), {}
-        return found
-
-
-SELECTED = SelectedNodes()
+_ENFORCED = (ConstraintType.check, ConstraintType.not_null)
 
 
 def check_nodes(
@@ -84,11 +49,10 @@ def check_nodes(
     read_by_macros = _keys_read(
         macro.macro_sql for macro in macros if macro.package_name not in INTERNAL_PACKAGES
     )
-    known, own = KnownMacros.of(macros), own_strategies(macros, project)
+    own = own_strategies(macros, project)
     unused: dict[tuple[str, str], list[str]] = {}
     problems = []
-    taken = TakenNames()
-    configs: list[tuple[Any, dict[str, object]]] = []
+    planned: list[tuple[Any, Mapping[str, object], ModelPlan | None]] = []
     # dbt names the nodes in the order in which its threads get to them
     for node in sorted(nodes, key=lambda each: str(each.name)):
         try:
@@ -96,24 +60,19 @@ def check_nodes(
         except DbtRuntimeError as error:
             problems.append(error.msg)
             continue
-        configs.append((node, config))
-        say_of_constraints(node, config)
+        _warn_constraints(node, config)
+        problems += as_of_problems(node, config, macros, project)
         for key, word in unused_configs(config, read_by_macros | _keys_read([node.raw_code or ""])).items():
             unused.setdefault((key, word), []).append(node.name)
         if lacks_macro(config.get("incremental_strategy"), own):
             continue
         try:
-            plan = _plan_of(node, config, resolve, own)
+            planned.append((node, config, _plan_of(node, config, resolve, own)))
         except DbtRuntimeError as error:
             problems.append(error.msg)
-            continue
-        taken.note(node, config, plan)
-        if plan is not None or config.get("materialized") == "view":
-            problems += hook_problems(node, plan, known)
     for (key, word), names in unused.items():
         warn(f"{key}, a config of {_listed(names)}, is not used: {word}")
-    problems += as_of_problems(configs, macros, project)
-    problems += taken.problems()
+    problems += _collisions(planned)
     if problems:
         raise DbtRuntimeError("\n".join(problems))
 
@@ -125,6 +84,94 @@ def node_config(node: Any) -> dict[str, object]:
         DbtRuntimeError: Its ``meta: {hudi: ...}`` is not one of configs.
     """
     return with_meta(node.config.to_dict(omit_none=True), str(node.name))
+
+
+def as_of_problems(
+    node: Any, config: Mapping[str, object], macros: Collection[Any], project: str
+) -> list[str]:
+    """Refuse ``as_of`` where a ``ref`` or ``source`` macro of the project would return tables as they are now.
+
+    Args:
+        node: A model, snapshot or data test, with its ``refs`` and ``sources``.
+    """
+    if config.get("as_of") is None:
+        return []
+    return [
+        f"as_of of {node.name} would be ignored: the macro {macro.name} in {macro.original_file_path} (package "
+        f"{macro.package_name}) replaces dbt-hudi's and returns tables as they are now. Let it return hudi_pinned(...) with its "
+        "relation in the brackets, or take as_of out and write hudi_as_of() in the queries"
+        for name, uses in (("ref", node.refs), ("source", node.sources))
+        for macro in macros
+        if uses and macro.name == name and macro.package_name in (node.package_name, project)
+        if "hudi_pinned" not in macro.macro_sql and "hudi_as_of" not in macro.macro_sql
+    ]
+
+
+def _collisions(planned: Iterable[tuple[Any, Mapping[str, object], ModelPlan | None]]) -> list[str]:
+    """Refuse nodes that would be one relation, or one table: each would replace the other's rows."""
+    relations: dict[tuple[str, str], list[str]] = {}
+    tables: dict[str, list[str]] = {}
+    for node, config, plan in planned:
+        label = f"{node.resource_type} {node.name}"
+        if config.get("materialized") != "ephemeral":
+            # Spark's names have no case
+            name = (str(node.schema or "").lower(), str(node.alias or "").lower())
+            relations.setdefault(name, []).append(label)
+        if plan is not None:
+            tables.setdefault(plan.base, []).append(label)
+    shared = [labels for labels in relations.values() if len(labels) > 1]
+    return [
+        *(
+            f"{' and '.join(labels)} would be one relation, {schema}.{name}, as Spark's names have no case: each would replace the "
+            "other. Give them different names (alias), or different schemas"
+            for (schema, name), labels in relations.items()
+            if labels in shared
+        ),
+        *(
+            f"{' and '.join(labels)} would be one table, the one at {base}: each would replace the other's rows. Give them "
+            "different names (alias), or different folders (location_root; without it the schema is part of a table's folder)"
+            for base, labels in tables.items()
+            if len(labels) > 1 and labels not in shared
+        ),
+    ]
+
+
+class ConstraintNotEnforced(types.ConstraintNotEnforced):
+    """dbt's warning under its name; dbt's text promises that the constraint gets into a DDL statement."""
+
+    def message(self) -> str:
+        """Return the text."""
+        return warning_tag(
+            f"{self.constraint}: not enforced by dbt-hudi, and kept nowhere. Test it; 'warn_unenforced: false' on the "
+            "constraint ends this warning"
+        )
+
+
+def _warn_constraints(node: Any, config: Mapping[str, object]) -> None:
+    """Warn of the constraints of an enforced contract that a Hudi table does not have; of views dbt warns."""
+    contract = config.get("contract")
+    if config.get("materialized") not in ("table", "incremental") or not isinstance(contract, Mapping):
+        return
+    if not contract.get("enforced"):
+        return
+    found = [(each, ", ".join(each.columns)) for each in getattr(node, "constraints", None) or ()]
+    for name, column in node.columns.items():
+        found += [(each, str(name)) for each in getattr(column, "constraints", None) or ()]
+    unenforced = []
+    for constraint, columns in found:
+        kind = ConstraintType(constraint.type)
+        label = f"{kind.value} ({columns})" if columns else kind.value
+        if kind == ConstraintType.custom and constraint.warn_unsupported:
+            label = f"{label} {constraint.expression}" if constraint.expression else label
+            warn_or_error(
+                types.ConstraintNotSupported(constraint=f"{label} of {node.name}", adapter="dbt-hudi")
+            )
+        elif kind not in (*_ENFORCED, ConstraintType.custom) and constraint.warn_unenforced:
+            unenforced.append(label)
+    if unenforced:
+        warn_or_error(
+            ConstraintNotEnforced(constraint=f"{node.name}, {', '.join(unenforced)}", adapter="hudi")
+        )
 
 
 def _plan_of(

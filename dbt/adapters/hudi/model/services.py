@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hudi_engine.format.config.declared.clustering_options import ClusteringOptions, LayoutOptions
 from hudi_engine.format.config.declared.service_options import ArchiveOptions, CleanOptions, CompactionOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
+from hudi_engine.format.config.enums import CleanPolicy, CompactionTrigger, PartitionFilter
+from hudi_engine.format.config.options import canonical_key
 
-from dbt.adapters.hudi.model.deciding_keys import DECIDING_KEYS
 from dbt.adapters.hudi.model.reading import Problems, boolean, names, option_text
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig
 
@@ -49,6 +50,36 @@ _SERVICES: Mapping[str, Mapping[str, str]] = {
     "clustering": CLUSTERING_KEYS,
     "clean": CLEAN_KEYS,
     "archive": ARCHIVE_KEYS,
+}
+_BY_NUMBER = (
+    CompactionTrigger.NUM_COMMITS,
+    CompactionTrigger.NUM_COMMITS_AFTER_LAST_REQUEST,
+    CompactionTrigger.NUM_AND_TIME,
+    CompactionTrigger.NUM_OR_TIME,
+)
+_BY_TIME = (CompactionTrigger.TIME_ELAPSED, CompactionTrigger.NUM_AND_TIME, CompactionTrigger.NUM_OR_TIME)
+# Of each service the key that decides which others count, its option, and the values under which each other one counts,
+# the implied one first.
+_COUNTS_UNDER: Mapping[str, tuple[str, str, Mapping[str, Sequence[str]]]] = {
+    "compaction": (
+        "trigger",
+        CompactionOptions.TRIGGER.key,
+        {"delta_commits": _BY_NUMBER, "delta_seconds": _BY_TIME},
+    ),
+    "clean": (
+        "policy",
+        CleanOptions.POLICY.key,
+        {
+            "retain_commits": (CleanPolicy.KEEP_LATEST_COMMITS,),
+            "retain_versions": (CleanPolicy.KEEP_LATEST_FILE_VERSIONS,),
+            "retain_hours": (CleanPolicy.KEEP_LATEST_BY_HOURS,),
+        },
+    ),
+    "clustering": (
+        "partitions",
+        ClusteringOptions.PARTITION_FILTER.key,
+        {"recent_days": (PartitionFilter.RECENT_DAYS,)},
+    ),
 }
 _EXECUTE: Mapping[str, dict[str, str]] = {
     "inline": {CompactionOptions.INLINE.key: "true"},
@@ -110,12 +141,25 @@ def read_services(raw: RawConfig, table: ModelTable) -> ServicesConfig:
 
 
 def _implied(raw: RawConfig) -> dict[str, str]:
-    return {
-        key: value
-        for service, deciding in DECIDING_KEYS.items()
-        if isinstance(given := raw.config.get(service), Mapping)
-        for key, value in deciding.implied(service, given, raw).items()
-    }
+    """Options that other keys of a service imply: ``retain_hours`` counts under one ``policy`` only."""
+    found = {}
+    for service, (key, option, counts_under) in _COUNTS_UNDER.items():
+        given = raw.config.get(service)
+        keys = [each for each in counts_under if isinstance(given, Mapping) and each in given]
+        if not isinstance(given, Mapping) or not keys:
+            continue
+        legal = [
+            value for value in counts_under[keys[0]] if all(value in counts_under[each] for each in keys)
+        ]
+        said = {name: value for name, value in raw.options.items() if canonical_key(name) == option}
+        chosen = [*said.values(), given.get(key)][0]
+        if chosen is None and len(keys) == 1:
+            found[option] = str(legal[0])
+        elif str(chosen).upper() not in legal:
+            step = f"set {key}: {' or '.join(map(str, legal))}" if legal else "leave one of them out"
+            not_used = "each is of another" if chosen is None else f"not used with {chosen!r} as the"
+            raw.problems.add(f"{service} has {' and '.join(keys)}, {not_used} {key}; {step}")
+    return found
 
 
 def _compaction(raw: RawConfig, table: ModelTable) -> dict[str, str]:

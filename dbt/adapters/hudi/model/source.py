@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from hudi_engine.errors import ConfigError
@@ -10,19 +11,93 @@ from hudi_engine.format.spelling import did_you_mean, nearest
 from hudi_engine.format.storage.given import public_location
 from hudi_engine.spark.catalog.plain_files import FORMATS
 
-from dbt.adapters.hudi.model.reader_options import misspelt_option
 from dbt.adapters.hudi.model.reading import option_text
-from dbt.adapters.hudi.spark.sources import SourcePlace
 
 HUDI = "hudi"
 USING = (HUDI, *FORMATS)
 _KEYS = ("location", "using", "options")
+# Source: the tables of data source options in Spark's documentation, generic ones and those of each format (Spark 3.5, 4).
+_OF_FILES = (
+    *("mergeSchema", "pathGlobFilter", "recursiveFileLookup", "modifiedBefore", "modifiedAfter"),
+    *("ignoreCorruptFiles", "ignoreMissingFiles", "basePath"),
+)
+_OF_TEXT = (
+    *(
+        "encoding",
+        "charset",
+        "lineSep",
+        "timeZone",
+        "locale",
+        "mode",
+        "columnNameOfCorruptRecord",
+        "multiLine",
+    ),
+    *("dateFormat", "timestampFormat", "timestampNTZFormat", "enableDateTimeParsingFallback"),
+    *("samplingRatio", "compression", "codec"),
+)
+_OF_FORMAT: Mapping[str, tuple[str, ...]] = {
+    "parquet": ("datetimeRebaseMode", "int96RebaseMode", "compression"),
+    "csv": (
+        *_OF_TEXT,
+        *(
+            "sep",
+            "delimiter",
+            "extension",
+            "quote",
+            "escape",
+            "comment",
+            "header",
+            "inferSchema",
+            "preferDate",
+        ),
+        *("enforceSchema", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "nullValue", "nanValue"),
+        *("positiveInf", "negativeInf", "maxColumns", "maxCharsPerColumn", "charToEscapeQuoteEscaping"),
+        *("emptyValue", "unescapedQuoteHandling", "singleVariantColumn"),
+    ),
+    "json": (
+        *_OF_TEXT,
+        *("primitivesAsString", "prefersDecimal", "allowComments", "allowUnquotedFieldNames"),
+        *("allowSingleQuotes", "allowNumericLeadingZeros", "allowNonNumericNumbers"),
+        *("allowBackslashEscapingAnyCharacter", "allowUnquotedControlChars", "dropFieldIfAllNull"),
+        *("useUnsafeRow", "singleVariantColumn"),
+    ),
+}
 _PLACED_BY_US = ("path", "paths")
 _WORDS: Mapping[str, str] = {
     "file_format": "say it as using",
     "format": "say it as using",
     "partitions": "folders named column=value become columns by themselves",
 }
+
+
+@dataclass(frozen=True)
+class SourcePlace:
+    """Where a source lives.
+
+    Args:
+        location: Base path of the Hudi table or folder of files; None when the name is one of the warehouse or of
+            Spark's catalog.
+        using: Format of the files, ``hudi`` or None for a Hudi table.
+        options: Options of Spark's reader of the files.
+        problem: What is wrong with the source's definition, ``""`` for nothing.
+    """
+
+    schema: str
+    name: str
+    location: str | None
+    using: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+    problem: str = ""
+
+    @property
+    def is_files(self) -> bool:
+        """Whether it is a folder of files and no Hudi table."""
+        return self.using in FORMATS
+
+    @property
+    def label(self) -> str:
+        """The name in messages."""
+        return f"{self.schema}.{self.name}"
 
 
 def source_place(source: Any) -> SourcePlace:
@@ -117,4 +192,15 @@ def _problem(given: Mapping[str, Any]) -> str:
     taken = next((key for key in options or {} if str(key).lower() in _PLACED_BY_US), None)
     if taken:
         return f"external.options has {taken!r}; external.location says where the files are"
-    return misspelt_option(str(using).lower(), map(str, options)) if options else ""
+    return _misspelt_option(str(using).lower(), map(str, options)) if options else ""
+
+
+def _misspelt_option(using: str, given: Iterable[str]) -> str:
+    """Return what to say of the first option that is nearly one of a format's, ``""`` when there is none."""
+    legal = (*_OF_FILES, *_OF_FORMAT[using])
+    known = {name.lower() for name in legal}
+    for name in given:
+        near = None if name.lower() in known else nearest(name, legal)
+        if near is not None:
+            return f"external.options has {name!r}, which Spark's {using} reader does not know; did you mean {near!r}?"
+    return ""

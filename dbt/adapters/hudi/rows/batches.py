@@ -7,38 +7,36 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from dbt_common.invocation import get_invocation_id
 from hudi_engine import HudiTable
 from hudi_engine.spark.write.rows.replacement import with_zone
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.model.run_notes import BATCH_END, BUILDS, INVOCATION
+from dbt.adapters.hudi.run import ModelRun
 
 _LOOKED_AT = 8
 """Newest commits among which that of the last batch is looked for: services commit after it."""
 
-_builds: dict[tuple[str, str], bool] = {}
-"""Of each run and table that this process has begun batches of, whether the run built the table."""
 
-
-def as_first_batch(plan: ModelPlan) -> ModelPlan:
-    """Return the plan of a batch that builds the table, whose commit and those of later batches of this run say so."""
+def as_first_batch(plan: ModelPlan, run: ModelRun | None) -> ModelPlan:
+    """Return the plan of a batch that builds the table, whose commit and those of later batches of this run note it."""
     if plan.merge.window is None:
         return plan
-    _builds[get_invocation_id(), plan.base] = True
+    if run is not None:
+        run.builds = True
     return _noted(plan)
 
 
-def as_later_batch(plan: ModelPlan, table: HudiTable) -> ModelPlan:
+def as_later_batch(plan: ModelPlan, table: HudiTable, run: ModelRun) -> ModelPlan:
     """Return the plan of a batch that goes into a table, and warn when batches may be missing before it."""
-    window, run = plan.merge.window, (get_invocation_id(), plan.base)
+    window = plan.merge.window
     if window is None or window.start is None:
         return plan
-    if run not in _builds:
-        _builds[run] = False
-        _say_of_gap(plan, table, window.start)
-    return _noted(plan) if _builds[run] else plan
+    if run.builds is None:
+        run.builds = False
+        _warn_gap(plan, table, window.start)
+    return _noted(plan) if run.builds else plan
 
 
 def resumes_build(unique_id: str, manifest: Any) -> bool:
@@ -59,7 +57,7 @@ def _noted(plan: ModelPlan) -> ModelPlan:
     return replace(plan, run_notes={**plan.run_notes, BUILDS: "true"})
 
 
-def _say_of_gap(plan: ModelPlan, table: HudiTable, start: datetime) -> None:
+def _warn_gap(plan: ModelPlan, table: HudiTable, start: datetime) -> None:
     last = next((each for each in table.commits(_LOOKED_AT) if not each.is_service), None)
     if last is None or BUILDS not in last.extra or BATCH_END not in last.extra:
         return

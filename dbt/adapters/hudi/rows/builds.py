@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, build_table, rebuild_table
-from hudi_engine.errors import TableExistsError, TableNotFoundError
+from hudi_engine.errors import (
+    ConsumedMeanwhileError,
+    PlannedMeanwhileError,
+    TableExistsError,
+    TableNotFoundError,
+    WriteConflictError,
+)
 from hudi_engine.format.config.declared.engine_options import WriterOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.config.options import laid_over
+from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import spellings
+from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
 from hudi_engine.format.storage.uris import plain_location, same_place
 from hudi_engine.spark.sql.not_null import forget_columns, stays
 from hudi_engine.spark.sql.own_rows import shown_for_condition
 from hudi_engine.spark.write.rows.casts import drop_meta_columns
 from hudi_engine.spark.write.rows.replacement import EventWindow, outside_rows
 from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.retry import retried
 from hudi_engine.table.write import operation as operations
 from hudi_engine.table.write.define.properties import table_properties
 from hudi_engine.table.write.result import WriteResult
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.clauses import said_in_sql
 from dbt.adapters.hudi.model.engine_options import changed_options
 from dbt.adapters.hudi.model.plan import ModelPlan
@@ -38,14 +49,20 @@ from dbt.adapters.hudi.rows.alignment import (
 )
 from dbt.adapters.hudi.rows.batches import as_first_batch, as_later_batch
 from dbt.adapters.hudi.rows.constraints import Constraint, checked
-from dbt.adapters.hudi.rows.keys_twice import say_of_keys_merged, say_of_keys_twice
+from dbt.adapters.hudi.rows.existing_target import (
+    created_concurrently,
+    find_existing,
+    noted_as_built,
+    warn_other_format_replaced,
+    warn_replaced,
+)
 from dbt.adapters.hudi.rows.named_places import build_under_name, with_options
-from dbt.adapters.hudi.rows.room import found_in_room, newcomer, say_other_replaced, say_replaced
 from dbt.adapters.hudi.rows.schema_changes import schema_change
-from dbt.adapters.hudi.rows.unfinished import noted_as_built
+from dbt.adapters.hudi.run import ModelRun
 from dbt.adapters.hudi.spark.kept_notes import properties_of
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
+Result = TypeVar("Result")
 OPERATIONS: Mapping[str, operations.Operation] = {**operations.BY_NAME, "insert_new": operations.INSERT}
 # Batches whose rows share a partition overtake each other; each time one of them has committed.
 MICROBATCH_RETRIES = "20"
@@ -70,18 +87,22 @@ class ModelRows:
 
 
 def rebuild_model(
-    warehouse: Warehouse, session: SparkSession, plan: ModelPlan, rows: ModelRows
+    warehouse: Warehouse,
+    session: SparkSession,
+    plan: ModelPlan,
+    rows: ModelRows,
+    run: ModelRun | None = None,
 ) -> HudiAdapterResponse:
     """Create the model's table or replace all of it; what else has its name makes room."""
-    plan = noted_as_built(warehouse, session, as_first_batch(plan))
+    plan = noted_as_built(warehouse, session, as_first_batch(plan, run))
     frame = drop_meta_columns(rows.frame)
     check_named_columns(frame.columns, plan.named_columns)
     to_be = table_properties(schema=None, **with_options(plan, warehouse.options))
     frame = checked(frame, rows.constraints, only=stays(frame, frame.columns, to_be))
     entry = warehouse.entry(session, plan.schema, plan.name)
-    found = found_in_room(warehouse, session, plan, entry, begins=rows.begins)
-    begins = rows.begins and found.left_by_build is None
-    build = build_table if begins else partial(rebuild_table, base=rows.base or found.left_by_build)
+    found = find_existing(warehouse, session, plan, entry, begins=rows.begins)
+    begins = rows.begins and found.unfinished_build is None
+    build = build_table if begins else partial(rebuild_table, base=rows.base or found.unfinished_build)
     # what a clause asks of the table itself is not known where another one is in its place
     if entry is None and (said := plan.merge.said_of_rows) is not None:
         said.refuse_unknown(frame)
@@ -93,25 +114,24 @@ def rebuild_model(
         except TableExistsError as error:
             if not begins:
                 raise
-            raise newcomer(plan) from error
+            raise created_concurrently(plan) from error
     if found.unnamed:
-        say_replaced(plan)
-    say_other_replaced(plan, entry)
+        warn_replaced(plan)
+    warn_other_format_replaced(plan, entry)
     table = warehouse.table(session, plan.base)
-    say_of_keys_twice(plan, table, result.rows_inserted)
     warehouse.register_plan(session, plan, table, properties=properties_of(plan, table, rebuilt=True))
     return write_response(result, _asked(plan))
 
 
 def write_model(
-    warehouse: Warehouse, session: SparkSession, plan: ModelPlan, rows: ModelRows
+    warehouse: Warehouse, session: SparkSession, plan: ModelPlan, rows: ModelRows, run: ModelRun
 ) -> HudiAdapterResponse:
     """One incremental write into the model's table."""
     operation = plan.merge.operation
     assert operation is not None, "a strategy of the user's own is a macro"
     table = current_table(warehouse, session, plan)
     table = table.as_read(rows.base or _state_asked(warehouse, session, plan))
-    plan = as_later_batch(plan, table)
+    plan = as_later_batch(plan, table, run)
     frame = drop_meta_columns(rows.frame)
     schema = data_columns(table)
     # rows to delete name their key only, which says nothing of the table's columns
@@ -150,7 +170,7 @@ def write_model(
         )
     else:
         result = _replace(table, plan, fitted)
-    say_of_keys_merged(plan, table, fitted.columns, result)
+    _warn_duplicate_keys(plan, table, fitted.columns, result)
     with warehouse.one_writer(session, plan.base):
         if change.removed:
             forget_columns(table, change.removed)
@@ -216,6 +236,30 @@ def side_by_side(plan: ModelPlan) -> bool:
     """Whether threads of this process may write a model's table at the same time: batches, where partitions can tell them apart."""
     # tests look at the whole table, which must not change meanwhile
     return plan.merge.window is not None and bool(plan.table.partition_by) and not plan.tests
+
+
+def _warn_duplicate_keys(
+    plan: ModelPlan, table: HudiTable, columns: Sequence[str], result: WriteResult
+) -> None:
+    """Warn of rows that a merge without a precombine field has dropped, as later rows of the batch have their keys."""
+    # the rows of the query are counted where the write had them in memory
+    came = None if result.figures is None else result.figures.rows_in
+    config = table.config
+    merges = plan.merge.operation == "upsert" and plan.merge.clauses is None and not plan.merge.skip_unchanged
+    if came is None or not merges or config.ordering_fields or merge_rule(config).fills:
+        return
+    marks = {DELETES, IS_DELETED, *((config.delete_marker or ())[:1])}
+    if marks & {each.lower() for each in columns}:
+        return  # rows may be left out for other reasons
+    lost = came - result.rows_inserted - result.rows_updated - result.rows_deleted
+    if lost > 0:
+        logger.warning(
+            "{}: a value of unique_key {} in more than one row of the batch; {} left out, as no precombine_field says which "
+            "counts and the last one is taken. Select one row a key, or set precombine_field",
+            f"{plan.schema}.{plan.name}",
+            ", ".join(plan.table.record_key),
+            "1 row was" if lost == 1 else f"{lost:,} rows were",
+        )
 
 
 def _columns_to_update(plan: ModelPlan, schema: T.StructType, frame: DataFrame) -> list[str] | None:
@@ -309,3 +353,38 @@ def _shown(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(value) or "none"
     return str(value) if value is not None else "none"
+
+
+def evaluated_again(write: Callable[[], Result], evaluate: Callable[[], object], retries: int) -> Result:
+    """Write a model's rows; after each conflict evaluate its query again, as its rows may come from the table.
+
+    Args:
+        retries: How often (``conflict_retries``).
+
+    Raises:
+        WriteConflictError: The last attempt was overtaken too.
+        ConsumedMeanwhileError: Another run has consumed the model's inputs, whose windows were fixed when this run started.
+        PlannedMeanwhileError: A clustering that nobody runs has planned what the model changes.
+    """
+    tried = False
+
+    def attempt() -> Result:
+        nonlocal tried
+        if tried:
+            evaluate()
+        tried = True
+        return write()
+
+    try:
+        return retried(attempt, retries)
+    except ConsumedMeanwhileError as error:
+        raise ConsumedMeanwhileError(
+            f"{error}\nAnother run of the model has taken changes of its inputs since this one started; the next run takes what "
+            "comes after them"
+        ) from error
+    except WriteConflictError as error:
+        if retries or isinstance(error, PlannedMeanwhileError):
+            raise
+        raise WriteConflictError(
+            f"{error}\nWith conflict_retries in its config a model is evaluated again by itself, that often"
+        ) from error

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
-from dbt.adapters.hudi.rows.room import refuse_place_in_a_table, refuse_place_of_another
+from dbt.adapters.hudi.rows.existing_target import refuse_place_in_a_table, refuse_place_of_another
 from dbt.adapters.hudi.spark.removed_names import remove_hidden
 from dbt.adapters.hudi.spark.shared_folders import SharedFolders
 from dbt.adapters.hudi.spark.warehouse import Warehouse

@@ -13,8 +13,10 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.errors import SchemaError
 from hudi_engine.format.schema.any_case import AnyCase
 from hudi_engine.format.schema.avro import check_avro_names
+from hudi_engine.format.spelling import nearest
 from hudi_engine.spark.write.rows.casts import exact_cast
 from hudi_engine.spark.write.rows.frames import as_frame
+from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -22,13 +24,20 @@ from pyspark.sql.types import _parse_datatype_string
 
 from dbt.adapters.hudi.column import told_type
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.model.column_types import in_spark, nearly_named
 
 if TYPE_CHECKING:
     import agate
 
 _INT64 = 2**63
 _NUMBER = "row_number"
+# types of other databases that mean one type of Spark and no other, as packages give them
+_IN_SPARK = {
+    **dict.fromkeys(("text", "varchar", "character varying"), "string"),
+    "bool": "boolean",
+    "int64": "bigint",
+    "float64": "double",
+    "double precision": "double",
+}
 # agate warns of types for columns that a file does not have; what is meant for it is said by the adapter
 warnings.filterwarnings("ignore", message=".* does not match the name of any column in this table")
 
@@ -87,18 +96,22 @@ def seed_types(
         )
     except SchemaError as error:
         raise DbtRuntimeError(f"seed {seed}: {error}") from error
-    for name, near in nearly_named(given, header).items():
-        logger.warning(
-            "column_types of {} names {!r}, which the file does not have; did you mean {!r}?",
-            seed,
-            name,
-            near,
-        )
-    chosen = AnyCase(given.items())
-    return {
-        name: told_type(in_spark(chosen.get(name) or str(guessed(agate_table, number))))
-        for number, name in enumerate(header)
-    }
+    known, chosen = AnyCase((name, name) for name in header), AnyCase(given.items())
+    for name in given:
+        near = None if name in known else nearest(name, header)
+        if near is not None:
+            # a folder may give types for columns that only some of its seeds have: other names are no mistake
+            logger.warning(
+                "column_types of {} names {!r}, which the file does not have; did you mean {!r}?",
+                seed,
+                name,
+                near,
+            )
+    types = {}
+    for number, name in enumerate(header):
+        kind = str(chosen.get(name) or guessed(agate_table, number))
+        types[name] = told_type(_IN_SPARK.get(kind.strip().lower(), kind))
+    return types
 
 
 def seed_frame(session: SparkSession, agate_table: agate.Table, types: Mapping[str, str]) -> DataFrame:
@@ -126,7 +139,12 @@ def seed_frame(session: SparkSession, agate_table: agate.Table, types: Mapping[s
 
 
 def _type_of(kind: str) -> T.DataType:
-    wanted = _parse_datatype_string(kind)
+    try:
+        wanted = _parse_datatype_string(kind)
+    except ParseException as error:
+        raise DbtRuntimeError(
+            f"column_types has {kind!r}; legal are types of Spark, such as int, double, decimal(10, 2), string, date, timestamp"
+        ) from error
     return T.StringType() if isinstance(wanted, (T.VarcharType, T.CharType)) else wanted
 
 

@@ -19,7 +19,6 @@ from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.rows.alignment import fit_to_table
-from dbt.adapters.hudi.rows.keys_twice import say_of_versions_merged
 from dbt.adapters.hudi.rows.schema_changes import (
     APPEND,
     ChangeOfColumns,
@@ -116,7 +115,17 @@ def write_snapshot(
         plan.write_options,
         update_columns=[valid_to],
     )
-    say_of_versions_merged(plan, result)
+    came = None if result.figures is None else result.figures.rows_in
+    if (
+        came is not None
+        and not plan.table.precombine_field
+        and came > result.rows_inserted + result.rows_updated
+    ):
+        logger.warning(
+            "{}: a value of the snapshot's unique_key is in more than one row of its query, or has more than one open version of "
+            "an earlier run; some of its changes were left out, as a key has one version at a moment. Select one row a key",
+            f"{plan.schema}.{plan.name}",
+        )
     warehouse.register_plan(session, plan, table)
     return write_response(result)
 

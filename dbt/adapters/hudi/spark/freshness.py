@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import absolute_location
 from dbt.adapters.hudi.relation import named
+from dbt.adapters.hudi.run import RUNS
 from dbt.adapters.hudi.spark.errors import dbt_errors
-from dbt.adapters.hudi.spark.sources import NOTED
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 UNKNOWN = datetime.datetime.min
@@ -68,7 +68,7 @@ def _without_spark(warehouse: Warehouse, name: TableName) -> datetime.datetime |
     written = warehouse.newest_file_time(name.database, name.name)
     if written is not None:
         return written
-    place = NOTED.known(name.database, name.name)
+    place = RUNS.source(name.database, name.name)
     storage: Storage | None = None
     if place is not None and place.location is not None and not place.problem:
         storage = open_storage(absolute_location(place.location, warehouse.places.project_root))

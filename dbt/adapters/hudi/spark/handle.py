@@ -17,7 +17,6 @@ from hudi_engine.spark.jvm.session import invalidate_cached_tables, is_stopped
 from hudi_engine.spark.read.small_plans import interpreted_if_small
 from hudi_engine.spark.sql.statement import StatementResult
 from hudi_engine.spark.sql.statements import split_statements
-from hudi_engine.table.state import TableState
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.response import write_response
@@ -74,13 +73,6 @@ class HudiHandle:
         self._seen_writes: int | None = None
         self._session: SparkSession | None = None
         self._views: set[str] = set()
-        # what the models of this connection take of their inputs, by schema and name
-        self.feeds: dict[tuple[str, str], Any] = {}
-        # how the query of each name is evaluated anew, and its model's table as it was before it read rows of that
-        self.staged: dict[str, Callable[[SparkSession], None]] = {}
-        self.states_read: dict[str, TableState | None] = {}
-        # the hook that is under way, in words for an error's text
-        self.hook = ""
         self._closed = threading.Event()
         self._cancelled = False
         self._watched = False

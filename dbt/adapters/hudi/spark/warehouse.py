@@ -46,6 +46,8 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hudi.credentials import HudiCredentials, absolute_location
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan, Places
+from dbt.adapters.hudi.model.source import SourcePlace
+from dbt.adapters.hudi.run import RUNS
 from dbt.adapters.hudi.spark.change_count import CHANGE_COUNT
 from dbt.adapters.hudi.spark.folder_names import FolderNames
 from dbt.adapters.hudi.spark.folders import (
@@ -64,7 +66,6 @@ from dbt.adapters.hudi.spark.session import (
     leave_dead_spark,
 )
 from dbt.adapters.hudi.spark.shared_folders import SharedFolders
-from dbt.adapters.hudi.spark.sources import NOTED, SourcePlace
 
 if TYPE_CHECKING:
     from hudi_engine.spark.catalog.entry_notes import NotesGiven
@@ -94,7 +95,6 @@ class Warehouse:
         leave_dead_spark()
         self._loaded = False
         self._sources: dict[SourcePlace, str] = {}
-        NOTED.clear()
         self._lock = threading.Lock()
         self._writers: dict[str, threading.RLock] = {}
         self.pinned: dict[str, TableState] = {}
@@ -162,9 +162,9 @@ class Warehouse:
 
     def register_sources(self, session: SparkSession) -> None:
         """Show the newest commits of the sources dbt has named since; nothing is written into those outside."""
-        for place in NOTED.of_this_node():
+        for place in RUNS.unseen_sources(of_node=True):
             self._register_source(session, place)
-        for place in NOTED.of_no_node():
+        for place in RUNS.unseen_sources(of_node=False):
             try:
                 self._register_source(session, place)
             except DbtRuntimeError as error:
@@ -220,7 +220,7 @@ class Warehouse:
 
     def newest_file_time(self, schema: str, name: str) -> datetime.datetime | None:
         """Return when the newest file of a source of files was written (UTC), None when the name is no such source."""
-        place = NOTED.known(schema, name)
+        place = RUNS.source(schema, name)
         if place is None or not place.is_files or place.location is None:
             return None
         base = absolute_location(place.location, self.places.project_root)

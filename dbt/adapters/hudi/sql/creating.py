@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import absolute_location, location_problems
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
+from dbt.adapters.hudi.rows.existing_target import find_existing, warn_replaced
 from dbt.adapters.hudi.rows.named_places import build_under_name
-from dbt.adapters.hudi.rows.room import found_in_room, say_replaced
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 
@@ -40,7 +40,7 @@ def create_table(warehouse: Warehouse, session: SparkSession, new: NewTable) -> 
         raise DbtRuntimeError(
             f"[TABLE_OR_VIEW_ALREADY_EXISTS] the {kind} {entry.name.label} exists; drop it first"
         )
-    found = found_in_room(warehouse, session, plan, entry, begins=False)
+    found = find_existing(warehouse, session, plan, entry, begins=False)
     try:
         result = _build(warehouse, session, new, plan, entry)
     except TableExistsError:
@@ -58,7 +58,7 @@ def create_table(warehouse: Warehouse, session: SparkSession, new: NewTable) -> 
         properties={**plan.properties, **new.notes},
     )
     if found.unnamed:
-        say_replaced(plan)
+        warn_replaced(plan)
     return result
 
 

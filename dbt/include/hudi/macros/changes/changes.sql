@@ -6,7 +6,7 @@
   {%- if not execute or hudi_is_given(relation) -%}
     {{ return(relation) }}
   {%- endif -%}
-  {%- set asked = dict(kwargs, mode=mode, on_gap=on_gap, begin=begin, end=end) -%}
+  {%- set given = dict(kwargs, mode=mode, on_gap=on_gap, begin=begin, end=end) -%}
   {%- set fresh = true -%}
   {%- if model.resource_type == 'model' -%}
     {%- do hudi_check_temporary('hudi_changes') -%}
@@ -15,7 +15,7 @@
     {%- endif -%}
     {%- set fresh = config.get('materialized') != 'incremental' or should_full_refresh() -%}
   {%- endif -%}
-  {{ return(adapter.hudi_changes(relation, this or relation, fresh, asked, model)) }}
+  {{ return(adapter.hudi_changes(relation, this or relation, fresh, given, model)) }}
 {% endmacro %}
 
 {#- A Hudi table as it was: {{ hudi_as_of(ref('orders'), '2026-11-01') }} -#}

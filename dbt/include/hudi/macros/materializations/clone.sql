@@ -17,10 +17,10 @@
   {%- set is_table = adapter.hudi_shares_files(defer_relation) and can_clone_table() -%}
   {%- set target_relation = this.incorporate(type='table', is_hudi=true) if is_table else this.incorporate(type='view') -%}
   {%- if is_table -%}
-    {%- set plan = adapter.hudi_plan(this, model) -%}
+    {%- set run = adapter.hudi_plan(this, model) -%}
     {#- A Hudi table is replaced at once by its successor; what is of another kind goes when that is made. -#}
     {%- set replaces = adapter.is_hudi_table(existing_relation) -%}
-    {%- set response = adapter.hudi_clone_model(plan, defer_relation, replace=replaces) -%}
+    {%- set response = adapter.hudi_clone_model(run, defer_relation, replace=replaces) -%}
     {% do store_result('main', response=response, agate_table=none) %}
     {% do persist_docs(target_relation, model) %}
   {%- else -%}

@@ -26,15 +26,15 @@
   {{ return({'relations': [target_relation]}) }}
 {% endmacro %}
 
-{#- A contract is compared by columns before anything runs; with its plan an incremental model need not list what it consumes. -#}
-{% macro hudi_check_contract(code, language='sql', plan=none) %}
+{#- A contract is compared by columns before anything runs; with its run an incremental model need not list what it consumes. -#}
+{% macro hudi_check_contract(code, language='sql', run=none) %}
   {%- set contract = config.get('contract') -%}
   {% if contract and contract.enforced and language == 'sql' %}
     {%- set consumed = [] -%}
-    {%- if plan is not none and plan.table.record_key -%}
+    {%- if run is not none and run.plan.table.record_key -%}
       {%- set found = get_column_schema_from_query(code) -%}
       {%- set listed = model['columns'] | map('lower') | list -%}
-      {%- for name in adapter.hudi_consumed_columns(plan, found) if name | lower not in listed -%}
+      {%- for name in adapter.hudi_consumed_columns(run, found) if name | lower not in listed -%}
         {%- do consumed.append(adapter.quote(name)) -%}
       {%- endfor -%}
     {%- endif -%}

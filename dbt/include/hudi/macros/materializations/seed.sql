@@ -1,5 +1,5 @@
 {% materialization seed, adapter='hudi' %}
-  {%- set plan = adapter.hudi_plan(this, model) -%}
+  {%- set run = adapter.hudi_plan(this, model) -%}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set target_relation = this.incorporate(type='table', is_hudi=true) -%}
   {%- set agate_table = load_agate_table() -%}
@@ -11,7 +11,7 @@
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
 
-  {%- set response = adapter.hudi_seed(plan, agate_table, config.get('column_types', {}), config.get('delimiter') or ',') -%}
+  {%- set response = adapter.hudi_seed(run, agate_table, config.get('column_types', {}), config.get('delimiter') or ',') -%}
   {% do hudi_record_main('-- ' ~ response, response) %}
 
   {{ return(hudi_finish_table(target_relation, post_hooks)) }}

@@ -1,5 +1,5 @@
 {% materialization snapshot, adapter='hudi' %}
-  {%- set plan = adapter.hudi_plan(this, model) -%}
+  {%- set run = adapter.hudi_plan(this, model) -%}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set target_relation = this.incorporate(type='table', is_hudi=true) -%}
   {%- set target_exists = existing_relation is not none -%}
@@ -10,7 +10,7 @@
     ) %}
   {% endif %}
   {% if target_exists %}
-    {% do adapter.hudi_say_of_sample(plan, model, model['compiled_code'], selected_resources) %}
+    {% do adapter.hudi_check_sample(run, selected_resources) %}
   {% endif %}
 
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
@@ -23,19 +23,19 @@
   {% if not target_exists %}
     {%- set code = build_snapshot_table(strategy, model['compiled_code']) -%}
     {% do check_time_data_types(code) %}
-    {%- set response = adapter.hudi_rebuild(plan, model, code, begins=true) -%}
+    {%- set response = adapter.hudi_rebuild(run, code) -%}
   {% else %}
     {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
     {% do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) %}
     {%- set moments = [columns['dbt_updated_at'], columns['dbt_valid_from'], columns['dbt_valid_to']] -%}
     {%- set staging = make_temp_relation(target_relation) -%}
     {%- set query = adapter.hudi_snapshot_query(
-      plan, staging.identifier ~ '_query', model['compiled_code'], config.get('updated_at') or '', moments
+      run, staging.identifier ~ '_query', model['compiled_code'], config.get('updated_at') or '', moments
     ) -%}
     {%- set code = snapshot_staging_table(strategy, query, target_relation) -%}
     {% do check_time_data_types(code) %}
-    {% do adapter.hudi_stage(staging, code, 'sql', plan) %}
-    {%- set response = adapter.hudi_snapshot(plan, staging, columns['dbt_valid_to'], target_relation) -%}
+    {% do adapter.hudi_stage(run, staging, code) %}
+    {%- set response = adapter.hudi_snapshot(run, staging, columns['dbt_valid_to'], target_relation) -%}
   {% endif %}
   {% do hudi_record_main(code, response) %}
 

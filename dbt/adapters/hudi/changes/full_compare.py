@@ -1,4 +1,4 @@
-"""A model's input compared with its table, where the changes in between cannot be told any more."""
+"""A model's input compared with its table, where the changes in between are no longer known."""
 
 from __future__ import annotations
 
@@ -19,14 +19,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 
-def compared_with(
-    session: SparkSession, source: TableState, target: TableState, end: str | None
-) -> DataFrame:
+def full_compare(session: SparkSession, source: TableState, target: TableState, end: str | None) -> DataFrame:
     """Return all rows of an input as inserts, and a delete for each row of the model that the input lacks.
 
-    Rows are told apart by the model's key, and by its partition columns that the input has: where a key is unique in the whole
-    table the delete of one that went to another partition loses against its row. A delete has the values of the model's row in the
-    columns that both have, and null for one that is none of the input's type.
+    Rows are matched by the model's key and by its partition columns that the input has. A delete has the values of the model's row
+    in the columns that both have, and null for one that is no value of the input's type.
 
     Raises:
         DbtRuntimeError: The model has no key, or the input lacks a column of it, or has it with a type of which a key of the
@@ -53,27 +50,29 @@ def compared_with(
         if (name := each.name.lower()) in given and name in known
     ]
     shared = list(dict.fromkeys((*keys, *places)))
-    gone = stored.alias("stored").join(
+    lost = stored.alias("stored").join(
         rows.alias("given"), [_same(stored, rows, known[name], given[name]) for name in shared], "left_anti"
     )
-    told_by = {known[name]: rows.schema[given[name]].dataType for name in shared}
-    _check_deletes(stored, told_by, source, target)
+    kinds = {known[name]: rows.schema[given[name]].dataType for name in shared}
+    _check_deletes(stored, kinds, source, target)
     columns = [
-        _if_it_can(stored, f"`{known[field.name]}`", field.dataType).alias(field.name)
+        _cast_or_null(stored, f"`{known[field.name]}`", field.dataType).alias(field.name)
         if field.name in known
         else F.lit(None).cast(field.dataType).alias(field.name)
         for field in rows.schema.fields
         if field.name not in (CHANGE_TYPE, COMMITTED)
     ]
-    told = gone.select(*columns, F.lit(DELETE).alias(CHANGE_TYPE), F.lit(end).cast("string").alias(COMMITTED))
-    return rows.unionByName(told)
+    deletes = lost.select(
+        *columns, F.lit(DELETE).alias(CHANGE_TYPE), F.lit(end).cast("string").alias(COMMITTED)
+    )
+    return rows.unionByName(deletes)
 
 
 def _same(stored: DataFrame, given: DataFrame, ours: str, theirs: str) -> Column:
-    """Tell whether a row of the model has the value that the input's row has in it: of the model's type."""
+    """Whether a row of the model has the value of the input's row, in the model's type."""
     left, right, kind = F.col(f"stored.`{ours}`"), f"given.`{theirs}`", stored.schema[ours].dataType
     same = kind == given.schema[theirs].dataType
-    return left.eqNullSafe(F.col(right) if same else _if_it_can(given.alias("given"), right, kind))
+    return left.eqNullSafe(F.col(right) if same else _cast_or_null(given.alias("given"), right, kind))
 
 
 def _check_deletes(
@@ -92,9 +91,9 @@ def _check_deletes(
         if own == kind:
             continue
         there = stored.select(
-            F.col(f"`{name}`").alias("own"), _if_it_can(stored, f"`{name}`", kind).alias("told")
+            F.col(f"`{name}`").alias("own"), _cast_or_null(stored, f"`{name}`", kind).alias("cast")
         )
-        lost = there.where(~F.col("own").eqNullSafe(_if_it_can(there, "told", own))).first()
+        lost = there.where(~F.col("own").eqNullSafe(_cast_or_null(there, "cast", own))).first()
         if lost is not None:
             raise DbtRuntimeError(
                 f"on_gap is 'compare', but {target.config.name!r} has a row whose {name} is {lost['own']!r}, of type "
@@ -103,7 +102,7 @@ def _check_deletes(
             )
 
 
-def _if_it_can(frame: DataFrame, column: str, kind: DataType) -> Column:
+def _cast_or_null(frame: DataFrame, column: str, kind: DataType) -> Column:
     """Cast a column, to null where its value is none of the type."""
     cast = _tried(column, kind)
     try:

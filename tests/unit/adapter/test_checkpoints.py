@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.hudi.changes.noted import CheckpointWish
+from dbt.adapters.hudi.changes.checkpoints import CheckpointArgs
 
 NOTED = {"raw.customers": "001", "raw.orders": "002"}
 
 
 @pytest.mark.parametrize(
-    ("source", "instant", "reset", "now", "said"),
+    ("source", "instant", "reset", "now", "lines"),
     [
         (None, None, False, NOTED, ["raw.customers  001", "raw.orders  002"]),
         ("raw.orders", None, False, NOTED, ["raw.orders  002"]),
@@ -26,18 +26,18 @@ NOTED = {"raw.customers": "001", "raw.orders": "002"}
         ),
     ],
 )
-def test_what_was_done_is_said(
-    source: str | None, instant: str | None, reset: bool, now: dict[str, str], said: list[str]
+def test_each_input_gets_a_line(
+    source: str | None, instant: str | None, reset: bool, now: dict[str, str], lines: list[str]
 ) -> None:
-    wish = CheckpointWish("mart.daily", source, instant, reset)
-    assert wish.applied(NOTED) == now
-    assert wish.said(NOTED, now) == said
+    args = CheckpointArgs("mart.daily", source, instant, reset)
+    assert args.applied(NOTED) == now
+    assert args.lines(NOTED, now) == lines
 
 
 def test_a_reset_of_all_forgets_all() -> None:
-    wish = CheckpointWish("mart.daily", None, None, True)
-    assert wish.applied(NOTED) == {}
-    assert len(wish.said(NOTED, {})) == 2
+    args = CheckpointArgs("mart.daily", None, None, True)
+    assert args.applied(NOTED) == {}
+    assert len(args.lines(NOTED, {})) == 2
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_what_cannot_be_done_is_refused_with_the_next_step(
     source: str | None, instant: str | None, reset: bool, problem: str
 ) -> None:
     with pytest.raises(DbtRuntimeError, match=f"hudi_checkpoint of mart.daily: .*{problem}"):
-        CheckpointWish("mart.daily", source, instant, reset).applied(NOTED)
+        CheckpointArgs("mart.daily", source, instant, reset).applied(NOTED)

@@ -1,4 +1,4 @@
-"""What a model asks of ``hudi_changes``: the macro's arguments, checked at once."""
+"""The arguments of ``hudi_changes``, checked at once."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _TIME = re.compile(r"(\d+)\s*(hour|day)s?")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ChangesArgs:
     """The arguments of ``hudi_changes``.
 
     Args:
         mode: ``net``, ``all`` or ``latest``.
-        on_gap: What is done when the changes cannot be told: ``fail``, ``compare`` or ``snapshot``.
+        on_gap: What is done when the changes are no longer known: ``fail``, ``compare`` or ``snapshot``.
         begin: Instant or moment in place of the checkpoint.
         end: Instant or moment up to which is read.
         limits: How much is taken at most.
-        keep_hours: Clean and archive of the input spare so long what the model has not taken; None for no registration.
+        keep_hours: How long clean and archive of the input keep what the model has not taken; None for no registration.
     """
 
     mode: str = NET
@@ -44,15 +44,15 @@ class Asked:
 
     @property
     def window(self) -> tuple[object, ...]:
-        """What says which commits are taken."""
+        """The arguments that decide which commits are taken."""
         return (self.begin, self.end, self.limits)
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Asked:
-        """Take what the macro got.
+    def of(cls, given: Mapping[str, Any]) -> ChangesArgs:
+        """Check the arguments of the macro.
 
         Raises:
-            DbtRuntimeError: Arguments that are none, or have values that are none; all in one message.
+            DbtRuntimeError: Unknown arguments and illegal values, all in one message.
         """
         problems = [
             f"{name} is no argument; legal are {', '.join(_LEGAL)}" for name in given if name not in _LEGAL
@@ -96,14 +96,7 @@ class Asked:
 
 
 def check_relation(macro: str, relation: Any) -> None:
-    """Refuse what is no relation.
-
-    Args:
-        macro: Name of the macro that was called.
-
-    Raises:
-        DbtRuntimeError: It is a text, or something else that names no table to dbt.
-    """
+    """Raise DbtRuntimeError for the argument of a macro that is no relation of dbt's."""
     if not isinstance(relation, BaseRelation):
         raise DbtRuntimeError(
             f"{macro}: {relation!r} is no relation; give ref('orders') or source('raw', 'orders'), "

@@ -1,4 +1,4 @@
-"""Showing, setting and resetting what a model has consumed of its inputs: what the operation ``hudi_checkpoint`` asks for."""
+"""Showing, setting and resetting what a model has consumed of its inputs: the operation ``hudi_checkpoint``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hudi_engine.table.changes.checkpoint import format_checkpoint, read_checkpo
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.consumers import Consumer, register_consumer
 
-from dbt.adapters.hudi.changes.feed import OF_A_SAMPLE, Taken
+from dbt.adapters.hudi.run import OF_A_SAMPLE, InputWindow
 
 
 @dataclass(frozen=True)
-class CheckpointWish:
+class CheckpointArgs:
     """The arguments of ``hudi_checkpoint``.
 
     Args:
@@ -65,7 +65,7 @@ class CheckpointWish:
         """Return the checkpoint after it as it is noted, of what a state of the model's table has noted; raises as `applied`."""
         return format_checkpoint(self.applied(read_checkpoint(table)))
 
-    def said(self, noted: dict[str, str], now: dict[str, str]) -> list[str]:
+    def lines(self, noted: dict[str, str], now: dict[str, str]) -> list[str]:
         """Return a line for each input that is shown, and for each that was forgotten."""
         names = [name for name in sorted({*noted, *now}) if self.source in (None, name)]
         return [_line(name, noted.get(name), now.get(name)) for name in names]
@@ -78,13 +78,13 @@ def _line(name: str, before: str | None, now: str | None) -> str:
 
 
 def consumer_line(reader: Consumer) -> str:
-    """Return what is said of a reader that is registered with a table."""
+    """Return the line about a reader that is registered with a table."""
     until = datetime.fromtimestamp(reader.until_ms / 1000, timezone.utc)
     return f"{reader.name}  {reader.instant}  until {until:%Y-%m-%d %H:%M} UTC"
 
 
 def keep_changes(
-    state: TableState, reader: str, taken: Taken, noted: str | None, hours: float | None
+    state: TableState, reader: str, taken: InputWindow, noted: str | None, hours: float | None
 ) -> None:
     """Let clean and archive of a table spare what a model has not taken yet.
 

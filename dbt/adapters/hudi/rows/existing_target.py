@@ -1,47 +1,60 @@
-"""What lies where a table is to be built: rows that nobody asked to replace stay, and of others that go it is told."""
+"""What exists where a table is to be built: rows that no command asks to replace stay, and a warning names those that go.
+
+A first build may end between its commit and its name in the catalog. Its commit names the relation, so the next run continues it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import os
+import socket
+from dataclasses import dataclass, replace
 
 from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
 from hudi_engine.errors import TableNotFoundError
 from hudi_engine.format.storage.uris import plain_location, same_place
 from hudi_engine.spark.catalog import CatalogEntry, TableName
+from hudi_engine.spark.jvm.session import hadoop_setting
+from hudi_engine.table.inspect.commits import CommitFacts
 from hudi_engine.table.state import TableState
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
-from dbt.adapters.hudi.rows.unfinished import own_build
+from dbt.adapters.hudi.model.run_notes import BUILT_AS, INVOCATION
 from dbt.adapters.hudi.spark.folders import table_around
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
+_LOOKED_AT = 8
+"""Newest commits among which that of the build is looked for: services commit after it."""
+_METASTORE = ("hive.metastore.uris", "javax.jdo.option.ConnectionURL")
+
 
 @dataclass(frozen=True)
-class InRoom:
-    """What lies in the folder of a table that is to be built.
+class ExistingTarget:
+    """What exists in the folder of a table that is to be built.
 
     Args:
         unnamed: A Hudi table that the warehouse has no name for, and that is not known to be the same one.
-        left_by_build: The table as an earlier build of the model has left it that ended before it got its name.
+        unfinished_build: The table as an earlier build of the model left it that ended before it got its name.
     """
 
     unnamed: bool = False
-    left_by_build: TableState | None = None
+    unfinished_build: TableState | None = None
 
 
-def found_in_room(
+def find_existing(
     warehouse: Warehouse, session: SparkSession, plan: ModelPlan, entry: CatalogEntry | None, *, begins: bool
-) -> InRoom:
-    """Tell what a build would replace that its name does not lead to.
+) -> ExistingTarget:
+    """Find what a build would replace that its name does not lead to.
 
     Args:
-        begins: Nothing asks the model to replace rows.
+        begins: The run may not replace rows.
 
     Raises:
-        DbtRuntimeError: It is the table of another name, or in the folder of a table; or the model begins, and it would replace
-            rows of others, or its table has been built by now, which it was not when the run looked.
+        DbtRuntimeError: It is the table of another name, or in the folder of a table; or a run that may not replace rows would
+            replace those of others, or of a table that has been built since it started.
     """
     leads = entry is not None and entry.base is not None and same_place(entry.base, plan.base)
     if not leads:
@@ -50,18 +63,18 @@ def found_in_room(
     if is_written:
         refuse_place_of_another(warehouse, session, TableName(plan.schema, plan.name), plan.base)
     if begins:
-        _refuse_newcomer(warehouse, session, plan, entry)
+        _refuse_created_concurrently(warehouse, session, plan, entry)
     if not is_written:
-        return InRoom()
+        return ExistingTarget()
     own = own_build(warehouse, session, plan)
     if own is not None:
-        state, came_meanwhile = own
-        if begins and came_meanwhile:
-            raise newcomer(plan)
-        return InRoom(left_by_build=state if begins else None)
+        state, is_concurrent = own
+        if begins and is_concurrent:
+            raise created_concurrently(plan)
+        return ExistingTarget(unfinished_build=state if begins else None)
     if begins:
         raise _unnamed(plan)
-    return InRoom(unnamed=True)
+    return ExistingTarget(unnamed=True)
 
 
 def refuse_place_in_a_table(name: TableName, base: str) -> None:
@@ -109,15 +122,15 @@ def name_of_place(
     return None
 
 
-def newcomer(plan: ModelPlan) -> DbtRuntimeError:
-    """Return the error of a first run whose table somebody else has built since it looked."""
+def created_concurrently(plan: ModelPlan) -> DbtRuntimeError:
+    """Return the error of a first run whose table another run has built since it started."""
     return DbtRuntimeError(
         f"{plan.schema}.{plan.name} was not there when this run looked, and has been built since, by another run of dbt: to build "
         "it would replace those rows. Run it again, and it adds to them; --full-refresh replaces them"
     )
 
 
-def say_replaced(plan: ModelPlan) -> None:
+def warn_replaced(plan: ModelPlan) -> None:
     """Warn that a table has been replaced that the warehouse had no name for."""
     logger.warning(
         "{}.{} has replaced a Hudi table at {} that this warehouse had no name for. If that was another environment's, give one of "
@@ -128,7 +141,7 @@ def say_replaced(plan: ModelPlan) -> None:
     )
 
 
-def say_other_replaced(plan: ModelPlan, entry: CatalogEntry | None) -> None:
+def warn_other_format_replaced(plan: ModelPlan, entry: CatalogEntry | None) -> None:
     """Warn that what had a model's name was a table of another format, if it was one."""
     if entry is not None and entry.base is None and not entry.is_view:
         logger.warning(
@@ -139,14 +152,14 @@ def say_other_replaced(plan: ModelPlan, entry: CatalogEntry | None) -> None:
         )
 
 
-def _refuse_newcomer(
+def _refuse_created_concurrently(
     warehouse: Warehouse, session: SparkSession, plan: ModelPlan, entry: CatalogEntry | None
 ) -> None:
     named = warehouse.base_on_disk(plan.schema, plan.name)  # which another process may have made
     if named is None and entry is not None and entry.is_hudi_table:
         named = entry.base
     if named is not None and _is_written(warehouse, session, named):
-        raise newcomer(plan)
+        raise created_concurrently(plan)
 
 
 def _unnamed(plan: ModelPlan) -> DbtRuntimeError:
@@ -169,3 +182,43 @@ def _is_written(warehouse: Warehouse, session: SparkSession, base: str) -> bool:
         return bool(warehouse.table(session, base).commits(limit=1))
     except TableNotFoundError:
         return False
+
+
+def noted_as_built(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> ModelPlan:
+    """Return the plan of a build whose commit says which relation of which warehouse it is."""
+    notes = {**plan.run_notes, BUILT_AS: _relation_of_warehouse(warehouse, session, plan)}
+    return replace(plan, run_notes=notes)
+
+
+def own_build(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> tuple[TableState, bool] | None:
+    """Return the table in a model's folder and whether another run has built it since this one began.
+
+    None where its newest commit is no build of this model.
+    """
+    try:
+        table = warehouse.table(session, plan.base)
+        state = TableState.load(table.storage)
+    except TableNotFoundError:
+        return None
+    newest = next((each for each in table.commits(_LOOKED_AT) if not each.is_service), None)
+    if newest is None or newest.extra.get(BUILT_AS) != _relation_of_warehouse(warehouse, session, plan):
+        return None
+    return state, _is_concurrent(warehouse, newest)
+
+
+def _is_concurrent(warehouse: Warehouse, commit: CommitFacts) -> bool:
+    if commit.extra.get(INVOCATION) == get_invocation_id() or commit.committed_at is None:
+        return False
+    return commit.committed_at >= warehouse.begun
+
+
+def _relation_of_warehouse(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> str:
+    """Return the model's name with the place that keeps names; how to get into a metastore is told by a digest."""
+    place = plain_location(warehouse.places.location_root)
+    if warehouse.directory is None:
+        metastore = next((found for key in _METASTORE if (found := hadoop_setting(session, key))), "")
+        if not metastore or "derby" in metastore.lower():
+            # Spark's own lies in the working directory of this machine, and others have theirs under the same address.
+            metastore = f"{metastore} {socket.gethostname()} {os.getcwd()}"
+        place = f"{place} hive {hashlib.sha256(metastore.encode()).hexdigest()[:16]}"
+    return f"{plan.schema.lower()}.{plan.name.lower()} of {place}"

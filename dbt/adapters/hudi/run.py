@@ -1,0 +1,289 @@
+"""The run of one node: its plan, the inputs whose changes it takes, its query; and the registry of all nodes of a command."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dbt_common.events.contextvars import get_node_info
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.format.config.other_keys import CHECKPOINT, CHECKPOINT_BEFORE
+from hudi_engine.table.changes.checkpoint import format_checkpoint
+from hudi_engine.table.state import TableState
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt.adapters.hudi.model.merge import ADDING
+from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.model.source import SourcePlace
+
+OF_A_SAMPLE = "19700101000000000"
+"""Checkpoint of a table that was built of a sample: no commit, so that no later run continues from it."""
+_KINDS = ("model", "seed", "snapshot")
+
+
+@dataclass(frozen=True)
+class InputWindow:
+    """The window of one input, fixed when the model starts.
+
+    Args:
+        since: Instant or moment it begins after, None for all rows.
+        end: Instant up to which rows are read, None where there is nothing to take yet.
+        is_early: It ends before what the model has taken already.
+        args: What the model gave: begin, end and limits.
+        hole: The write under way for which there is nothing to take yet, None without one.
+    """
+
+    since: str | None
+    end: str | None
+    commits: int
+    is_early: bool = False
+    args: tuple[object, ...] = ()
+    hole: str | None = None
+
+
+@dataclass
+class Feed:
+    """The inputs whose changes a model takes in one run.
+
+    Args:
+        noted: The checkpoint of the model's table: the last instant taken of each input.
+        named: The tables that the model names, by schema and name.
+        is_limited: Rows are limited, so nothing counts as consumed.
+        is_of_sample: What the model reads besides its inputs is a sample, of which the table is built.
+        net_views: Views of net changes, each with its rows, where they begin, and the checkpoint where that is another place.
+    """
+
+    noted: Mapping[str, str] = field(default_factory=dict)
+    named: frozenset[str] = frozenset()
+    inputs: dict[str, InputWindow] = field(default_factory=dict)
+    is_limited: bool = False
+    is_of_sample: bool = False
+    tells_steps: bool = False
+    net_views: dict[str, tuple[DataFrame, str, str]] = field(default_factory=dict)
+
+    def window_of(self, source: str, args: tuple[object, ...]) -> InputWindow | None:
+        """Return the window of an input that the model has named before, None for one that it has not.
+
+        Raises:
+            DbtRuntimeError: It gave another window then: a run takes one window of an input.
+        """
+        window = self.inputs.get(source)
+        if window is not None and window.args != args:
+            raise DbtRuntimeError(
+                f"hudi_changes of {source} stands in the model more than once, with different windows. Of an input one window is "
+                "taken in a run: give each the same begin, end, max_commits, max_rows and max_bytes"
+            )
+        return window
+
+    def noted_for(self, source: str) -> str | None:
+        """Return up to where an input is consumed, None for one that is new.
+
+        A clone has the checkpoint of its original, whose inputs lie in another schema: a noted table of the same name counts,
+        unless the model still names that one too and the run does not defer to an input that the model does not name.
+        """
+        table = source.rpartition(".")[2]
+        is_deferred = source not in self.named
+        unused = [
+            name for name in self.noted if name not in self.inputs and (is_deferred or name not in self.named)
+        ]
+        same = [self.noted[name] for name in unused if name.rpartition(".")[2] == table]
+        return self.noted.get(source) or (same[0] if len(same) == 1 else None)
+
+    @property
+    def tells_net(self) -> bool:
+        """Whether all inputs give the difference between begin and end of their windows."""
+        return bool(self.inputs) and not self.tells_steps
+
+    @property
+    def brings_steps(self) -> bool:
+        """Whether a window may have several changes of a row; one without a begin has each row once."""
+        return self.tells_steps and any(window.since is not None for window in self.inputs.values())
+
+    @property
+    def brings_nothing(self) -> bool:
+        """Whether no input has a commit that the target has not consumed."""
+        return bool(self.inputs) and all(
+            window.since is not None and window.commits == 0 for window in self.inputs.values()
+        )
+
+    @property
+    def empty_message(self) -> str:
+        """The message of a run that brings nothing."""
+        since = ", ".join(f"{name} {window.since}" for name, window in sorted(self.inputs.items()))
+        return f"0 changes since {since}"
+
+    def noted_in(self, plan: ModelPlan, *, rebuilds: bool) -> ModelPlan:
+        """Return the plan of a write that notes the checkpoint in its commit.
+
+        Args:
+            rebuilds: The table is replaced, and with it what it has consumed.
+
+        Raises:
+            DbtRuntimeError: Rows of the table would become older ones, for good.
+        """
+        if not rebuilds:
+            self._check_ends(plan)
+        if (self.is_limited and not rebuilds) or not (self.inputs or (rebuilds and self.noted)):
+            return plan
+        consumed = {
+            name: OF_A_SAMPLE if self.is_of_sample else window.end
+            for name, window in self.inputs.items()
+            # a commit inherits the note of the one before, so that of a table built of no rows is empty
+            if window.end is not None and not self.is_limited and (rebuilds or not window.is_early)
+        }
+        checkpoint = consumed if rebuilds else {**self.noted, **consumed}
+        noted = {CHECKPOINT: format_checkpoint(checkpoint)}
+        if not rebuilds:
+            noted[CHECKPOINT_BEFORE] = format_checkpoint(dict(self.noted))
+        return replace(plan, given_options={**plan.given_options, **noted})
+
+    def _check_ends(self, plan: ModelPlan) -> None:
+        early = {name: window.end for name, window in self.inputs.items() if window.is_early}
+        if early and plan.merge.strategy not in ADDING:
+            listed = ", ".join(
+                f"{name} up to {self.noted_for(name)}, and the window ends at {end or 'nothing'}"
+                for name, end in early.items()
+            )
+            raise DbtRuntimeError(
+                f"{plan.schema}.{plan.name} has taken {listed}: its rows would become older ones, and rows that were deleted later "
+                "would stay. Leave end (or the limit) out, so that the window goes on to the newest commit, or build the model "
+                "with --full-refresh"
+            )
+
+
+@dataclass
+class ModelRun:
+    """One run of one node, or of one batch of a microbatch model.
+
+    Args:
+        node: The node as dbt gives it to a materialization.
+        planned: Its checked config; None before ``hudi_plan``, and for a node that becomes no table.
+        feed: The changes that its query takes, begun while dbt compiles it.
+        rebuilds: The run makes the whole table.
+        begins: Nothing allows the run to replace rows: a table that it did not know of when it started stays.
+        evaluate: Has Spark analyse the query again, under the name under which it is staged.
+        base: The table as it was before the query read rows of it; None where it reads none.
+        hook: The hook under way, as its errors name it.
+        builds: Whether this command's first batch built the table; None before the first one.
+        sources: The sources that the node uses.
+        unseen: Those of them that Spark has not been shown since.
+        ephemerals: The ephemeral models that it selects from.
+    """
+
+    node: Mapping[str, Any] = field(default_factory=dict)
+    planned: ModelPlan | None = None
+    feed: Feed = field(default_factory=Feed)
+    rebuilds: bool = False
+    begins: bool = False
+    evaluate: Callable[[SparkSession], None] | None = None
+    base: TableState | None = None
+    hook: str = ""
+    builds: bool | None = None
+    sources: dict[tuple[str, str], SourcePlace] = field(default_factory=dict)
+    unseen: dict[tuple[str, str], SourcePlace] = field(default_factory=dict)
+    ephemerals: set[str] = field(default_factory=set)
+
+    @property
+    def plan(self) -> ModelPlan:
+        """The checked config of a node that becomes a table."""
+        assert self.planned is not None, "hudi_plan comes first"
+        return self.planned
+
+    def is_kind(self, *kinds: str) -> bool:
+        """Whether the node is materialized as one of some kinds."""
+        return (self.node.get("config") or {}).get("materialized") in kinds
+
+
+class Runs:
+    """The nodes of one dbt command, by unique id, ``""`` for work of no node; safe to use from all of dbt's threads."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, ModelRun] = {}
+        self._selected: dict[str, Any] = {}
+        self._lock = threading.RLock()
+
+    def clear(self) -> None:
+        """Forget the nodes of an earlier command in this process."""
+        with self._lock:
+            self._runs.clear()
+            self._selected.clear()
+
+    def of(self, unique_id: str) -> ModelRun:
+        """Return the run of a node, begun by whoever comes first."""
+        with self._lock:
+            return self._runs.setdefault(unique_id, ModelRun())
+
+    def current(self) -> ModelRun:
+        """Return the run of the node that dbt is at in this thread."""
+        return self.of(_current_node())
+
+    def begin(self, node: Mapping[str, Any], plan: ModelPlan) -> ModelRun:
+        """Return the run of a node, or of its next batch, with what was found out while dbt compiled it."""
+        unique_id = str(node.get("unique_id") or "")
+        with self._lock:
+            run = replace(self.of(unique_id), node=node, planned=plan, evaluate=None, base=None, hook="")
+            self._runs[unique_id] = run
+        return run
+
+    # --- sources ------------------------------------------------------------------------------------------------
+
+    def note_source(self, place: SourcePlace) -> None:
+        """Note a use of a source by the node dbt is at; the last place given for it counts."""
+        with self._lock:
+            self._use(place)
+
+    def note_ephemeral(self, unique_id: str) -> None:
+        """Note that the node dbt is at selects from an ephemeral model, and so uses its sources.
+
+        dbt has compiled the model as a node of its own, or does so as a part of the first node that selects from it.
+        """
+        with self._lock:
+            self.current().ephemerals.add(unique_id)
+            for place in [*self.of(unique_id).sources.values()]:
+                self._use(place)
+
+    def _use(self, place: SourcePlace) -> None:
+        name, run = (place.schema.lower(), place.name.lower()), self.current()
+        run.unseen[name] = place
+        for each in (run, *map(self.of, run.ephemerals)):
+            each.sources[name] = place
+
+    def source(self, schema: str, name: str) -> SourcePlace | None:
+        """Return the place of a source, None when no node of the command has used it."""
+        key = (schema.lower(), name.lower())
+        with self._lock:
+            return next((run.sources[key] for run in self._runs.values() if key in run.sources), None)
+
+    def unseen_sources(self, *, of_node: bool) -> Iterable[SourcePlace]:
+        """Return the sources used since this was last called, by the node dbt is at or outside of nodes."""
+        if of_node and not _current_node():
+            return ()
+        with self._lock:
+            run = self.current() if of_node else self.of("")
+            found, run.unseen = tuple(run.unseen.values()), {}
+        return found
+
+    # --- nodes of the command -----------------------------------------------------------------------------------
+
+    def note_selected(self, node: Any) -> None:
+        """Note a node that dbt names outside of any node's own work, as it does with all of a command to make their schemas."""
+        # a node of another command, as in `dbt clone`, has no id here: that command checked its configs
+        unique_id = getattr(node, "unique_id", None)
+        if unique_id and getattr(node, "resource_type", None) in _KINDS and not _current_node():
+            with self._lock:
+                self._selected[unique_id] = node
+
+    def take_selected(self) -> list[Any]:
+        """Return the nodes noted since this was last called, and forget them."""
+        with self._lock:
+            found, self._selected = list(self._selected.values()), {}
+        return found
+
+
+def _current_node() -> str:
+    return str(get_node_info().get("unique_id") or "")
+
+
+RUNS = Runs()
