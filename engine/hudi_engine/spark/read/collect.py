@@ -94,12 +94,12 @@ def _measured(frame: DataFrame, max_bytes: int) -> DataFrame | None:
     names = [quoted(field.name) for field in frame.schema.fields if not isinstance(field.dataType, short)]
     if not names:
         return None
-    row = F.struct(*[quoted(name) for name in frame.columns]).alias(_ROW)
-    rows = frame.select(row, F.octet_length(F.struct(*names).cast("string")).alias(_SIZE))
-    size = F.col(_SIZE).cast("long")
-    number = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW_NUMBER)) + F.lit(1)
-    fits = (size <= F.lit(max_bytes // _LONG_ROWS)) & (size * number <= F.lit(max_bytes))
-    return rows.select(F.when(fits, F.col(_ROW)).alias(_ROW), size.alias(_SIZE))
+    # One projection: each more is analysed and optimised anew, which takes longer than the rows of a small batch.
+    size = F.octet_length(F.struct(*names).cast("string")).cast("long")
+    number = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW_NUMBER))
+    allowed = F.least(F.lit(max_bytes // _LONG_ROWS), F.floor(F.lit(max_bytes) / (number + 1)))
+    row = F.struct(*[quoted(name) for name in frame.columns])
+    return frame.select(F.when(size <= allowed, row).alias(_ROW), size.alias(_SIZE))
 
 
 def _batches_within_limit(frame: DataFrame) -> list[pa.RecordBatch] | None:
