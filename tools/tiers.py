@@ -71,6 +71,7 @@ TIERS = (
             ("ruff", "format", "--check", "-q", "."),
             ("mypy",),
             ("lint-imports",),
+            ("python", "-m", "tools.adapter_imports"),
             ("mkdocs", "build", "--strict", "-q"),
         ),
     ),

@@ -7,7 +7,7 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.storage.uris import plain_location, same_place
 
-from dbt.adapters.hudi.credentials import absolute_location, location_problems
+from dbt.adapters.hudi.model.locations import absolute_location, location_problems
 from dbt.adapters.hudi.rows.existing_target import name_of_place
 from dbt.adapters.hudi.table_services import TableServiceMethods
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TypeVar
 
 from dbt.adapters.base.column import Column
 from dbt.adapters.spark.column import SparkColumn
+from hudi_engine.format.schema.meta_fields import DELETES
 from hudi_engine.spark.schema.spark_types import stored_type
+from hudi_engine.spark.write.rows.casts import META_PREFIX
+from pyspark.sql import types as T
 
 Self = TypeVar("Self", bound="HudiColumn")
 _TEXT = re.compile(r"^(?:var)?char\(\d+\)$")
@@ -50,3 +54,17 @@ def told_type(dtype: str) -> str:
 def same_stored_type(left: str, right: str) -> bool:
     """Whether a Hudi table holds the same for two Spark type names."""
     return stored_type(left).lower() == stored_type(right).lower()
+
+
+def users_columns(schema: T.StructType, marks: Collection[str] = ()) -> list[T.StructField]:
+    """Return the columns of a table or query that are none of Hudi's.
+
+    Args:
+        marks: Which marks of deleted rows count, in lower case.
+    """
+    return [
+        column
+        for column in schema.fields
+        if column.name.lower() in marks
+        or not (column.name.lower().startswith(META_PREFIX) or column.name.lower() == DELETES)
+    ]

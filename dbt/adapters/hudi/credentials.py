@@ -5,20 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any
 
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
-from hudi_engine.errors import ConfigError
-from hudi_engine.format.spelling import did_you_mean, nearest
+from hudi_engine.format.spelling import nearest
 from hudi_engine.format.storage.given import public_location
 from hudi_engine.format.storage.redact import shown_settings
-from hudi_engine.format.storage.uris import KINDS, RemoteUri
 
 from dbt.adapters.hudi.logs import warn
 from dbt.adapters.hudi.model.engine_options import is_of_one_table, option_problems
+from dbt.adapters.hudi.model.locations import absolute_location, location_problems
 from dbt.adapters.hudi.model.reading import option_text
 
 CATALOGS = ("directory", "hive")
@@ -55,8 +53,6 @@ _LOG_LEVELS = "OFF FATAL ERROR WARN INFO DEBUG TRACE ALL".split()
 # What Spark takes, a plug-in's scheme too.
 _MASTER = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[[\d, ]+\]|yarn|\w+://\S+")
 _MASTERS = "local, local[4], local[*], yarn, spark://host:7077, k8s://https://host:443"
-# Schemes of places that tables can be kept at; viewfs is Hadoop's, of several name nodes.
-_SCHEMES = ("file", *KINDS, "hdfs", "viewfs")
 _SECRET = re.compile(r"key|secret|token|password|headers|url", re.IGNORECASE)
 _BUNDLE = ("org.apache.spark.sql.hudi.", "org.apache.hudi.", "org.apache.spark.HoodieSpark")
 """How names of classes begin that Hudi's quick start has people set: extensions, catalog, registrator of the serializer."""
@@ -256,45 +252,6 @@ class HudiCredentials(SparkCredentials):
         """
         self.location_root = absolute_location(self.location_root, project_root)
         return self.location_root
-
-
-def location_problems(location: str, key: str = "location_root") -> list[str]:
-    """Say why no tables can be kept at a ``location_root`` of a profile or of a model, from its text alone.
-
-    Args:
-        key: What says so, where it is no ``location_root``.
-    """
-    if not location:
-        return [f"{key} is empty; name a folder or URI, or leave the key out"]
-    scheme, _, rest = location.partition("://")
-    if not rest:
-        return []
-    try:
-        place = RemoteUri.parse(location).public
-    except ConfigError as error:
-        return [f"{key} cannot be read: {error}"]
-    if scheme.lower() in _SCHEMES:
-        return []
-    meant = did_you_mean(scheme, _SCHEMES)
-    return [
-        f"{key} is {place!r}, and tables cannot be kept at {scheme}://; {meant}"
-        f"legal are folders and URIs of {', '.join(f'{each}://' for each in _SCHEMES)}"
-    ]
-
-
-def absolute_location(location: str, project_root: str | None) -> str:
-    """Return an absolute path or URI for a location of the profile or of a model.
-
-    Args:
-        location: Path, or URI with a scheme, which is returned without credentials and settings: this process keeps them.
-        project_root: Folder a relative path counts from; the working directory when None.
-    """
-    if "://" in location:
-        return public_location(location).rstrip("/")
-    if location.startswith("file:"):
-        location = location[len("file:") :]
-    path = Path(location).expanduser()
-    return str(path if path.is_absolute() else Path(project_root or ".").resolve() / path)
 
 
 def _shown(value: object, legal: tuple[type, ...] = ()) -> str:

@@ -14,7 +14,6 @@ from hudi_engine.format.config.options import laid_over
 from hudi_engine.spark.catalog.entry import kept_name_problems
 from hudi_engine.spark.catalog.entry_notes import property_problems
 
-from dbt.adapters.hudi.credentials import absolute_location, location_problems
 from dbt.adapters.hudi.model.audit import AuditConfig, PlannedTest, read_audit
 from dbt.adapters.hudi.model.engine_options import (
     engine_problems,
@@ -25,6 +24,7 @@ from dbt.adapters.hudi.model.engine_options import (
 )
 from dbt.adapters.hudi.model.index import IndexConfig, read_index
 from dbt.adapters.hudi.model.known_configs import refused_configs
+from dbt.adapters.hudi.model.locations import absolute_location, location_problems
 from dbt.adapters.hudi.model.merge import ONE_ROW_A_KEY, MergeConfig, read_merge
 from dbt.adapters.hudi.model.reading import Problems, boolean, mapping, whole_number
 from dbt.adapters.hudi.model.services import ServicesConfig, in_words_of_a_model, read_services

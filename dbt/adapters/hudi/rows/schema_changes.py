@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 from hudi_engine.errors import HudiError
 from hudi_engine.format.schema.any_case import AnyCase
 from hudi_engine.format.schema.evolution import can_change
-from hudi_engine.format.schema.meta_fields import DELETES
 from hudi_engine.spark.catalog.sql_text import type_text
 from hudi_engine.spark.schema.spark_types import spark_to_arrow, stored_type
-from hudi_engine.spark.write.rows.casts import META_PREFIX
 from hudi_engine.spark.write.schema_change import check_schema_change, columns_to_be
 from hudi_engine.table.state import TableState
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
 
-from dbt.adapters.hudi.column import same_stored_type
+from dbt.adapters.hudi.column import same_stored_type, users_columns
 from dbt.adapters.hudi.rows.nested_types import in_order_of, with_new_fields
 
 _EXACT = {(pa.int32(), pa.int64()), (pa.int32(), pa.float64()), (pa.float32(), pa.float64())}
@@ -130,20 +128,6 @@ def _stored(kind: T.DataType) -> T.DataType:
 def same_type(left: T.DataType, right: T.DataType) -> bool:
     """Tell whether a Hudi table holds the same for two types."""
     return left == right or same_stored_type(left.simpleString(), right.simpleString())
-
-
-def users_columns(schema: T.StructType, marks: Collection[str] = ()) -> list[T.StructField]:
-    """Return the columns of a table or query that are none of Hudi's.
-
-    Args:
-        marks: Which marks of deleted rows count, in lower case.
-    """
-    return [
-        column
-        for column in schema.fields
-        if column.name.lower() in marks
-        or not (column.name.lower().startswith(META_PREFIX) or column.name.lower() == DELETES)
-    ]
 
 
 def column_differences(

@@ -24,10 +24,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from dbt.adapters.hudi.column import HudiColumn
+from dbt.adapters.hudi.column import HudiColumn, users_columns
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.relation import named
-from dbt.adapters.hudi.rows.schema_changes import users_columns
 from dbt.adapters.hudi.spark.errors import short_message
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 

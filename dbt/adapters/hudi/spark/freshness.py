@@ -16,7 +16,7 @@ from hudi_engine.spark.catalog import TableName
 from hudi_engine.table.state import TableState
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.credentials import absolute_location
+from dbt.adapters.hudi.model.locations import absolute_location
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.run import RUNS
 from dbt.adapters.hudi.spark.errors import dbt_errors

@@ -43,8 +43,9 @@ from hudi_engine.table.txn.swap import recover_swap
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.credentials import HudiCredentials, absolute_location
+from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.model.locations import absolute_location
 from dbt.adapters.hudi.model.plan import ModelPlan, Places
 from dbt.adapters.hudi.model.source import SourcePlace
 from dbt.adapters.hudi.run import RUNS
@@ -53,13 +54,14 @@ from dbt.adapters.hudi.spark.folder_names import FolderNames
 from dbt.adapters.hudi.spark.folders import (
     make_root,
     remove_at_exit_if_empty,
+    remove_folder,
     remove_schema_folder,
     timeline_mark,
 )
 from dbt.adapters.hudi.spark.kept_notes import properties_of
 from dbt.adapters.hudi.spark.long_work import LONG_WORK
 from dbt.adapters.hudi.spark.node_options import NodeOptions
-from dbt.adapters.hudi.spark.removed_names import check_schema_is_its_own, drop_name
+from dbt.adapters.hudi.spark.removed_names import check_schema_is_its_own, is_shown, remove_hidden
 from dbt.adapters.hudi.spark.session import (
     connection_session,
     early_session,
@@ -295,7 +297,7 @@ class Warehouse:
         shared = SharedFolders(self.directory)
         check_schema_is_its_own(shared, schema)
         for entry in self.entries(session, schema):
-            drop_name(self, session, TableName(schema, entry.name.name), shared)
+            self.drop(session, schema, entry.name.name, shared)
         session.sql(f"drop database if exists `{schema}` cascade")
         # also what no name leads to, such as the folder of a first build that failed
         remove_schema_folder(self.places.schema_folder(schema))
@@ -400,16 +402,49 @@ class Warehouse:
         given: NotesGiven = {"properties": properties_of(plan, table), **notes}
         self.register(session, plan.schema, plan.name, table, **given)
 
-    def drop(self, session: SparkSession, schema: str, name: str) -> None:
-        """Drop a table or view, with its files when they are a Hudi table's; no error when it is not there.
+    def drop(
+        self, session: SparkSession, schema: str, name: str, dropped: SharedFolders | None = None
+    ) -> None:
+        """Drop a table or view, with its files when they are a Hudi table's that no other name shows; no error when it is not there.
 
-        Of a source at a place of its own only the name goes: its files are another writer's. So it is with files that are a table
-        of another name too.
+        Of a source at a place of its own only the name goes: its files are another writer's.
+
+        Args:
+            dropped: The names that show folders, where all of the schema goes: its other names do not keep a folder then.
 
         Raises:
-            DbtRuntimeError: The table's folder has this name, and another name shows it too.
+            DbtRuntimeError: The table's folder has this name, and another name shows it too; or another name's table lies in it.
         """
-        drop_name(self, session, TableName(schema, name))
+        table, entry = TableName(schema, name), self.entry(session, schema, name)
+        if entry is not None and entry.base is None:
+            session.sql(f"drop {'view' if entry.reads_only else 'table'} if exists {table.sql}")
+            if entry.reads_only and self.directory is not None:
+                self.directory.remove_view(schema.lower(), name)
+            self.forget_pointer(table)
+        elif entry is not None and entry.is_face:
+            session.sql(f"drop {'view' if entry.is_view else 'table'} if exists {table.sql}")
+        else:
+            base = entry.base if entry is not None else self.base_on_disk(schema, name)
+            if base is not None:
+                self._drop_table(session, table, base, entry is not None and entry.foreign, dropped)
+        self.changed()
+
+    def _drop_table(
+        self,
+        session: SparkSession,
+        name: TableName,
+        base: str,
+        is_foreign: bool,
+        dropped: SharedFolders | None,
+    ) -> None:
+        names, all_of_schema = dropped or SharedFolders(self.directory), dropped is not None
+        is_kept = is_foreign or is_shown(name, base, names, all_of_schema=all_of_schema)
+        if not is_foreign:
+            remove_hidden(name, base, names, all_of_schema=all_of_schema, drops=True)
+        drop_table(session, name)
+        if not is_kept:
+            remove_folder(base)
+        self.forget_pointer(name)
 
     def forget(self, session: SparkSession, schema: str, name: str) -> None:
         """Take a Hudi table's name out of the catalog and leave its files."""

@@ -17,7 +17,7 @@ from hudi_engine.spark.write.rows.casts import drop_meta_columns
 from hudi_engine.table.write.result import WriteResult
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.credentials import absolute_location, location_problems
+from dbt.adapters.hudi.model.locations import absolute_location, location_problems
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.rows.existing_target import find_existing, warn_replaced
 from dbt.adapters.hudi.rows.named_places import build_under_name
