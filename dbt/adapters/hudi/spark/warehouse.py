@@ -405,7 +405,7 @@ class Warehouse:
     def drop(
         self, session: SparkSession, schema: str, name: str, dropped: SharedFolders | None = None
     ) -> None:
-        """Drop a table or view, with its files when they are a Hudi table's that no other name shows; no error when it is not there.
+        """Drop a table or view, with its files when they are a Hudi table's that no other name shows; no error for no such name.
 
         Of a source at a place of its own only the name goes: its files are another writer's.
 
