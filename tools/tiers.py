@@ -23,6 +23,7 @@ _ON_BOTH_SPARKS = (
     "tests/spark/test_services.py",
     "tests/spark/test_catalog_tables.py",
     "tests/spark/test_catalog_mor.py",
+    "tests/spark/test_jvm.py",
 )
 
 _SUITE = ("tests/functional", "tests/conformance")

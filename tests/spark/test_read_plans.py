@@ -8,9 +8,10 @@ from hudi_engine import HudiTable
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.spark.catalog import TableName, refresh_table, register_table
+from hudi_engine.spark.jvm.frames import depends_on_time
 from hudi_engine.spark.read import spark_read
 from hudi_engine.spark.read.spark_read import map_slices, snapshot_frame
-from hudi_engine.spark.write.rows.source_plan import asks_for_the_time, estimated_rows, is_parquet_scan
+from hudi_engine.spark.write.rows.source_plan import estimated_rows, is_parquet_scan
 from hudi_engine.table.state import TableState
 from pyspark.sql import functions as F
 
@@ -202,13 +203,13 @@ def test_rows_that_the_time_may_change_are_told(spark, tmp_path, said):
     rows = spark.read.parquet(str(tmp_path / "p")).selectExpr(
         "id", "id as other", f"cast({said} as string) as t"
     )
-    assert is_parquet_scan(rows) and asks_for_the_time(rows)
+    assert is_parquet_scan(rows) and depends_on_time(rows)
     rows.createOrReplaceTempView("rows_at_a_time")
     through = spark.sql("with r as (select * from rows_at_a_time where t is not null) select id from r")
     for other in (rows.where("t > '2020'").select("id"), rows.select(F.concat("id", "t")), through):
-        assert asks_for_the_time(other)
+        assert depends_on_time(other)
     for other in (rows.select("id"), rows.where("id > 3").select(F.col("id").cast("string"), "other")):
-        assert not asks_for_the_time(other)
+        assert not depends_on_time(other)
 
 
 @pytest.mark.parametrize("count", [1, 3, 40])

@@ -19,7 +19,7 @@ from dbt_common.contracts.config.base import MergeBehavior
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.spark.jvm.session import invalidate_cached_tables
+from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
 from hudi_engine.spark.sql import functions
 from hudi_engine.spark.sql.own_rows import with_state_read
 from hudi_engine.spark.sql.statements import order_keys

@@ -12,8 +12,9 @@ from typing import Any, Protocol
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtDatabaseError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
-from hudi_engine.spark.jvm.plans import is_done
-from hudi_engine.spark.jvm.session import invalidate_cached_tables, is_stopped
+from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
+from hudi_engine.spark.jvm.frames import is_done
+from hudi_engine.spark.jvm.session import is_stopped
 from hudi_engine.spark.read.small_plans import interpreted_if_small
 from hudi_engine.spark.sql.statement import StatementResult
 from hudi_engine.spark.sql.statements import split_statements

@@ -19,8 +19,7 @@ import pyspark
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.storage.uris import plain_location
 from hudi_engine.spark.jvm.errors import JVM_ERRORS
-from hudi_engine.spark.jvm.session import is_classic, is_stopped, is_stopped_in_java
-from hudi_engine.spark.read.known_classes import know_classes
+from hudi_engine.spark.jvm.session import is_classic, is_stopped, is_stopped_in_java, keep_classes
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
@@ -307,7 +306,7 @@ def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder:
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel(credentials.log_level)
-    know_classes(session.sparkContext)
+    keep_classes(session.sparkContext)
     logger.info("Spark started in {:.1f} s ({})", time.perf_counter() - start, session.sparkContext.master)
     return session
 

@@ -38,7 +38,7 @@ from hudi_engine.spark.catalog import (
 from hudi_engine.spark.catalog.directory import source_cache
 from hudi_engine.spark.catalog.gone import forget_other_warehouses
 from hudi_engine.spark.catalog.read_only import is_read_only
-from hudi_engine.spark.jvm.session import invalidate_cached_tables
+from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
 from hudi_engine.table.txn.swap import recover_swap
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession

@@ -45,6 +45,7 @@ from hudi_engine.spark.catalog.rebuilds import Settling, rebuilt_beside
 from hudi_engine.spark.catalog.session import apart, sidecar_runner, sql_errors_untold
 from hudi_engine.spark.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.spark.catalog.view_file import ViewDefinition, in_dependency_order
+from hudi_engine.spark.jvm.catalog import database_exists, invalidate_cached_tables
 from hudi_engine.spark.read.reason import reason_of, spark_errors
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class DirectoryCatalog:
             warnings.append(f"function {function.name.label} was not restored: {reason_of(error)}")
         left_out = [function for function, _ in failed]
         note_shown(self.root, [each for each in functions if each not in left_out])
-        spark._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
+        invalidate_cached_tables(spark)
         return LoadReport(tuple(tables), tuple(views), tuple(warnings))
 
     def schemas(self) -> list[str]:
@@ -276,7 +277,7 @@ class DirectoryCatalog:
 
     def _has_database(self, spark: SparkSession, schema: str, warnings: list[str]) -> bool:
         """Create a schema in the session unless it is there; False when Spark refuses its name."""
-        if spark._jsparkSession.sessionState().catalog().databaseExists(schema):
+        if database_exists(spark, schema):
             return True
         location = literal(self.managed_location(schema))
         try:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.spark.catalog.sql_text import TableName
+from hudi_engine.spark.jvm.catalog import functions_in
+from hudi_engine.spark.jvm.plans import parse
 from hudi_engine.spark.read.reason import spark_errors
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ class FunctionDefinition:
 
     def _check(self, spark: SparkSession) -> None:
         # a file of the warehouse may make its function and do nothing else
-        plan: Any = spark._jsparkSession.sessionState().sqlParser().parsePlan(self.statement)
+        plan = parse(spark, self.statement)
         if plan.getClass().getSimpleName() == _CREATE:
             parts = plan.child().nameParts()
             if str(parts.last()).lower() == self.name.name.lower():
@@ -81,15 +83,7 @@ class FunctionDefinition:
 
 def function_names(spark: SparkSession, schema: str) -> set[str]:
     """Return the names, lower case, of the permanent functions of a schema; none when the schema does not exist."""
-    # this catalog, below the session's, has names in lower case only
-    catalog: Any = spark._jsparkSession.sharedState().externalCatalog()
-    names: set[str] = set()
-    if not catalog.databaseExists(schema.lower()):
-        return names
-    found = catalog.listFunctions(schema.lower(), "*").iterator()
-    while found.hasNext():
-        names.add(str(found.next()).lower())
-    return names
+    return {name.lower() for name in functions_in(spark, schema)}
 
 
 def create_all(

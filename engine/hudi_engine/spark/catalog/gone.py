@@ -14,6 +14,8 @@ from hudi_engine.spark.catalog.kept import drop_shown
 from hudi_engine.spark.catalog.spark_entry import drop_entry, find_entry, listed_names
 from hudi_engine.spark.catalog.spark_table import drop_table
 from hudi_engine.spark.catalog.sql_text import TableName
+from hudi_engine.spark.jvm.catalog import session_catalog
+from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.read.reason import spark_errors
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def gone_schemas(spark: SparkSession, root: str, there: Iterable[str]) -> list[s
     known = {schema.lower() for schema in there}
     gone = sorted(schema for folder, schema in _FROM_FOLDERS if folder == root and schema not in known)
     # of names that are no identifiers, spark.catalog would not tell
-    names = spark._jsparkSession.sessionState().catalog()
+    names = session_catalog(spark)
     return [schema for schema in gone if names.databaseExists(schema)]
 
 
@@ -61,7 +63,7 @@ def forget_schemas(
     Args:
         place_of: Tells where the catalog has Spark put what it makes in a schema.
     """
-    names = spark._jsparkSession.sessionState().catalog()
+    names = session_catalog(spark)
     for schema in schemas:
         _FROM_FOLDERS.discard((root, schema))
         try:
@@ -103,13 +105,10 @@ def forget_other_warehouses(spark: SparkSession, catalog: DirectoryCatalog) -> N
 
     Else a schema of the same name would show their tables, and what drops a table would delete theirs.
     """
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
     for root in _filled_from - {catalog.root}:
         try:
             _unload(spark, type(catalog)(root))
-        except (HudiError, OSError, PySparkException, Py4JError) as error:
+        except (HudiError, OSError, *SPARK_ERRORS) as error:
             logger.warning("names of %s may still be shown, as it cannot be read: %s", root, error)
     _filled_from.clear()
     _filled_from.add(catalog.root)

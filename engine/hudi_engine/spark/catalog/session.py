@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from hudi_engine.spark.jvm.session import cloned
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.tasks import run_in_spark
 from hudi_engine.table.snapshot.derive import DeriveTask, RunTasks, make_in_threads, run_task
@@ -52,14 +53,8 @@ def apart(spark: SparkSession) -> SparkSession:
     For work that changes settings or the current schema meanwhile, which threads that share the session would see. Neither Spark
     nor PySpark takes the copy for the session of anybody else.
     """
-    from pyspark import RDD
-
     with _copying:
-        to_frame = RDD.toDF
-        try:
-            return type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
-        finally:
-            RDD.toDF = to_frame  # type: ignore[method-assign]  # PySpark ties it to the session that was made last
+        return cloned(spark)
 
 
 def query_loggers() -> list[logging.Logger]:

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from hudi_engine.spark.catalog.entry import CatalogEntry
 from hudi_engine.spark.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.spark.catalog.view_template import copied_view, remember_view
+from hudi_engine.spark.jvm import catalog as jvm_catalog
+from hudi_engine.spark.jvm.errors import JAVA_ERRORS, JVM_ERRORS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -194,7 +196,6 @@ def put_view(spark: SparkSession, spec: ViewSpec, existing: CatalogEntry | None)
 
 def _create_copied(spark: SparkSession, spec: ViewSpec) -> bool:
     """Create a view over a table's files as a copy of one that is there; False where that cannot be done."""
-    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     columns = [(column.name, column.definition) for column in spec.columns]
@@ -204,7 +205,7 @@ def _create_copied(spark: SparkSession, spec: ViewSpec) -> bool:
         definition = copied_view(spark, name, columns, spec.query, spec.comment, properties)
         if definition is not None:
             _catalog(spark).createTable(definition, False, False)
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, *JVM_ERRORS) as error:
         logger.debug(
             "the view %s is made by a statement, for it cannot be copied: %s", spec.name.label, error
         )
@@ -219,26 +220,7 @@ def drop_entry(spark: SparkSession, entry: CatalogEntry) -> None:
 
 def store_statistics(spark: SparkSession, name: TableName, size_bytes: int) -> None:
     """Store a table's size with its entry, as ANALYZE TABLE would."""
-    jvm: Any = spark._jvm
-    gateway: Any = spark.sparkContext._gateway
-    handles = jvm.java.lang.invoke.MethodHandles
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-
-    def array(kind: Any, value: Any) -> Any:
-        found = gateway.new_array(kind, 1)
-        found[0] = value
-        return found
-
-    # A number handed to Python comes back as another class, so the BigInt is made within one JVM call.
-    text = array(jvm.java.lang.Class, loader.loadClass("java.lang.String"))
-    number = loader.loadClass("scala.math.BigInt")
-    to_number = handles.publicLookup().unreflect(number.getMethod("apply", text))
-    statistics = loader.loadClass("org.apache.spark.sql.catalyst.catalog.CatalogStatistics")
-    create = handles.publicLookup().unreflectConstructor(statistics.getConstructors()[0])
-    with_text = handles.filterArguments(create, 0, array(jvm.java.lang.invoke.MethodHandle, to_number))
-    nothing, empty = jvm.scala.Option.apply(None), jvm.PythonUtils.toScalaMap({})
-    stored = with_text.invokeWithArguments([str(size_bytes), nothing, empty])
-    _catalog(spark).alterTableStats(_identifier(spark, name), jvm.scala.Option.apply(stored))
+    jvm_catalog.store_statistics(spark, _identifier(spark, name), size_bytes)
 
 
 def _alter_or_replace(spark: SparkSession, existing: CatalogEntry, definition: Any) -> None:
@@ -247,19 +229,18 @@ def _alter_or_replace(spark: SparkSession, existing: CatalogEntry, definition: A
     A Hive metastore does so unless ``hive.metastore.disallow.incompatible.col.type.changes`` is false there. Nothing of
     the entry has changed by then.
     """
-    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         _alter(spark, existing, definition)
-    except (PySparkException, Py4JJavaError) as error:
+    except (PySparkException, *JAVA_ERRORS) as error:
         logger.info("the entry %s is made anew, for it cannot be altered: %s", existing.name.label, error)
         drop_entry(spark, existing)
         _catalog(spark).createTable(definition, True, False)
 
 
 def _alter(spark: SparkSession, existing: CatalogEntry, definition: Any) -> None:
-    external = spark._jsparkSession.sharedState().externalCatalog()
+    external = jvm_catalog.external_catalog(spark)
     found = existing.handle.identifier()
     # A Hive metastore takes columns only through a call of their own; this one, unlike the session
     # catalog's, also lets columns go. It may fail, so it comes before the properties that say all is done.
@@ -271,8 +252,7 @@ def _alter(spark: SparkSession, existing: CatalogEntry, definition: Any) -> None
 
 def _analysed(spark: SparkSession, spec: TableSpec) -> Any:
     """Return the catalog's form of the spec; None when the session's catalog was replaced by another."""
-    state = spark._jsparkSession.sessionState()
-    plan = state.analyzer().execute(state.sqlParser().parsePlan(spec.statement()))
+    plan = jvm_catalog.analyzed_statement(spark, spec.statement())
     if plan.getClass().getSimpleName() != _DATA_SOURCE_COMMAND:
         return None
     return plan.table()
@@ -285,12 +265,11 @@ def _create_by_statements(spark: SparkSession, spec: TableSpec) -> None:
 
 
 def _catalog(spark: SparkSession) -> Any:
-    return spark._jsparkSession.sessionState().catalog()
+    return jvm_catalog.session_catalog(spark)
 
 
 def _identifier(spark: SparkSession, name: TableName) -> Any:
-    # Through the parser, since each part of a class's full name would cost a call to the JVM.
-    return spark._jsparkSession.sessionState().sqlParser().parseTableIdentifier(name.sql)
+    return jvm_catalog.identifier_of(spark, name.sql)
 
 
 def _entry(handle: Any, database: str) -> CatalogEntry:

@@ -21,6 +21,7 @@ from hudi_engine.spark.catalog.spark_entry import (
 )
 from hudi_engine.spark.catalog.sql_text import TableName, identifier
 from hudi_engine.spark.catalog.view_settings import made_under, settings_of
+from hudi_engine.spark.jvm.plans import parse
 from hudi_engine.spark.read.reason import spark_errors
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ class ViewDefinition:
 
     def names_read(self, spark: SparkSession) -> set[tuple[str, str]]:
         """Return (schema, name), lower case, of every relation the query names."""
-        plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(self.query)
+        plan = parse(spark, self.query)
         found = set()
         for match in _RELATION.findall(plan.treeString()):
             parts = [part.strip().strip("`").lower() for part in match.split(",")]

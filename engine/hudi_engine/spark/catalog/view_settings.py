@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from hudi_engine.spark.jvm.session import own_settings
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -64,8 +66,7 @@ def made_under(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
 
 def _others_set(spark: SparkSession, settings: Mapping[str, str]) -> list[str]:
     """Return what else the session has set of what Spark keeps with a view and may be set at any time."""
-    own = spark._jsparkSession.sessionState().conf().getAllConfs().keys().mkString("\n").split("\n")
-    others = set(own) - settings.keys()
+    others = own_settings(spark) - settings.keys()
     return [key for key in others if not key.startswith(_NOT_KEPT) and _may_be_set(spark, key)]
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from hudi_engine.spark.catalog.sql_text import literal
+from hudi_engine.spark.jvm.catalog import parsed_columns, some
+from hudi_engine.spark.jvm.plans import parse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,17 +80,15 @@ def copied_view(
     template = _templates.get(spark)
     if template is None:
         return None
-    jvm: Any = spark._jvm
-    parser, option = spark._jsparkSession.sessionState().sqlParser(), jvm.scala.Option
     out = {f"view.query.out.col.{place}": name for place, (name, _) in enumerate(columns)}
     own = {key: value for key, value in properties.items() if not key.startswith(_OF_SPARK)}
     told = {**own, **template.properties, **out, "view.query.out.numCols": str(len(columns))}
     pairs = ", ".join(f"{literal(key)}={literal(value)}" for key, value in told.items())
     return template.copy(
         identifier=identifier,
-        schema=parser.parseTableSchema(", ".join(definition for _, definition in columns)),
-        properties=parser.parsePlan(f"CREATE VIEW v TBLPROPERTIES ({pairs}) AS SELECT 1").properties(),
-        viewText=option.apply(query),
-        viewOriginalText=option.apply(query),
-        comment=option.apply(comment or None),
+        schema=parsed_columns(spark, ", ".join(definition for _, definition in columns)),
+        properties=parse(spark, f"CREATE VIEW v TBLPROPERTIES ({pairs}) AS SELECT 1").properties(),
+        viewText=some(spark, query),
+        viewOriginalText=some(spark, query),
+        comment=some(spark, comment or None),
     )

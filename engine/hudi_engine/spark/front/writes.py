@@ -19,8 +19,8 @@ from hudi_engine.spark.front.base import RawOptions
 from hudi_engine.spark.front.hive_entries import HiveEntries
 from hudi_engine.spark.front.reads import Reads
 from hudi_engine.spark.hive_sync import check_sync, sync_after_commit
+from hudi_engine.spark.jvm.frames import under_name
 from hudi_engine.spark.read.expression import expression
-from hudi_engine.spark.read.named import under_name
 from hudi_engine.spark.schema.fit import never_older, quoted
 from hudi_engine.spark.write.metadata_only import alter_schema, delete_partitions
 from hudi_engine.spark.write.pipeline import write

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.spark.hive_sync.entry import OUTPUT_FORMAT, SERDE, HiveEntry
+from hudi_engine.spark.jvm.catalog import has_hive_catalog, hive_settings
+from hudi_engine.spark.jvm.line import gateway
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,14 +30,13 @@ class Metastore:
 
     def __init__(self, spark: SparkSession) -> None:
         check_hive(spark)
-        jvm: Any = spark._jvm
-        client = spark._jsparkSession.sharedState().externalCatalog().unwrapped().client()
+        jvm = gateway(spark)
         self._java = jvm.java.util
         self._text = jvm.java.lang.String
         self._owner = str(spark.sparkContext.sparkUser())
         package = jvm.org.apache.hadoop.hive.metastore
         self._api = package.api
-        self._client = package.HiveMetaStoreClient(client.getState().getConf())
+        self._client = package.HiveMetaStoreClient(hive_settings(spark))
 
     def close(self) -> None:
         """End the connection."""
@@ -149,8 +150,7 @@ class Metastore:
 
 def check_hive(spark: SparkSession) -> None:
     """Raise ConfigError when a session has no Hive catalog."""
-    catalog = spark._jsparkSession.sharedState().externalCatalog().unwrapped()
-    if catalog.getClass().getSimpleName() != "HiveExternalCatalog":
+    if not has_hive_catalog(spark):
         raise ConfigError(
             "an entry in a Hive metastore was asked for (sync_hive, or hoodie.datasource.hive_sync.enable), and this Spark session "
             "has none; start it with enableHiveSupport(), in dbt with catalog: hive in the profile, or do not ask"

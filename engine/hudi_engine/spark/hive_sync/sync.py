@@ -27,6 +27,7 @@ from hudi_engine.spark.hive_sync.entry import (
 )
 from hudi_engine.spark.hive_sync.extractors import PartitionValues
 from hudi_engine.spark.hive_sync.metastore import Metastore, check_hive
+from hudi_engine.spark.jvm.errors import JAVA_ERRORS, JVM_ERRORS
 from hudi_engine.table.state import TableState
 
 if TYPE_CHECKING:
@@ -57,8 +58,6 @@ def check_sync(spark: SparkSession, storage: Storage, config: TableConfig, optio
             not to be made.
         TableExistsError: A name belongs to something else.
     """
-    from py4j.protocol import Py4JError
-
     if options[SyncOptions.IGNORE_ERRORS]:
         return
     check_hive(spark)
@@ -73,7 +72,7 @@ def check_sync(spark: SparkSession, storage: Storage, config: TableConfig, optio
             metastore.close()
     except TypeError as error:
         raise ConfigError(f"this session has not got the classes of Hive's metastore: {error}") from error
-    except Py4JError as error:
+    except JVM_ERRORS as error:
         # a metastore that fails now may be well again after the commit; if not, the sync says that the commit stands
         logger.info("the names in the Hive metastore are looked at after the commit only: %s", error)
 
@@ -116,7 +115,6 @@ def sync_hive(spark: SparkSession, storage: Storage, options: Options) -> list[S
         TableExistsError: A name belongs to something else.
         ServiceError: The metastore or the storage failed, or the session has no classes of the metastore.
     """
-    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
@@ -124,7 +122,7 @@ def sync_hive(spark: SparkSession, storage: Storage, options: Options) -> list[S
     except HudiError as error:
         problem: HudiError = error
         cause: Exception = error
-    except (OSError, Py4JError, PySparkException, TypeError) as error:
+    except (OSError, *JVM_ERRORS, PySparkException, TypeError) as error:
         # a class that the session has not got is a TypeError
         said = getattr(error, "java_exception", error)
         behind = f"the table {storage.base!r} is as it was written, but its entries in the Hive metastore are not: {said}"
@@ -311,12 +309,10 @@ def _unfinished(entry: HiveEntry) -> HiveEntry:
 
 def _made_or_altered(metastore: Metastore, entry: HiveEntry, table: Any) -> bool:
     """Make an entry, or alter it; made anew where the metastore refuses types at their positions, as of a dropped column."""
-    from py4j.protocol import Py4JJavaError
-
     if table is not None:
         try:
             metastore.alter(entry, table)
-        except Py4JJavaError as error:
+        except JAVA_ERRORS as error:
             logger.info("the entry %s is made anew, for it cannot be altered: %s", entry.label, error)
             metastore.drop(entry)
         else:

@@ -17,6 +17,7 @@ from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_json_string
 
 from hudi_engine.errors import StatementError
+from hudi_engine.spark.jvm.line import gateway, java_session, line_of
 
 JavaPlan = Any
 
@@ -29,18 +30,6 @@ def parse(session: SparkSession, sql: str) -> JavaPlan:
 def parse_expression(session: SparkSession, sql: str) -> JavaPlan:
     """Parse one expression without analysing it; raises Spark's ParseException."""
     return _parser(session).parseExpression(sql)
-
-
-def analyzed(frame: DataFrame) -> JavaPlan:
-    """Return the plan that Spark has made of a DataFrame's query."""
-    java: Any = frame._jdf
-    return java.queryExecution().analyzed()
-
-
-def is_done(frame: DataFrame) -> bool:
-    """Whether the rows of a DataFrame are there, as those of a command are."""
-    java: Any = frame._jdf
-    return kind(java.queryExecution().commandExecuted()) in ("CommandResult", "LocalRelation")
 
 
 def kind(node: JavaPlan) -> str:
@@ -105,25 +94,18 @@ def hasattr_java(node: Any, method: str) -> bool:
 
 def frame(session: SparkSession, plan: JavaPlan) -> DataFrame:
     """Return a DataFrame of a logical plan."""
-    jvm = _jvm(session)
-    dataset = jvm.org.apache.spark.sql.classic.Dataset
-    if type(dataset).__name__ != "JavaClass":
-        dataset = jvm.org.apache.spark.sql.Dataset
-    return DataFrame(dataset.ofRows(session._jsparkSession, plan), session)
+    return DataFrame(line_of(session).dataset.ofRows(java_session(session), plan), session)
 
 
 def with_child(session: SparkSession, plan: JavaPlan, child: JavaPlan) -> JavaPlan:
     """Return the same node over another child, for example the CTEs of an INSERT over its query."""
-    sequence = _jvm(session).org.apache.spark.api.python.PythonUtils.toSeq([child])
+    sequence = gateway(session).org.apache.spark.api.python.PythonUtils.toSeq([child])
     return plan.withNewChildren(sequence)
 
 
 def column(session: SparkSession, expression: JavaPlan) -> Column:
     """Return an unresolved expression as a column."""
-    utils = _jvm(session).org.apache.spark.sql.classic.ExpressionUtils
-    if type(utils).__name__ == "JavaClass":
-        return Column(utils.column(expression))
-    return Column(_jvm(session).org.apache.spark.sql.Column(expression))
+    return line_of(session).column(expression)
 
 
 def source_range(node: JavaPlan) -> tuple[int, int] | None:
@@ -183,10 +165,4 @@ def struct_type(java_schema: Any) -> T.StructType:
 
 
 def _parser(session: SparkSession) -> Any:
-    java: Any = session._jsparkSession
-    return java.sessionState().sqlParser()
-
-
-def _jvm(session: SparkSession) -> Any:
-    """Return the gateway to Java."""
-    return session._jvm
+    return java_session(session).sessionState().sqlParser()

@@ -1,11 +1,28 @@
-"""A session's state in Java: its catalog of names, its settings, whether it still runs."""
+"""A session's state in Java: whether it runs, its settings, and the classes that it knows."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pyspark import SparkContext
+from py4j.java_gateway import JavaClass
+from pyspark import RDD, SparkContext
 from pyspark.sql import SparkSession
+
+from hudi_engine.spark.jvm.line import gateway, java_session
+
+_CLASSES = (
+    "PythonRDD",
+    "PythonUtils",
+    "PythonSQLUtils",
+    "SerDeUtil",
+    "SimplePythonFunction",
+    "functions",
+    "org.apache.spark.sql.functions",
+    "org.apache.spark.sql.classic.SparkSession",
+    "org.apache.spark.sql.classic.SparkSession$",
+    "org.apache.spark.sql.catalyst.trees.PySparkCurrentOrigin",
+    "org.apache.spark.sql.execution.python.UserDefinedPythonFunction",
+)
 
 
 def is_classic(session: SparkSession) -> bool:
@@ -26,8 +43,7 @@ def is_stopped_in_java(context: SparkContext) -> bool:
 
 def java_version(session: SparkSession) -> str:
     """Return the version of the Java that a session runs on."""
-    jvm: Any = session._jvm
-    return str(jvm.System.getProperty("java.version"))
+    return str(gateway(session).System.getProperty("java.version"))
 
 
 def forget_java() -> None:
@@ -36,23 +52,41 @@ def forget_java() -> None:
     SparkSession._instantiatedSession = None
 
 
-def invalidate_cached_tables(session: SparkSession) -> None:
-    """Make a session look again at the tables it has read, which others may have written to since."""
-    _names(session).invalidateAllCachedTables()
+def keep_classes(context: SparkContext) -> None:
+    """Keep the Java classes that PySpark needs for each statement and column, so that they are looked up once a process.
+
+    Python asks Java for them by name each time, and Java looks for a short name under each of a dozen packages in each of
+    some 250 jars: a tenth of what the driver's Java does in a dbt project of small models.
+    """
+    view: Any = context._jvm
+    for name in _CLASSES:
+        found = getattr(view, name)
+        # another PySpark may have no such class: then the name is that of a package
+        if isinstance(found, JavaClass):
+            setattr(view, name, found)
 
 
-def is_temporary_view(session: SparkSession, name: str) -> bool:
-    """Whether a name without a schema is that of a temporary view."""
-    return bool(_names(session).getTempView(name).isDefined())
+def cloned(session: SparkSession) -> SparkSession:
+    """Return a copy of a session: it begins with the same settings and current schema, and shares tables and views."""
+    to_frame = RDD.toDF
+    try:
+        return type(session)(session.sparkContext, java_session(session).cloneSession())
+    finally:
+        RDD.toDF = to_frame  # type: ignore[method-assign]  # PySpark ties it to the session that was made last
+
+
+def session_id(session: SparkSession) -> str:
+    """Return what tells a session from all others."""
+    return str(java_session(session).sessionUUID())
+
+
+def own_settings(session: SparkSession) -> set[str]:
+    """Return the names of the settings that a session has of its own or of its context."""
+    names = java_session(session).sessionState().conf().getAllConfs().keys()
+    return set(str(names.mkString("\n")).split("\n"))
 
 
 def hadoop_setting(session: SparkSession, key: str) -> str | None:
     """Return one of Hadoop's settings as the session has it; None for one that is not set."""
-    java: Any = session._jsparkSession
-    value = java.sessionState().newHadoopConf().get(key)
+    value = java_session(session).sessionState().newHadoopConf().get(key)
     return None if value is None else str(value)
-
-
-def _names(session: SparkSession) -> Any:
-    java: Any = session._jsparkSession
-    return java.sessionState().catalog()

@@ -16,6 +16,7 @@ from hudi_engine.format.parallel import Failure, WorkerError, raise_worker_error
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.format.worker import settle_worker
 from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.jvm.errors import JAVA_ERRORS
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.handles.write_task import WriteTask
@@ -104,11 +105,9 @@ def _measured(frame: DataFrame, max_bytes: int) -> DataFrame | None:
 
 def _batches_within_limit(frame: DataFrame) -> list[pa.RecordBatch] | None:
     """Return the rows, None where they are more than Spark lets through to the driver."""
-    from py4j.protocol import Py4JJavaError
-
     try:
         return _batches(frame)
-    except Py4JJavaError as error:
+    except JAVA_ERRORS as error:
         if _RESULT_LIMIT in str(error):
             return None
         raise

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 
+from hudi_engine.spark.jvm.errors import JAVA_ERRORS
+
 _STATE = re.compile(r"\.?\s*SQLSTATE: \w{5}")
 
 
 def spark_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
     """Return what a call to Spark raises while its Java lives: PySpark's errors, and those of Java that PySpark has none for."""
-    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    return PySparkException, Py4JJavaError, *more
+    return PySparkException, *JAVA_ERRORS, *more
 
 
 def reason_of(error: Exception) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from hudi_engine.errors import ConfigError
-from hudi_engine.spark.read.known_classes import know_classes
+from hudi_engine.spark.jvm.session import keep_classes
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -49,7 +49,7 @@ def prepare_session(spark: SparkSession) -> None:
             # Spark refuses a second file of this name, which two threads would make.
             context.addPyFile(str(_zipped_engine()))
         _share_workers(spark, context)
-        know_classes(context)
+        keep_classes(context)
         _prepared.add(context)
 
 

@@ -11,8 +11,10 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hudi_engine.spark.jvm.frames import physical_plan_text, scan_estimates
+from hudi_engine.spark.jvm.session import session_id
 from hudi_engine.table.snapshot.native import release_of
 
 if TYPE_CHECKING:
@@ -59,17 +61,12 @@ def is_small(frame: DataFrame, most: int) -> bool:
     Args:
         most: Bytes that all it reads may have.
     """
-    internal: Any = frame
-    execution = internal._jdf.queryExecution()
-    leaves = execution.optimizedPlan().collectLeaves()
-    sizes = (int(str(leaves.apply(number).stats().sizeInBytes())) for number in range(leaves.size()))
     read = 0
-    for size in sizes:
+    for size in scan_estimates(frame):
         read += size
         if read > most:
             return False
-    # This plan comes before the step that puts generated code into it.
-    plan = str(execution.sparkPlan().toString())
+    plan = physical_plan_text(frame)
     return not any(name in plan for name in _MULTIPLIERS)
 
 
@@ -77,8 +74,7 @@ def _begin(session: SparkSession) -> str | None:
     """Turn generated code off for one more user of a session; None where its settings are not to change."""
     if not _may_change(session):
         return None
-    internal: Any = session
-    known = str(internal._jsparkSession.sessionUUID())
+    known = session_id(session)
     with _changing:
         if not _users[known]:
             before = {name: session.conf.get(name, None) for name in _OFF}

@@ -18,7 +18,7 @@ from hudi_engine.errors import StatementError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.schema.meta_fields import COMMIT_TIME, meta_fields
 from hudi_engine.spark.jvm import plans
-from hudi_engine.spark.jvm.errors import PARSE_ERRORS
+from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.jvm.plans import JavaPlan
 from hudi_engine.spark.read.spark_read import snapshot_frame
 from hudi_engine.spark.schema.fit import quoted
@@ -78,7 +78,7 @@ class EarlierStates:
             return text
         try:
             plan = plans.parse(session, text)
-        except PARSE_ERRORS:
+        except SPARK_ERRORS:
             return text  # Spark runs it again and reports the syntax error with its own words
         pieces, position = [], 0
         for place in sorted(_places(plan, text), key=lambda each: each.start):

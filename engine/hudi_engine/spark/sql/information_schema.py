@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from hudi_engine.errors import StatementError
 from hudi_engine.spark.jvm import plans
-from hudi_engine.spark.jvm.errors import PARSE_ERRORS
+from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.sql.statements import without_leading_dot
 from hudi_engine.spark.sql.table_names import with_view
 from hudi_engine.spark.sql.warehouse import Warehouse
@@ -47,7 +47,7 @@ def named_in(warehouse: Warehouse, session: SparkSession, query: str, own_view: 
             rows = list(_tables(warehouse, session) if table == "tables" else _schemata(warehouse, session))
             session.createDataFrame(rows, _COLUMNS[table]).createOrReplaceTempView(view)
             query = changed
-    except PARSE_ERRORS:
+    except SPARK_ERRORS:
         pass  # Spark runs it again and reports the syntax error with its own words
     return query
 

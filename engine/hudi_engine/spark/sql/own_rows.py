@@ -12,8 +12,8 @@ from hudi_engine.errors import TableNotFoundError
 from hudi_engine.format.storage.uris import same_place
 from hudi_engine.spark.catalog import TableName
 from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
 from hudi_engine.spark.jvm.plans import JavaPlan
-from hudi_engine.spark.jvm.session import invalidate_cached_tables
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.statement import Statement, Target
 from hudi_engine.spark.sql.table_names import mentioned_tables

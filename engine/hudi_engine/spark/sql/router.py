@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from hudi_engine.errors import StatementError
 from hudi_engine.spark.jvm import plans
-from hudi_engine.spark.jvm.errors import PARSE_ERRORS
+from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.sql import creating, ddl, dml, functions, information_schema, partitions, procedures
 from hudi_engine.spark.sql.default_values import with_null_for_default
 from hudi_engine.spark.sql.earlier_states import EarlierStates
@@ -136,7 +136,7 @@ class StatementRouter:
             )
         try:
             plan = plans.parse(session, statement)
-        except PARSE_ERRORS:
+        except SPARK_ERRORS:
             if keyword in _SERVICES:
                 raise StatementError(
                     f"{keyword.upper()} is a statement that Hudi does not have; {_SERVICES[keyword]}"

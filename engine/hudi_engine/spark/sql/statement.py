@@ -12,8 +12,8 @@ from pyspark.sql import types as T
 from hudi_engine import HudiTable
 from hudi_engine.errors import StatementError, TableNotFoundError
 from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.jvm.catalog import is_temporary_view
 from hudi_engine.spark.jvm.plans import JavaPlan
-from hudi_engine.spark.jvm.session import is_temporary_view
 from hudi_engine.spark.sql.warehouse import Warehouse
 from hudi_engine.table.write.result import WriteResult
 

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from hudi_engine.spark.catalog import TableName
 from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.jvm.frames import analyzed_plan
 from hudi_engine.spark.jvm.plans import JavaPlan
 
 _SUFFIXES = ("", READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
@@ -22,7 +23,7 @@ def reads_table(frame: DataFrame, table: TableName, *, bounds: bool = True) -> b
             ``where at > (select max(at) from ...)``.
     """
     wanted = {table.with_suffix(suffix).label.lower() for suffix in _SUFFIXES}
-    found = _tables(plans.analyzed(frame), {}, bounds)
+    found = _tables(analyzed_plan(frame), {}, bounds)
     return any(label in wanted for label in found)
 
 

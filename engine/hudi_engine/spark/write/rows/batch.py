@@ -16,12 +16,13 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.schema.any_case import refuse_same_names, spellings
 from hudi_engine.format.schema.casting import cast_batch
 from hudi_engine.format.schema.meta_fields import DELETES, META_FIELDS, OPERATION
+from hudi_engine.spark.jvm.frames import size_estimate
 from hudi_engine.spark.read.collect import to_arrow_within_limit
 from hudi_engine.spark.read.small_plans import interpreted, is_small
 from hudi_engine.spark.schema.fit import FitPolicy, Missing, fit_frame, fit_schema, quoted
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.spark.write.rows.marks import exact_marks, refuse_false_marks
-from hudi_engine.spark.write.rows.source_plan import estimated_bytes, estimated_rows, is_parquet_scan
+from hudi_engine.spark.write.rows.source_plan import estimated_rows, is_parquet_scan
 from hudi_engine.table.snapshot.reserved import refuse_reserved
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def _reads_little(frame: DataFrame, options: Options) -> bool:
 
 def _may_be_small(frame: DataFrame, options: Options) -> bool:
     """Tell whether a batch is worth fetching by Spark's estimate."""
-    estimate = estimated_bytes(frame)
+    estimate = size_estimate(frame)
     if estimate >= UNKNOWN_SIZE:
         return True
     if estimate > options[EngineOptions.SMALL_BATCH_BYTES]:

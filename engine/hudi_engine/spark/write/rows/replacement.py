@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 from hudi_engine.errors import DataError, HudiError
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.spark.jvm.frames import under_name
 from hudi_engine.spark.read.expression import expression
-from hudi_engine.spark.read.named import under_name
 from hudi_engine.spark.read.reason import reason_in
 from hudi_engine.spark.read.spark_read import snapshot_frame
 from hudi_engine.spark.schema.fit import quoted

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from hudi_engine.errors import ConfigError
-from hudi_engine.spark.read.named import under_name
+from hudi_engine.spark.jvm.frames import under_name
 from hudi_engine.spark.read.reason import reason_of
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.write.rows.arguments import resolving

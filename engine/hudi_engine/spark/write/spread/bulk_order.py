@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -15,10 +15,11 @@ from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.layout.layout import RowLayout
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.spark.jvm.frames import row_size_estimate, size_estimate, task_count
 from hudi_engine.spark.read.collect import worker_errors_raised
 from hudi_engine.spark.read.layout import sorted_frame
 from hudi_engine.spark.write.rows.key_columns import rows_by_partition
-from hudi_engine.spark.write.rows.source_plan import estimated_bytes, is_parquet_scan, usual_row_bytes
+from hudi_engine.spark.write.rows.source_plan import is_parquet_scan
 from hudi_engine.spark.write.spread.file_look import seen_partitions
 from hudi_engine.spark.write.spread.file_sample import sampled_partitions
 from hudi_engine.table.handles.write_context import WriteContext
@@ -92,7 +93,7 @@ def _left_where_they_are(
         return None
     if is_parquet_scan(source, whole=True):
         readers = tasks_of(source)
-        most = estimated_bytes(source) // readers // UNSHUFFLED_FILE_BYTES
+        most = size_estimate(source) // readers // UNSHUFFLED_FILE_BYTES
         if not most:
             return None
         counted = _rows_by_partition(frame, context, source, readers, most)
@@ -132,7 +133,7 @@ def _in_full_tasks(
     if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
         return frame
     cores = spark.sparkContext.defaultParallelism
-    held = sum(counted.values()) * usual_row_bytes(frame)
+    held = sum(counted.values()) * row_size_estimate(frame)
     # The same for each core, lest one has a task more than the others.
     tasks = cores * max(1, -(-held // (cores * context.options[EngineOptions.TASK_BYTES])))
     return frame.coalesce(tasks) if tasks < readers else frame
@@ -145,7 +146,7 @@ def _of_fewer_tasks(frame: DataFrame, context: WriteContext, source: DataFrame) 
         counted = _rows_by_partition(frame, context, source, tasks_of(source), _MOST_PARTITIONS)
     if not 0 < len(counted) <= _MOST_PARTITIONS:
         return None
-    size = sum(counted.values()) * min(context.file_size.row_bytes, usual_row_bytes(frame))
+    size = sum(counted.values()) * min(context.file_size.row_bytes, row_size_estimate(frame))
     cores = frame.sparkSession.sparkContext.defaultParallelism
     tasks = max(cores, -(-size // context.file_size.max_bytes))
     small = UNSHUFFLED_FILE_BYTES * len(counted)
@@ -155,8 +156,7 @@ def _of_fewer_tasks(frame: DataFrame, context: WriteContext, source: DataFrame) 
 
 def tasks_of(frame: DataFrame) -> int:
     """Return how many tasks read the rows of a frame that is a scan, or kept."""
-    plan: Any = frame._jdf.queryExecution()
-    return max(1, int(plan.toRdd().getNumPartitions()))
+    return max(1, task_count(frame))
 
 
 def _rebalanced(frame: DataFrame) -> DataFrame:

@@ -21,11 +21,12 @@ from hudi_engine.format.keygen.partition_path import check_new_partition
 from hudi_engine.format.layout.layout import RowLayout
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.spark.jvm.frames import depends_on_time
 from hudi_engine.spark.lookup.joins import combine_by_key, locate, tag_files
 from hudi_engine.spark.read.collect import worker_errors_raised
 from hudi_engine.spark.write.rows.batch import AlignedBatch
 from hudi_engine.spark.write.rows.key_columns import rows_by_partition, with_key_columns
-from hudi_engine.spark.write.rows.source_plan import asks_for_the_time, is_parquet_scan
+from hudi_engine.spark.write.rows.source_plan import is_parquet_scan
 from hudi_engine.spark.write.spread.bulk_order import BY_KEY, KEY_SORTS, ordered_for_bulk, tasks_of
 from hudi_engine.spark.write.spread.executor_path import check_partition_count, run_buckets, run_bulk
 from hudi_engine.spark.write.spread.parts import (
@@ -117,7 +118,7 @@ def prepare_distributed(
         return DistributedBatch(frame, None, batch.schema, generator=generator, source=batch.frame)
     if _order_matters(operation, options) and RECORD_KEY in frame.columns:
         frame = frame.withColumn(ORDER, F.monotonically_increasing_id())
-    keeps = not reads_once or not is_parquet_scan(batch.frame) or asks_for_the_time(_places_of(frame))
+    keeps = not reads_once or not is_parquet_scan(batch.frame) or depends_on_time(_places_of(frame))
     if keeps:
         frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
     try:
