@@ -29,7 +29,7 @@ from dbt.adapters.hudi.interrupt import end_in_order, show_no_stack
 from dbt.adapters.hudi.run import RUNS
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.handle import HudiHandle
-from dbt.adapters.hudi.sql.names import StatementWarehouse
+from dbt.adapters.hudi.sql.names import SqlWarehouse
 
 if TYPE_CHECKING:
     import agate
@@ -54,7 +54,7 @@ class HudiConnectionManager(SparkConnectionManager):
         end_in_order()
         _check_threads(getattr(profile, "threads", None))
         assert isinstance(profile.credentials, HudiCredentials)
-        self.warehouse = StatementWarehouse(profile.credentials, getattr(profile, "project_root", None))
+        self.warehouse = SqlWarehouse(profile.credentials, getattr(profile, "project_root", None))
         self.router = StatementRouter(self.warehouse)
         command = getattr(getattr(profile, "args", None), "which", None)
         self.only_looks = command in _ONLY_LOOK

@@ -12,8 +12,7 @@ from hudi_engine.errors import HudiError, StatementError
 from hudi_engine.format.parallel import carried_failure
 from hudi_engine.format.storage.read_only import is_refusal
 from hudi_engine.spark.catalog.session import query_loggers
-from hudi_engine.spark.jvm.errors import JVM_ERRORS, is_unanswered, java_message
-from pyspark.errors import PySparkException
+from hudi_engine.spark.jvm.errors import call_errors, is_unanswered, java_message
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.spark.java import how_java_ended
@@ -124,7 +123,7 @@ def _text(error: Exception) -> str:
     """Ask an error what it says, which Java is asked for: a Java that is gone does not answer."""
     try:
         return str(error)
-    except (*JVM_ERRORS, ConnectionError):
+    except call_errors():
         return _ENDING[-1]
 
 
@@ -143,7 +142,7 @@ def dbt_errors(what: str) -> Iterator[None]:
         raise DbtRuntimeError(str(error)) from error
     except HudiError as error:
         raise DbtRuntimeError(f"{type(error).__name__}: {error}") from error
-    except (PySparkException, *JVM_ERRORS, ConnectionError) as error:
+    except call_errors() as error:
         logger.debug("Spark failed in {}:\n{}", what, _text(error))
         _tell_dead_java(error)
         if isinstance(error, ConnectionError):

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ _CHATTER = re.compile(
 )
 _SHOWN_ON_FAILURE = 10
 _END_WITHIN_S = 20.0
+_launch: Callable[..., Any] = launch_gateway
 
 
 def check_java() -> tuple[Path, str]:
@@ -101,7 +102,7 @@ def launch_java(conf: Mapping[str, str], folder: str | None) -> None:
     if folder is not None and Path(folder).is_dir():
         options["cwd"] = folder
     try:
-        gateway = launch_gateway(settings, options)
+        gateway = _launch(settings, options)
     except PySparkException as error:
         os.close(writing)
         listener.join(1)

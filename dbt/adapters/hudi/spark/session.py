@@ -18,7 +18,7 @@ from pathlib import Path
 import pyspark
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.storage.uris import plain_location
-from hudi_engine.spark.jvm.errors import JVM_ERRORS
+from hudi_engine.spark.jvm.errors import call_errors
 from hudi_engine.spark.jvm.session import is_classic, is_stopped, is_stopped_in_java, keep_classes
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -151,7 +151,7 @@ def leave_dead_spark() -> None:
         return
     try:
         ended = is_stopped_in_java(_owned.sparkContext)
-    except (*JVM_ERRORS, ConnectionError):
+    except call_errors():
         ended = True
     if ended:
         logger.info(

@@ -12,7 +12,7 @@ from dbt.adapters.hudi.spark.warehouse import Warehouse
 from dbt.adapters.hudi.sql.creating import create_table
 
 
-class StatementWarehouse(Warehouse):
+class SqlWarehouse(Warehouse):
     """A warehouse in which statements make and rename tables."""
 
     def create_table(self, session: SparkSession, new: NewTable) -> WriteResult | None:

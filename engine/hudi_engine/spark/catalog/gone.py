@@ -15,7 +15,7 @@ from hudi_engine.spark.catalog.spark_entry import drop_entry, find_entry, listed
 from hudi_engine.spark.catalog.spark_table import drop_table
 from hudi_engine.spark.catalog.sql_text import TableName
 from hudi_engine.spark.jvm.catalog import session_catalog
-from hudi_engine.spark.jvm.errors import SPARK_ERRORS
+from hudi_engine.spark.jvm.errors import call_errors
 from hudi_engine.spark.read.reason import spark_errors
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def forget_other_warehouses(spark: SparkSession, catalog: DirectoryCatalog) -> N
     for root in _filled_from - {catalog.root}:
         try:
             _unload(spark, type(catalog)(root))
-        except (HudiError, OSError, *SPARK_ERRORS) as error:
+        except call_errors(HudiError, OSError) as error:
             logger.warning("names of %s may still be shown, as it cannot be read: %s", root, error)
     _filled_from.clear()
     _filled_from.add(catalog.root)

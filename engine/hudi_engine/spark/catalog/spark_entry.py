@@ -19,7 +19,8 @@ from hudi_engine.spark.catalog.entry import CatalogEntry
 from hudi_engine.spark.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.spark.catalog.view_template import copied_view, remember_view
 from hudi_engine.spark.jvm import catalog as jvm_catalog
-from hudi_engine.spark.jvm.errors import JAVA_ERRORS, JVM_ERRORS
+from hudi_engine.spark.jvm.errors import SPARK_ERRORS
+from hudi_engine.spark.read.reason import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -196,8 +197,6 @@ def put_view(spark: SparkSession, spec: ViewSpec, existing: CatalogEntry | None)
 
 def _create_copied(spark: SparkSession, spec: ViewSpec) -> bool:
     """Create a view over a table's files as a copy of one that is there; False where that cannot be done."""
-    from pyspark.errors import PySparkException
-
     columns = [(column.name, column.definition) for column in spec.columns]
     properties = {**spec.properties, FINGERPRINT_PROPERTY: spec.fingerprint}
     name = _identifier(spark, spec.name)
@@ -205,7 +204,7 @@ def _create_copied(spark: SparkSession, spec: ViewSpec) -> bool:
         definition = copied_view(spark, name, columns, spec.query, spec.comment, properties)
         if definition is not None:
             _catalog(spark).createTable(definition, False, False)
-    except (PySparkException, *JVM_ERRORS) as error:
+    except SPARK_ERRORS as error:
         logger.debug(
             "the view %s is made by a statement, for it cannot be copied: %s", spec.name.label, error
         )
@@ -229,11 +228,9 @@ def _alter_or_replace(spark: SparkSession, existing: CatalogEntry, definition: A
     A Hive metastore does so unless ``hive.metastore.disallow.incompatible.col.type.changes`` is false there. Nothing of
     the entry has changed by then.
     """
-    from pyspark.errors import PySparkException
-
     try:
         _alter(spark, existing, definition)
-    except (PySparkException, *JAVA_ERRORS) as error:
+    except spark_errors() as error:
         logger.info("the entry %s is made anew, for it cannot be altered: %s", existing.name.label, error)
         drop_entry(spark, existing)
         _catalog(spark).createTable(definition, True, False)

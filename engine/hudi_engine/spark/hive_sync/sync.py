@@ -27,7 +27,7 @@ from hudi_engine.spark.hive_sync.entry import (
 )
 from hudi_engine.spark.hive_sync.extractors import PartitionValues
 from hudi_engine.spark.hive_sync.metastore import Metastore, check_hive
-from hudi_engine.spark.jvm.errors import JAVA_ERRORS, JVM_ERRORS
+from hudi_engine.spark.jvm.errors import JAVA_ERRORS, JVM_ERRORS, call_errors
 from hudi_engine.table.state import TableState
 
 if TYPE_CHECKING:
@@ -115,14 +115,12 @@ def sync_hive(spark: SparkSession, storage: Storage, options: Options) -> list[S
         TableExistsError: A name belongs to something else.
         ServiceError: The metastore or the storage failed, or the session has no classes of the metastore.
     """
-    from pyspark.errors import PySparkException
-
     try:
         return _sync(spark, storage, options)
     except HudiError as error:
         problem: HudiError = error
         cause: Exception = error
-    except (OSError, *JVM_ERRORS, PySparkException, TypeError) as error:
+    except call_errors(OSError, TypeError) as error:
         # a class that the session has not got is a TypeError
         said = getattr(error, "java_exception", error)
         behind = f"the table {storage.base!r} is as it was written, but its entries in the Hive metastore are not: {said}"

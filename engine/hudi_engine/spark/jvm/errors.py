@@ -16,6 +16,11 @@ SPARK_ERRORS: tuple[type[Exception], ...] = (PySparkException, Py4JError)
 """What a call of Spark raises: PySpark's errors, and those of Java or of the connection to it that PySpark has no class for."""
 
 
+def call_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
+    """Return what a call of Spark raises, also when Java is gone, and more."""
+    return *SPARK_ERRORS, ConnectionError, *more
+
+
 def is_unanswered(error: BaseException) -> bool:
     """Whether the connection to Java broke, or Java gave no answer to a call."""
     # where Java refused a call its words follow as a trace

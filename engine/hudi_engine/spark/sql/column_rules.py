@@ -68,34 +68,14 @@ def check_added(column: T.StructField, label: str) -> None:
     _refuse_required_inside(column, label)
 
 
-def whole_column(parts: Sequence[str], schema: T.StructType, label: str) -> str:
-    """Return the name of a column that a statement drops or changes; it may be none of the table's.
-
-    Raises:
-        StatementError: It is a field inside of a column.
-    """
-    if len(parts) > 1 and _has_inside(schema, parts):
-        (holder,) = (column.name for column in schema.fields if column.name.lower() == parts[0].lower())
+def whole_column(parts: Sequence[str], label: str) -> str:
+    """Return the name of a column that a statement drops or changes; raises StatementError for a field of a struct."""
+    if len(parts) > 1:
         raise StatementError(
-            f"{'.'.join(parts)} of {label} is a field inside of column {holder}: a field cannot be dropped or be given another "
+            f"{'.'.join(parts)} of {label} is a field inside of column {parts[0]}: a field cannot be dropped or be given another "
             "type or a comment, by SQL; name a whole column, or rebuild the table"
         )
-    return ".".join(parts)
-
-
-def _has_inside(kind: T.DataType, path: Sequence[str]) -> bool:
-    """Tell whether a path of names leads to something inside of a type, by the names that Spark gives parts of arrays and maps."""
-    if not path:
-        return True
-    parts: dict[str, T.DataType] = {}
-    if isinstance(kind, T.StructType):
-        parts = {field.name.lower(): field.dataType for field in kind.fields}
-    elif isinstance(kind, T.ArrayType):
-        parts = {"element": kind.elementType}
-    elif isinstance(kind, T.MapType):
-        parts = {"key": kind.keyType, "value": kind.valueType}
-    inner = parts.get(path[0].lower())
-    return inner is not None and _has_inside(inner, path[1:])
+    return parts[0]
 
 
 def check_default(column: str, default: str | None, label: str) -> None:
@@ -115,22 +95,8 @@ def check_default(column: str, default: str | None, label: str) -> None:
 
 
 def _refuse_required_inside(column: T.StructField, label: str) -> None:
-    if (inner := _required_inside(column.dataType, column.name)) is not None:
+    if '"nullable":false' in column.dataType.json():
         raise StatementError(
-            f"{inner} of {label}: NOT NULL is kept for whole columns, not inside of one; leave it out, and check it where rows "
-            "are written (the contract of a model: `type: check`)"
+            f"column {column.name} of {label}: NOT NULL is kept for whole columns, not inside of one; leave it out, and check it "
+            "where rows are written (the contract of a model: `type: check`)"
         )
-
-
-def _required_inside(kind: T.DataType, path: str) -> str | None:
-    """Return the path of the first field of a struct that may not be null, None for none."""
-    if isinstance(kind, T.ArrayType):
-        return _required_inside(kind.elementType, path)
-    if isinstance(kind, T.MapType):
-        return _required_inside(kind.valueType, path)
-    for field in kind.fields if isinstance(kind, T.StructType) else ():
-        inner = f"{path}.{field.name}"
-        found = inner if not field.nullable else _required_inside(field.dataType, inner)
-        if found is not None:
-            return found
-    return None

@@ -60,7 +60,7 @@ def drop_columns(statement: Statement, target: Target) -> StatementResult:
     table = statement.table(target)
     schema = data_columns(table)
     dropped = {
-        whole_column(plans.texts(item.name()), schema, target.label).lower()
+        whole_column(plans.texts(item.name()), target.label).lower()
         for item in plans.items(statement.plan.columnsToDrop())
     }
     known = {column.name.lower() for column in schema.fields}
@@ -116,7 +116,7 @@ def _alter_columns(
     fields = {column.name.lower(): column for column in schema.fields}
     comments: dict[str, str] = {}
     for column, data_type, comment, nullable, position, default in changes:
-        name = whole_column(plans.texts(column.name()), schema, target.label)
+        name = whole_column(plans.texts(column.name()), target.label)
         field = fields.get(name.lower())
         if field is None:
             raise StatementError(

@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from hudi_engine.errors import StatementError
+from hudi_engine.errors import HudiError, StatementError
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.sql import creating, ddl, dml, functions, information_schema, partitions, procedures
-from hudi_engine.spark.sql.default_values import with_null_for_default
 from hudi_engine.spark.sql.earlier_states import EarlierStates
 from hudi_engine.spark.sql.statement import (
     OtherCatalogError,
@@ -26,7 +26,7 @@ from hudi_engine.spark.sql.statement import (
     refused_face,
 )
 from hudi_engine.spark.sql.statements import first_keyword
-from hudi_engine.spark.sql.warehouse import Warehouse
+from hudi_engine.spark.sql.warehouse import StatementWarehouse
 
 # Delta's statements for what Hudi's services do.
 _SERVICES: Mapping[str, str] = {
@@ -41,6 +41,8 @@ _LOOK_AT = frozenset(
     ).split()
 ).union(_SERVICES)
 
+# Spark's word for DEFAULT where it finds no column of the name.
+_DEFAULT = re.compile(r"[`\"]default[`\"]", re.IGNORECASE)
 Action = Callable[[Statement, Target], StatementResult | None]
 
 # Statements about one existing table; for other tables than Hudi's they are Spark's.
@@ -108,7 +110,7 @@ _ON_NAME: Mapping[str, Callable[[Statement], StatementResult | None]] = {
 class StatementRouter:
     """Routes the statements of all sessions on a warehouse."""
 
-    def __init__(self, warehouse: Warehouse) -> None:
+    def __init__(self, warehouse: StatementWarehouse) -> None:
         self._warehouse = warehouse
         self._warned: set[str] = set()
         self._states = EarlierStates(warehouse)
@@ -153,7 +155,8 @@ class StatementRouter:
         if kind == "UnresolvedWith":
             return self._with_ctes(statement)
         if kind == "Union" and first_keyword(statement.text) == "from":
-            return _refuse_multi_insert(statement)
+            _refuse_multi_insert(statement)
+            return None
         if kind in _ON_NAME:
             return _ON_NAME[kind](statement)
         action = _ON_TABLE.get(kind)
@@ -185,7 +188,14 @@ class StatementRouter:
 
     def _alone(self, statement: Statement, target: Target, action: Action) -> StatementResult | None:
         with self._warehouse.one_writer(statement.session, target.base):
-            return action(with_null_for_default(statement, target), target)
+            try:
+                return action(statement, target)
+            except (PySparkException, HudiError) as error:
+                if _DEFAULT.search(str(error)):
+                    raise StatementError(
+                        f"DEFAULT as a value of {target.label} is refused: write NULL, the default of every column of a Hudi table"
+                    ) from error
+                raise
 
 
 def _refuse_multi_insert(statement: Statement) -> None:

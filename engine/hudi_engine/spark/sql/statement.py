@@ -14,7 +14,7 @@ from hudi_engine.errors import StatementError, TableNotFoundError
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.catalog import is_temporary_view
 from hudi_engine.spark.jvm.plans import JavaPlan
-from hudi_engine.spark.sql.warehouse import Warehouse
+from hudi_engine.spark.sql.warehouse import StatementWarehouse
 from hudi_engine.table.write.result import WriteResult
 
 
@@ -117,7 +117,7 @@ class Statement:
     session: SparkSession
     text: str
     plan: JavaPlan
-    warehouse: Warehouse
+    warehouse: StatementWarehouse
     warned: set[str]
     ctes: JavaPlan | None = None
 

@@ -108,12 +108,6 @@ class Warehouse(Protocol):
     ) -> None:
         """Keep comments of some columns."""
 
-    def create_table(self, session: SparkSession, new: NewTable) -> WriteResult | None:
-        """Make a table and its name; None when nothing was written, as where the statement is content with what is there."""
-
-    def rename(self, session: SparkSession, old: TableName, new: TableName) -> None:
-        """Give a table or view another name."""
-
     def drop(self, session: SparkSession, schema: str, name: str) -> None:
         """Drop a table with its files, or a view."""
 
@@ -125,3 +119,13 @@ class Warehouse(Protocol):
 
     def drop_schema(self, session: SparkSession, schema: str) -> None:
         """Drop a schema with all that is in it."""
+
+
+class StatementWarehouse(Warehouse, Protocol):
+    """A warehouse in which statements make and rename tables."""
+
+    def create_table(self, session: SparkSession, new: NewTable) -> WriteResult | None:
+        """Make a table and its name; None when nothing was written, as where the statement is content with what is there."""
+
+    def rename(self, session: SparkSession, old: TableName, new: TableName) -> None:
+        """Give a table or view another name."""
