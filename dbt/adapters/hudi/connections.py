@@ -29,7 +29,7 @@ from dbt.adapters.hudi.interrupt import end_in_order, show_no_stack
 from dbt.adapters.hudi.run import RUNS
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.handle import HudiHandle
-from dbt.adapters.hudi.sql.names import SqlWarehouse
+from dbt.adapters.hudi.sql.creating import SqlWarehouse
 
 if TYPE_CHECKING:
     import agate

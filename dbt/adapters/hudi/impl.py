@@ -57,7 +57,6 @@ from dbt.adapters.hudi.rows.python_models import run_python_model
 from dbt.adapters.hudi.run import RUNS, ModelRun
 from dbt.adapters.hudi.samples import check_sample, in_part
 from dbt.adapters.hudi.spark import catalog_rows
-from dbt.adapters.hudi.spark.described import described
 from dbt.adapters.hudi.spark.folders import probe_writable
 from dbt.adapters.hudi.spark.freshness import last_changes
 from dbt.adapters.hudi.spark.memory import warn_of_memory
@@ -430,7 +429,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         with self._work("write probe") as session:
             probe_writable(self._warehouse.places.location_root)
             session.sql("select 1 as id").collect()
-            told = described(self._warehouse, session)
+            told = self._warehouse.described(session)
             warn_of_memory(session)
         logger.info("{}", told)
 

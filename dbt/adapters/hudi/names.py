@@ -22,7 +22,7 @@ from dbt.adapters.hudi.parts import AdapterPart
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.run import RUNS
 from dbt.adapters.hudi.spark.errors import dbt_errors
-from dbt.adapters.hudi.spark.folder_names import FolderNames
+from dbt.adapters.hudi.spark.warehouse import FolderNames
 from dbt.adapters.hudi.sql.stated import table_clauses
 
 

@@ -10,7 +10,7 @@ import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.hudi.credentials import HudiCredentials
-from dbt.adapters.hudi.spark import other_settings, session
+from dbt.adapters.hudi.spark import session
 
 OPTIONS = "spark.driver.extraJavaOptions"
 
@@ -110,13 +110,13 @@ def test_a_second_run_in_one_process_is_told_what_its_spark_was_not_started_with
     profile: dict[str, object], refused: str, told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     said: list[str] = []
-    monkeypatch.setattr(other_settings.logger, "warning", lambda text, *more: said.append(text.format(*more)))
+    monkeypatch.setattr(session.logger, "warning", lambda text, *more: said.append(text.format(*more)))
     first = {"schema": "analytics", "location_root": str(tmp_path), "master": "local[2]"}
     conf = session._start_conf(HudiCredentials.from_dict(first), {})
     spark = FakeSession()
     monkeypatch.setattr(session, "_owned", spark)
     monkeypatch.setattr(session, "_started_with", (conf, "/shop"))
-    other_settings.forget_what_was_said()
+    session._warned.clear()
     second = HudiCredentials.from_dict({**first, **profile})
     if refused:
         with pytest.raises(DbtRuntimeError, match=f"names or files: {refused}.*a process of its own"):

@@ -59,8 +59,7 @@ from dbt.adapters.hudi.rows.existing_target import (
 from dbt.adapters.hudi.rows.named_places import build_under_name, with_options
 from dbt.adapters.hudi.rows.schema_changes import schema_change
 from dbt.adapters.hudi.run import ModelRun
-from dbt.adapters.hudi.spark.kept_notes import properties_of
-from dbt.adapters.hudi.spark.warehouse import Warehouse
+from dbt.adapters.hudi.spark.warehouse import Warehouse, properties_of
 
 Result = TypeVar("Result")
 OPERATIONS: Mapping[str, operations.Operation] = {**operations.BY_NAME, "insert_new": operations.INSERT}

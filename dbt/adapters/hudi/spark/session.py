@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from importlib import resources
@@ -29,11 +29,6 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.spark.class_archive import archive_options
 from dbt.adapters.hudi.spark.java import check_java, forget_java, how_java_ended, launch_java
 from dbt.adapters.hudi.spark.memory import warn_of_limit
-from dbt.adapters.hudi.spark.other_settings import (
-    forget_what_was_said,
-    names_in_profile,
-    tell_of_other_settings,
-)
 
 # PySpark says it at every conversion; what is used of pandas here works with either version
 warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
@@ -76,10 +71,32 @@ _METASTORE_KEYS = (
     "spark.sql.hive.metastore.jars",
 )
 
+# By what a profile asks for a setting that it does not name.
+_PROFILE_NAMES: Mapping[str, str] = {
+    "spark.sql.warehouse.dir": "location_root",
+    "spark.sql.catalogImplementation": "catalog",
+    "spark.app.name": "app_name",
+    "spark.master": "master",
+    ANSI: "ansi",
+}
+# Settings of Hadoop that say which names or files there are; credentials are renewed, and the rest is of speed.
+_OF_PLACES = re.compile(
+    r"spark\.sql\.catalogImplementation|spark\.hadoop\.((javax\.jdo|hive|datanucleus)\..*|fs\.(defaultFS|.*endpoint))"
+)
+# A run says the folders of its schemas itself, and the other is a name for people.
+_HARMLESS = ("spark.sql.warehouse.dir", "spark.app.name")
+# What Spark does not know is read where it is used.
+_READ_LATER = ("spark.sql.catalog.", "hoodie.")
+_NEXT_STEP = (
+    "run this in a process of its own, or stop that Spark before, SparkSession.builder.getOrCreate().stop(), and the next "
+    "command starts another"
+)
+
 _lock = threading.Lock()
 _owned: SparkSession | None = None
 _early: Future[None] | None = None
 _kept_up = False
+_warned: set[str] = set()
 _started_with: tuple[Mapping[str, str], str | None] = {}, None
 _stored_with: Mapping[str, str] = {}
 _said_at_start: Mapping[str, str] = {}
@@ -146,7 +163,7 @@ def keep_up() -> None:
 
 def leave_dead_spark() -> None:
     """Forget a Spark that dbt started and that has ended, so that the command that begins starts another."""
-    forget_what_was_said()
+    _warned.clear()
     if _owned is None or is_stopped(_owned.sparkContext):
         return
     try:
@@ -193,6 +210,42 @@ def _look_at_settings(
             f"Spark was started with other settings than the profile asks for now: {names_in_profile(other)}. Say restart, which "
             "ends this Spark; the next command starts another"
         )
+
+
+def names_in_profile(keys: Iterable[str]) -> str:
+    """Return settings by what a profile asks for them."""
+    return ", ".join(_PROFILE_NAMES.get(key, key) for key in keys)
+
+
+def tell_of_other_settings(other: Sequence[str], wanted: Mapping[str, str], spark: SparkSession) -> None:
+    """Refuse settings by which names and files are other ones, and say once a command which of the rest do not count.
+
+    Args:
+        other: Settings that are not those which the Spark was started with.
+
+    Raises:
+        DbtRuntimeError: when names or files would be other ones.
+    """
+    refused = [key for key in other if _OF_PLACES.fullmatch(key)]
+    if refused:
+        raise DbtRuntimeError(
+            "Spark was started in this process with other settings than the profile asks for now, by which it would find other "
+            f"names or files: {names_in_profile(refused)}. They count when Spark starts: {_NEXT_STEP}"
+        )
+    kept = [key for key in other if key not in _HARMLESS and not (key in wanted and _can_change(spark, key))]
+    named = names_in_profile(kept)
+    if kept and named not in _warned:
+        _warned.add(named)
+        logger.warning(
+            "Spark was started in this process with other settings than the profile asks for now, and keeps its own: {}. "
+            "Where they matter, {}",
+            named,
+            _NEXT_STEP,
+        )
+
+
+def _can_change(spark: SparkSession, key: str) -> bool:
+    return key.startswith(_READ_LATER) or bool(spark.conf.isModifiable(key))
 
 
 def early_session(

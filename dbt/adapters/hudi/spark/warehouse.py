@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.storage import open_storage
+from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.given import public_location, use_profile
 from hudi_engine.format.storage.uris import plain_location
 from hudi_engine.spark.catalog import (
@@ -36,21 +38,24 @@ from hudi_engine.spark.catalog import (
     session_conf,
 )
 from hudi_engine.spark.catalog.directory import source_cache
+from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
+from hudi_engine.spark.catalog.entry_notes import EntryNotes
 from hudi_engine.spark.catalog.gone import forget_other_warehouses
 from hudi_engine.spark.catalog.read_only import is_read_only
 from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
+from hudi_engine.spark.jvm.session import java_version
+from hudi_engine.spark.sql.not_null import NOT_NULL
 from hudi_engine.table.txn.swap import recover_swap
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.credentials import HudiCredentials
+from dbt.adapters.hudi.credentials import ANSI, HudiCredentials
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.locations import absolute_location
 from dbt.adapters.hudi.model.plan import ModelPlan, Places
 from dbt.adapters.hudi.model.source import SourcePlace
+from dbt.adapters.hudi.response import counted
 from dbt.adapters.hudi.run import RUNS
-from dbt.adapters.hudi.spark.change_count import CHANGE_COUNT
-from dbt.adapters.hudi.spark.folder_names import FolderNames
 from dbt.adapters.hudi.spark.folders import (
     make_root,
     remove_at_exit_if_empty,
@@ -58,7 +63,6 @@ from dbt.adapters.hudi.spark.folders import (
     remove_schema_folder,
     timeline_mark,
 )
-from dbt.adapters.hudi.spark.kept_notes import properties_of
 from dbt.adapters.hudi.spark.long_work import LONG_WORK
 from dbt.adapters.hudi.spark.node_options import NodeOptions
 from dbt.adapters.hudi.spark.removed_names import check_schema_is_its_own, is_shown, remove_hidden
@@ -76,6 +80,36 @@ if TYPE_CHECKING:
 
 
 _KEPT_SCHEMA = "default"
+_CHANGE_NUMBERS = itertools.count(1)
+
+
+class FolderNames:
+    """Schemas, tables and views below the location root of a profile with the directory catalog."""
+
+    def __init__(self, directory: DirectoryCatalog) -> None:
+        self._directory = directory
+
+    def schemas(self) -> list[str]:
+        """Names of all schemas, with the one that Spark always has."""
+        return sorted({*self._directory.schemas(), "default"})
+
+    def entries(self, schema: str, *, faces: bool = True) -> dict[TableName, str | None]:
+        """Names of a schema: tables with their places, all that only reads with None."""
+        return self._directory.names(schema.lower(), faces=faces)
+
+    def table(self, schema: str, name: str) -> Storage | None:
+        """Return the storage of a table, None where the folders do not know the name; a second face stands for its table."""
+        faces = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
+        mains = [name[: -len(face)] for face in faces if name.lower().endswith(face)]
+        for each in (name, *mains):
+            base = self._directory.table_base(schema.lower(), each)
+            if base is not None:
+                return open_storage(base)
+        return None
+
+    def tables(self, schema: str) -> list[str]:
+        """Names of the Hudi tables of a schema."""
+        return sorted(name.name for name, base in self.entries(schema).items() if base is not None)
 
 
 class Warehouse:
@@ -85,6 +119,9 @@ class Warehouse:
         credentials: The profile; its ``location_root`` becomes absolute.
         project_root: Folder of ``dbt_project.yml``.
     """
+
+    # how often this process has changed tables and names, by whichever of its dbt runs
+    _changes = 0
 
     def __init__(self, credentials: HudiCredentials, project_root: str | None) -> None:
         self.begun = datetime.datetime.now(datetime.timezone.utc)
@@ -244,11 +281,11 @@ class Warehouse:
 
     def writes(self) -> int:
         """How often this process changed a table or a name."""
-        return CHANGE_COUNT.count
+        return Warehouse._changes
 
     def changed(self) -> None:
         """Say that tables changed, so that other sessions look again."""
-        CHANGE_COUNT.more()
+        Warehouse._changes = next(_CHANGE_NUMBERS)
 
     @contextmanager
     def one_writer(self, session: SparkSession, base: str) -> Iterator[None]:
@@ -487,3 +524,29 @@ class Warehouse:
         if self.directory is not None:
             self.directory.remove_pointer(name.database.lower(), name.name)
             self.directory.remove_source(name.database.lower(), name.name)
+
+    def described(self, session: SparkSession) -> str:
+        """Return versions of Spark and Java, master, ANSI mode and the number of tables, in one line for ``dbt debug``."""
+        schemas = self.schemas(session)
+        tables = sum(entry.is_hudi_table for schema in schemas for entry in self.entries(session, schema))
+        ansi = "on" if session.conf.get(ANSI, "false") == "true" else "off"
+        catalog = "hive" if self.folders is None else "directory"
+        return (
+            f"Spark {session.version} on Java {java_version(session)} ({session.sparkContext.master}), ANSI mode {ansi}; "
+            f"{counted(tables, 'table')} in {counted(len(schemas), 'schema')} below {self.places.location_root} ({catalog} catalog)"
+        )
+
+
+def properties_of(plan: ModelPlan, table: HudiTable, *, rebuilt: bool = False) -> dict[str, str] | None:
+    """Return the properties that a model's write leaves its table with; None where those stay that are there.
+
+    Args:
+        plan: The model, whose properties take the place of others, if it has any.
+        rebuilt: The table is another one now, so that what its columns must not be is no longer known.
+    """
+    if not plan.properties and not rebuilt:
+        return None
+    known = dict(EntryNotes.load(table.storage).properties)
+    ruled = {} if rebuilt else {key: text for key, text in known.items() if key == NOT_NULL}
+    known.pop(NOT_NULL, None)
+    return {**ruled, **(plan.properties or known)}

@@ -10,6 +10,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, build_table, rebuild_table
 from hudi_engine.errors import TableExistsError, TableNotFoundError
 from hudi_engine.format.storage.uris import same_place
+from hudi_engine.spark.catalog import TableName
 from hudi_engine.spark.catalog.entry import CatalogEntry
 from hudi_engine.spark.sql.own_rows import statement_with_state_read
 from hudi_engine.spark.sql.warehouse import NewTable
@@ -21,6 +22,7 @@ from dbt.adapters.hudi.model.locations import absolute_location, location_proble
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.rows.existing_target import find_existing, warn_replaced
 from dbt.adapters.hudi.rows.named_places import build_under_name
+from dbt.adapters.hudi.spark.new_names import rename
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 
@@ -109,3 +111,15 @@ def _plan(warehouse: Warehouse, new: NewTable) -> ModelPlan:
         raise DbtRuntimeError("; ".join(problems))
     base = absolute_location(new.location, warehouse.places.project_root)
     return replace(plan, base=base, own_location=True)
+
+
+class SqlWarehouse(Warehouse):
+    """A warehouse in which statements make and rename tables."""
+
+    def create_table(self, session: SparkSession, new: NewTable) -> WriteResult | None:
+        """Make a table and its name; None when nothing was written."""
+        return create_table(self, session, new)
+
+    def rename(self, session: SparkSession, old: TableName, new: TableName) -> None:
+        """Give a table or view another name."""
+        rename(self, session, old, new)
