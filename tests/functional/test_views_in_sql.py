@@ -69,7 +69,7 @@ class TestViews:
         broken = json.dumps({**told, "query": "select id from nowhere.at_all"})
         (folder / "broken.view.json").write_text(broken)
         with pytest.raises(
-            DbtBaseException, match="view .*broken is there, .*CREATE OR REPLACE VIEW makes it anew"
+            DbtBaseException, match="view .*broken is there, .*CREATE OR REPLACE VIEW replaces it"
         ):
             project.run_sql("create view if not exists {schema}.broken as select 2 as id")
         assert (folder / "broken.view.json").read_text() == broken

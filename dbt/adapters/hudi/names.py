@@ -32,7 +32,7 @@ class Names(AdapterPart):
     def set_macro_resolver(self, macro_resolver: Any) -> None:
         """Take dbt's manifest, which dbt may still be reading: it is asked for its places when the warehouse is opened."""
         super().set_macro_resolver(macro_resolver)  # type: ignore[misc]
-        self.connections.warehouse.places_said = lambda: places_said(macro_resolver)
+        self.connections.warehouse.source_places = lambda: places_said(macro_resolver)
 
     @property
     def _folders(self) -> FolderNames | None:

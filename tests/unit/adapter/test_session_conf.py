@@ -77,17 +77,17 @@ def test_a_shell_refuses_settings_that_only_count_when_spark_starts(monkeypatch:
     other = HudiCredentials.from_dict({"schema": "other", "spark_conf": {"spark.driver.memory": "3g"}})
     monkeypatch.setattr(session, "_kept_up", True)
     assert session.base_session(HudiCredentials.from_dict({"schema": "other"}), {}, "/shop")[1]
-    with pytest.raises(DbtRuntimeError, match=r"spark\.driver\.memory.*Say restart"):
+    with pytest.raises(DbtRuntimeError, match=r"spark\.driver\.memory.*Type restart"):
         session.base_session(other, {}, "/shop")
     with pytest.raises(DbtRuntimeError, match="the project's folder"):
         session.base_session(first, {}, "/elsewhere")
     assert session.base_session(first, {}, None)[1], "dbt debug, which has no project"
-    with pytest.raises(DbtRuntimeError, match="asks for now: location_root. Say restart"):
+    with pytest.raises(DbtRuntimeError, match="asks for now: location_root. Type restart"):
         session.base_session(
             HudiCredentials.from_dict({"schema": "analytics", "location_root": "/elsewhere"}), {}, "/shop"
         )
     monkeypatch.setattr(session, "_stored_with", {"endpoint": "http://dev:1"})
-    with pytest.raises(DbtRuntimeError, match="asks for now: storage_options. Say restart"):
+    with pytest.raises(DbtRuntimeError, match="asks for now: storage_options. Type restart"):
         session.base_session(first, {}, "/shop")
 
 

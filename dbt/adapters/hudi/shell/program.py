@@ -13,7 +13,7 @@ from dbt.adapters.hudi.shell.session import Shell
 _ABOUT = """\
 shell keeps dbt and Spark up between commands, so that the second one answers in a second or two. Commands are typed
 without `dbt` (run -s orders+, test, show --inline 'select 1'), or read from standard input, one a line. The profile,
-the project and the environment are read anew by each command. Further options, such as --target prod or
+the project and the environment are read again by each command. Further options, such as --target prod or
 --project-dir DIR, go to every command.
 """
 

@@ -26,7 +26,7 @@ set NAME=VALUE, unset NAME    an environment variable, for the commands that fol
 restart                       end Spark; the next command that needs it starts another, by the profile as it is then
 help [COMMAND]                this text, or dbt's own about a command
 exit                          leave (so does the end of the input)"""
-# With this event dbt itself tells why a command ends; words that are no command it leaves to its caller.
+# With this event dbt itself reports why a command ends; it leaves unknown commands to its caller.
 _ERROR_SAID = "MainEncounteredError"
 _LEAVE = ("exit", "quit")
 _NOT_KNOWN = re.compile(r"No such (?:option|command):? '?([\w-]+)")
@@ -57,7 +57,7 @@ class Shell:
             source: Where the lines come from; a terminal gets a prompt, with history and completion.
 
         Returns:
-            1 when a command failed that nobody sat before, else 0.
+            1 when a command of a script failed, else 0.
         """
         keep_up()
         typed = source.isatty()
@@ -95,14 +95,14 @@ class Shell:
         return good
 
     def _dbt(self, words: list[str]) -> bool:
-        said: list[str] = []
+        reported: list[str] = []
 
         def note(event: EventMsg) -> None:
             if event.info.name == _ERROR_SAID:
-                said.append(event.info.name)
+                reported.append(event.info.name)
 
         result = dbtRunner(callbacks=[note]).invoke([*words, *self._options])
-        if result.exception is not None and not said:
+        if result.exception is not None and not reported:
             _say(f"{result.exception}{self._nearest(words, str(result.exception))}")
         good = bool(result.success)
         if not good:
@@ -111,9 +111,9 @@ class Shell:
             gc.collect()
         return good
 
-    def _nearest(self, words: list[str], told: str) -> str:
+    def _nearest(self, words: list[str], message: str) -> str:
         """Return the question whether another option or command was meant, which dbt leaves to its own program."""
-        unknown = _NOT_KNOWN.search(told)
+        unknown = _NOT_KNOWN.search(message)
         if unknown is None:
             return ""
         command = cli.commands.get(words[0])

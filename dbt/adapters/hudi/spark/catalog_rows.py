@@ -134,7 +134,7 @@ def catalog_table(
 
 
 def catalog_entry(warehouse: Warehouse, session: SparkSession, relation: BaseRelation) -> CatalogTable | None:
-    """Return what dbt's catalog says of one relation; None when it does not exist."""
+    """Return dbt's catalog entry of one relation; None when it does not exist."""
     name = named(relation)
     entry = warehouse.entry(session, name.database, name.name)
     rows = [] if entry is None else _rows(session, entry)
@@ -186,7 +186,7 @@ def _rows(session: SparkSession, entry: CatalogEntry) -> list[dict[str, Any]]:
 
 
 def _comments(entry: CatalogEntry) -> AnyCase[str]:
-    """Return what the catalog says of columns; where Spark reads a table, those that its folders tell of have lost it."""
+    """Return the comments of columns; in the schema that Spark reads, partition columns have lost theirs."""
     fields = json.loads(entry.schema_json)["fields"]
     return AnyCase((field["name"], field["metadata"].get("comment", "")) for field in fields)
 

@@ -21,12 +21,12 @@ from dbt.adapters.hudi.logs import logger
 
 _OLDEST_JAVA = 17
 _UNUSED_DAYS = 30
-_MOST_ARCHIVES = 3
+_MAX_ARCHIVES = 3
 _WRITTEN_WITHIN_S = 300.0
 # Java has the first four bytes of an archive written last; zeros stand there until then.
 _UNFINISHED = b"\0\0\0\0"
 _USE = "-XX:SharedArchiveFile="
-# What Java says of an archive that does not fit goes nowhere; errors are still said.
+# Messages about an archive that does not fit are dropped; errors are still shown.
 _QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 # A folder of files on the class path, as these add, cannot be in an archive.
 _MORE_CLASSES = (
@@ -117,10 +117,10 @@ def _is_whole(archive: Path) -> bool:
 
 
 def _forget_unused(folder: Path) -> None:
-    """Delete the archives that no start has used for long, as those of a Java or Spark that is gone, and more than a few."""
+    """Delete the archives that no start has used for long, as those of a removed Java or Spark, and more than a few."""
     found = sorted(
         ((archive.stat().st_mtime, archive) for archive in folder.glob("spark-*.jsa")), reverse=True
     )
     for number, (used, archive) in enumerate(found, start=2):
-        if number > _MOST_ARCHIVES or time.time() - used > _UNUSED_DAYS * 86400:
+        if number > _MAX_ARCHIVES or time.time() - used > _UNUSED_DAYS * 86400:
             archive.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ def rows_of_the_run(session: SparkSession, began: TableState, instant: str | Non
         instant: Its newest write, None for a table without one.
 
     Raises:
-        TimelineError: The state has gone for the rest of the run.
+        TimelineError: The state is lost for the rest of the run.
         CorruptTableError: A file of it is lost.
     """
     try:
@@ -31,7 +31,7 @@ def rows_of_the_run(session: SparkSession, began: TableState, instant: str | Non
         if instant is not None and _has_the_same_writes(began.timeline, now.timeline, instant):
             return rows_as_of(session, now, instant)
         raise TimelineError(
-            f"the table at {began.storage.base!r} was restored, replaced, or written beside the run, so the state 'latest' that "
+            f"the table at {began.storage.base!r} was restored, replaced, or written during the run, so the state 'latest' that "
             "this run began with cannot be read any more, and its other nodes have read that one. Start the run again"
         ) from error
 
@@ -39,7 +39,7 @@ def rows_of_the_run(session: SparkSession, began: TableState, instant: str | Non
 def _has_the_same_writes(then: Timeline, now: Timeline, instant: str) -> bool:
     """Tell whether up to an instant nothing but table services has completed since, and nothing was taken back."""
     if instant not in {each.requested_time for each in now.completed_writes}:
-        return False  # of what is archived, or was made anew in its place, no proof is left
+        return False  # of what is archived, or was rebuilt in its place, no proof is left
     known = {each.requested_time for each in then.completed_writes if each.requested_time <= instant}
     late = [
         each

@@ -18,8 +18,8 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.spark.java import how_java_ended
 
 # dbt reports SQL errors itself
-for _told_by in query_loggers():
-    _told_by.setLevel(logging.CRITICAL)
+for _query_logger in query_loggers():
+    _query_logger.setLevel(logging.CRITICAL)
 
 _CANCEL_MARKS = (
     "cancelled part of cancelled job group",
@@ -29,7 +29,7 @@ _CANCEL_MARKS = (
 )
 # a Java that writes its class archive takes seconds to end
 _SEEN_DEAD_WITHIN_S = 15.0
-# What Spark says of a query while its Java ends, and Python of an error that Java cannot describe any more
+# Texts of errors while Java ends: Spark's of a query, and Python's of an error that Java cannot describe any more
 _ENDING = ("SparkContext was shut down", "<exception str() failed>")
 _STACK_LINE = re.compile(r"^\s+at [\w$.<>/]+\(|^\s*\.\.\. \d+ more")
 _PLAN_START = re.compile(r";\n(?='|[A-Z+:])|\n\nJVM stacktrace:|\n== |\nDriver stacktrace:")
@@ -106,8 +106,8 @@ def _word_on_meta_columns(text: str) -> str:
     )
 
 
-def _tell_dead_java(error: Exception) -> None:
-    """Say that Spark's Java is gone, where a broken connection to it or an ended Spark means that."""
+def _raise_if_java_ended(error: Exception) -> None:
+    """Raise that Spark's Java has ended, where a broken connection to it or an ended Spark means that."""
     if not is_unanswered(error) and not any(mark in _text(error) for mark in _ENDING):
         return
     ended = how_java_ended(_SEEN_DEAD_WITHIN_S)
@@ -120,7 +120,7 @@ def _tell_dead_java(error: Exception) -> None:
 
 
 def _text(error: Exception) -> str:
-    """Ask an error what it says, which Java is asked for: a Java that is gone does not answer."""
+    """Return the text of an error, which comes from Java; a Java that has ended gives none."""
     try:
         return str(error)
     except call_errors():
@@ -144,7 +144,7 @@ def dbt_errors(what: str) -> Iterator[None]:
         raise DbtRuntimeError(f"{type(error).__name__}: {error}") from error
     except call_errors() as error:
         logger.debug("Spark failed in {}:\n{}", what, _text(error))
-        _tell_dead_java(error)
+        _raise_if_java_ended(error)
         if isinstance(error, ConnectionError):
             raise
         if is_cancellation(error):

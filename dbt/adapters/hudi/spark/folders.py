@@ -28,7 +28,7 @@ _TIMELINE_FOLDERS = (".hoodie", ".hoodie/timeline")
 def make_root(root: str, *, writes: bool = False) -> None:
     """Make the place that tables are kept below, unless it is there.
 
-    An empty folder tells git to leave it alone: tables beside a project are no part of its repository.
+    A new folder gets a .gitignore: tables below a project are no part of its repository.
 
     Args:
         writes: Tables or names will be written there, so that one that must not be written to is refused.
@@ -146,6 +146,6 @@ def _common_parent(left: str, right: str) -> str:
         common.append(one)
     if not "/".join(common).strip("/"):
         raise DbtRuntimeError(
-            f"a table cannot be moved from {left} to {right}; build it anew at the other place"
+            f"a table cannot be moved from {left} to {right}; rebuild it at the other place"
         )
     return "/".join(common)

@@ -23,7 +23,7 @@ from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 UNKNOWN = datetime.datetime.min
-"""Stands for a time that the files do not tell."""
+"""A time that the files do not have."""
 
 
 def last_changes(
@@ -54,7 +54,7 @@ def last_changes(
 def last_write_time(state: TableState) -> datetime.datetime | None:
     """Return the UTC time of the newest commit that brought rows or took them away, None for a table without one.
 
-    Services, a rollback of a write that failed and commits without rows are no news: they go on where nobody loads rows any more.
+    Services, rollbacks of failed writes and commits without rows do not count: they continue where no rows are loaded any more.
     """
     for instant, metadata in newest_first(state.timeline, attrgetter("requested_time")):
         touches_rows = any(metadata.write_stats()) or bool(metadata.partition_to_replace_file_ids)

@@ -40,7 +40,7 @@ class Router(Protocol):
 
 
 class StandIn(Protocol):
-    """Is asked in place of a table."""
+    """Is read in place of a table."""
 
     def in_statement(self, session: SparkSession, statement: str) -> str:
         """Return the statement with another name in place of the table's."""
@@ -122,7 +122,7 @@ class HudiHandle:
         return self.router.with_states(session, statement, self.own_view)
 
     def shown_for(self, schema: str | None, name: str | None) -> str | None:
-        """Return what is asked in place of a relation, as SQL; None where that is the relation itself."""
+        """Return what is read in place of a relation, as SQL; None where that is the relation itself."""
         return None if self.stand_in is None else self.stand_in.shown_for(schema, name)
 
     def own_view(self, stem: str) -> str:
@@ -197,7 +197,7 @@ class HudiCursor:
             self._frame, self.response = routed.frame, _response(routed)
 
     def run_to_end(self) -> None:
-        """Run a query whose rows nobody fetches; commands have run already."""
+        """Run a query whose rows are not fetched; commands have run already."""
         if self._frame is None or self._rows is not None:
             return
         with self._handle.job(self._statement):

@@ -64,18 +64,18 @@ def check_java() -> tuple[Path, str]:
 
 @lru_cache
 def _java_version(java: str) -> str:
-    """Return the version a Java says it has: by its release file, which costs nothing, or by asking it."""
+    """Return the version of a Java, by its release file, which costs nothing, or by running it."""
     release = Path(java).resolve().parent.parent / "release"
     if release.is_file():
-        said = re.search(r'^JAVA_VERSION="([^"]+)"', release.read_text(errors="replace"), re.MULTILINE)
-        if said:
-            return said[1]
+        found = re.search(r'^JAVA_VERSION="([^"]+)"', release.read_text(errors="replace"), re.MULTILINE)
+        if found:
+            return found[1]
     try:
         answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.SubprocessError) as error:
         raise DbtRuntimeError(f"{java} cannot be run ({error}); {_GET_JAVA}") from error
-    said = re.search(r'version "([^"]+)"', answer.stderr + answer.stdout)
-    return said[1] if said else "unknown"
+    found = re.search(r'version "([^"]+)"', answer.stderr + answer.stdout)
+    return found[1] if found else "unknown"
 
 
 def launch_java(conf: Mapping[str, str], folder: str | None) -> None:
@@ -87,7 +87,7 @@ def launch_java(conf: Mapping[str, str], folder: str | None) -> None:
         folder: Folder that relative paths in SQL count from.
 
     Raises:
-        DbtRuntimeError: Java did not come up; with what it said last.
+        DbtRuntimeError: Java did not come up; with its last lines.
     """
     if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         return
@@ -95,8 +95,8 @@ def launch_java(conf: Mapping[str, str], folder: str | None) -> None:
     for key, value in conf.items():
         settings.set(key, value)
     reading, writing = os.pipe()
-    said: list[str] = []
-    listener = threading.Thread(target=_listen, args=(reading, said), name="spark's words", daemon=True)
+    last: list[str] = []
+    listener = threading.Thread(target=_listen, args=(reading, last), name="output of Java", daemon=True)
     listener.start()
     options: dict[str, Any] = {"stderr": writing}
     if folder is not None and Path(folder).is_dir():
@@ -106,10 +106,10 @@ def launch_java(conf: Mapping[str, str], folder: str | None) -> None:
     except PySparkException as error:
         os.close(writing)
         listener.join(1)
-        told = "\n".join(f"  {line}" for line in said[-_SHOWN_ON_FAILURE:]) or "  nothing"
+        shown = "\n".join(f"  {line}" for line in last[-_SHOWN_ON_FAILURE:]) or "  nothing"
         raise DbtRuntimeError(
             f"Java did not start for Spark {pyspark.__version__}; look at spark_conf, JAVA_HOME and the memory that is free. "
-            f"What it said:\n{told}"
+            f"What it said:\n{shown}"
         ) from error
     os.close(writing)
     SparkContext._ensure_initialized(gateway=gateway)
@@ -143,7 +143,7 @@ def forget_java() -> None:
 
 
 def _stop(context: SparkContext) -> None:
-    """Stop a context; a Java that is just ending by itself does not answer any more, of which nothing needs to be said."""
+    """Stop a context; a Java that is ending by itself does not answer any more, which is no error."""
     root, before, silent = logging.getLogger(), logging.root.manager.disable, logging.NullHandler()
     # the connection to Java logs through the module's functions, which would give a logger without handlers one for the screen
     root.addHandler(silent)
@@ -158,7 +158,7 @@ def _stop(context: SparkContext) -> None:
 
 
 def _end(gateway: Any) -> None:
-    """End a Java that this process started: it goes when nobody holds its standard input any more."""
+    """End a Java that this process started: it ends with its standard input."""
     process = getattr(gateway, "proc", None)
     if process is None:
         return
@@ -170,12 +170,12 @@ def _end(gateway: Any) -> None:
         process.kill()
 
 
-def _listen(reading: int, said: list[str]) -> None:
+def _listen(reading: int, last: list[str]) -> None:
     """Pass on what Java writes, line by line, until it ends."""
     with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
         for line in lines:
-            said[:] = [*said[-_SHOWN_ON_FAILURE:], line.rstrip()]
+            last[:] = [*last[-_SHOWN_ON_FAILURE:], line.rstrip()]
             if _CHATTER.match(line):
-                logger.debug("Spark says: {}", line.rstrip())
+                logger.debug("Spark: {}", line.rstrip())
             else:
                 os.write(2, line.encode())

@@ -1,4 +1,4 @@
-"""A line every fifteen seconds about work that takes long, so that nobody has to guess whether it goes on."""
+"""A line every fifteen seconds about work that takes long, so that it is seen to continue."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from dbt.adapters.hudi.response import counted, short_number
 
 EVERY_S = 15.0
 _WHAT_LENGTH = 60
-# What dbt puts before or behind each statement; it says nothing of this one.
+# What dbt puts before or behind each statement; it is the same for all.
 _QUERY_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 @dataclass(eq=False)
 class _Work:
-    """Work that a connection has asked for.
+    """Work of a connection.
 
     Args:
         words: The context of that thread, which dbt's log goes by.
@@ -39,7 +39,7 @@ class _Work:
     thread: int
     words: contextvars.Context
     began: float
-    said: int = 0
+    lines: int = 0
 
 
 class LongWork:
@@ -63,8 +63,8 @@ class LongWork:
         Args:
             what: The work in words or SQL, for work that is no node's.
         """
-        told = " ".join(_QUERY_COMMENT.sub(" ", what).split())[:_WHAT_LENGTH]
-        label = str(get_node_info().get("node_name") or told)
+        text = " ".join(_QUERY_COMMENT.sub(" ", what).split())[:_WHAT_LENGTH]
+        label = str(get_node_info().get("node_name") or text)
         work = _Work(
             session, group, label, threading.get_ident(), contextvars.copy_context(), time.monotonic()
         )
@@ -92,11 +92,11 @@ class LongWork:
                     self._changed.wait(max(0.05, min(map(self._next, self._works)) - now))
                     continue
             for work in due:
-                work.said += 1
+                work.lines += 1
                 work.words.run(self._tell, work)
 
     def _next(self, work: _Work) -> float:
-        return work.began + (work.said + 1) * self._every_s
+        return work.began + (work.lines + 1) * self._every_s
 
     def _tell(self, work: _Work) -> None:
         try:
@@ -106,15 +106,15 @@ class LongWork:
 
 
 def _how_far(work: _Work) -> str:
-    told = ""
+    text = ""
     progress = progress_of(work.thread)
     if progress is not None and progress.all_tables:
         return f", {progress.tables} of {counted(progress.all_tables, 'table')}"
     if progress is not None and progress.files:
         rows = short_number(progress.rows)
-        told += f", {counted(progress.files, 'file')} with {rows} rows {progress.did}"
+        text += f", {counted(progress.files, 'file')} with {rows} rows {progress.did}"
     done, total = _tasks(work)
-    return f"{told}, {done} of {counted(total, 'Spark task')} done" if total else told
+    return f"{text}, {done} of {counted(total, 'Spark task')} done" if total else text
 
 
 def _tasks(work: _Work) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""What the processes of Spark may take beside the memory there is, for ``dbt debug`` and the start of Spark."""
+"""How much memory the processes of Spark may take, against the memory there is, for ``dbt debug`` and the start of Spark."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _JAVA_BESIDE_HEAP = 0.25
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
 _UNITS = {"": MIB, "k": 2**10, "m": MIB, "g": GIB, "t": 2**40}
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-_LEAST_OVERHEAD = 384 * MIB
+_MIN_OVERHEAD = 384 * MIB
 _OVERHEAD = {"yarn": 0.1, "k8s": 0.4}
-"""Part of an executor's memory that its container has beside Java's heap (Spark's defaults for Python programs)."""
+"""Part of an executor's memory that its container has besides Java's heap (Spark's defaults for Python programs)."""
 
 
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
 def warn_of_memory(session: SparkSession) -> None:
@@ -43,8 +43,8 @@ def warn_of_limit(conf: Mapping[str, str]) -> None:
 
 def _warn(warnings: Iterable[str]) -> None:
     for warning in warnings:
-        if warning not in _told:
-            _told.add(warning)
+        if warning not in _warned:
+            _warned.add(warning)
             logger.warning("{}", warning)
 
 
@@ -55,7 +55,7 @@ def warnings_of(conf: Mapping[str, str], master: str, cores: int, machine: int |
         cores: Tasks that run at once here, with a local master.
         machine: Bytes of memory that this machine or container has, None where it does not say.
     """
-    told = _limit_warnings(conf)
+    found = _limit_warnings(conf)
     limit, sharing = _limit_of(conf)
     if master.startswith("local"):
         heap = _bytes(conf.get("spark.driver.memory", "")) or GIB
@@ -63,25 +63,25 @@ def warnings_of(conf: Mapping[str, str], master: str, cores: int, machine: int |
         if machine is not None and java + cores * worker > machine:
             fitting = (machine - java) // worker
             fewer = f"fewer cores (master: local[{fitting}]), " if fitting > 0 else ""
-            told.append(
+            found.append(
                 f"Spark may take more memory than the {_text(machine)} there is: Java {_text(java)}, and {cores} Python "
                 f"workers of up to {_text(worker)}. Take {fewer}a smaller spark.driver.memory, or smaller files "
                 "(hoodie.parquet.max.file.size)"
             )
-        return told
+        return found
     kind = next((kind for kind in _OVERHEAD if master.startswith(kind)), None)
     if kind is not None and not limit:
         memory = _bytes(conf.get("spark.executor.memory", "")) or GIB
         given = _bytes(conf.get("spark.executor.memoryOverhead", ""))
         part = float(conf.get("spark.executor.memoryOverheadFactor") or _OVERHEAD[kind])
-        overhead = given or max(_LEAST_OVERHEAD, int(memory * part))
+        overhead = given or max(_MIN_OVERHEAD, int(memory * part))
         if overhead < sharing * LEAST_MEMORY:
-            told.append(
+            found.append(
                 f"Python workers of an executor take from its spark.executor.memoryOverhead, {_text(overhead)} here for "
                 f"{sharing} of them; a container that takes more is killed. Give it {_text(sharing * WORKER_BYTES)}, or set "
                 "spark.executor.pyspark.memory, which is added to it and keeps them below"
             )
-    return told
+    return found
 
 
 def _limit_warnings(conf: Mapping[str, str]) -> list[str]:

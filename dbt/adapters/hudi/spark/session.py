@@ -30,7 +30,7 @@ from dbt.adapters.hudi.spark.class_archive import archive_options
 from dbt.adapters.hudi.spark.java import check_java, forget_java, how_java_ended, launch_java
 from dbt.adapters.hudi.spark.memory import warn_of_limit
 
-# PySpark says it at every conversion; what is used of pandas here works with either version
+# PySpark warns at every conversion; what is used of pandas here works with either version
 warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
 
 # What the adapter's SQL relies on; a user's spark_conf wins.
@@ -71,7 +71,7 @@ _METASTORE_KEYS = (
     "spark.sql.hive.metastore.jars",
 )
 
-# By what a profile asks for a setting that it does not name.
+# The profile's names of settings.
 _PROFILE_NAMES: Mapping[str, str] = {
     "spark.sql.warehouse.dir": "location_root",
     "spark.sql.catalogImplementation": "catalog",
@@ -83,7 +83,7 @@ _PROFILE_NAMES: Mapping[str, str] = {
 _OF_PLACES = re.compile(
     r"spark\.sql\.catalogImplementation|spark\.hadoop\.((javax\.jdo|hive|datanucleus)\..*|fs\.(defaultFS|.*endpoint))"
 )
-# A run says the folders of its schemas itself, and the other is a name for people.
+# A run gives the folders of its schemas itself, and the other is a name for people.
 _HARMLESS = ("spark.sql.warehouse.dir", "spark.app.name")
 # What Spark does not know is read where it is used.
 _READ_LATER = ("spark.sql.catalog.", "hoodie.")
@@ -99,7 +99,7 @@ _kept_up = False
 _warned: set[str] = set()
 _started_with: tuple[Mapping[str, str], str | None] = {}, None
 _stored_with: Mapping[str, str] = {}
-_said_at_start: Mapping[str, str] = {}
+_runtime_at_start: Mapping[str, str] = {}
 
 
 def runtime_conf(credentials: HudiCredentials) -> dict[str, str]:
@@ -178,7 +178,7 @@ def leave_dead_spark() -> None:
 
 
 def leave_spark() -> bool:
-    """End the Spark that dbt started and tell whether there was one; the next command starts another."""
+    """End the Spark that dbt started and return whether there was one; the next command starts another."""
     global _owned, _early
     with _lock:
         there = _owned is not None
@@ -191,14 +191,14 @@ def leave_spark() -> bool:
 def _look_at_settings(
     spark: SparkSession, credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None
 ) -> None:
-    """Look whether a profile asks for a Spark with other settings than the one that was started here has."""
+    """Compare the settings of a profile with those that the Spark of this process was started with."""
     conf, started_in = _started_with
     if not conf:
         return
     wanted = _start_conf(credentials, engine_conf)
     other = sorted(key for key in {*conf, *wanted} if conf.get(key) != wanted.get(key))
     if not _kept_up:
-        tell_of_other_settings(other, wanted, spark)
+        check_changed_settings(other, wanted, spark)
         return
     # `dbt debug` has a profile and no project, and reads nothing by a relative path
     if folder is not None and Path(folder).resolve() != Path(started_in or ".").resolve():
@@ -207,7 +207,7 @@ def _look_at_settings(
         other.append("storage_options")
     if other:
         raise DbtRuntimeError(
-            f"Spark was started with other settings than the profile asks for now: {names_in_profile(other)}. Say restart, which "
+            f"Spark was started with other settings than the profile asks for now: {names_in_profile(other)}. Type restart, which "
             "ends this Spark; the next command starts another"
         )
 
@@ -217,7 +217,7 @@ def names_in_profile(keys: Iterable[str]) -> str:
     return ", ".join(_PROFILE_NAMES.get(key, key) for key in keys)
 
 
-def tell_of_other_settings(other: Sequence[str], wanted: Mapping[str, str], spark: SparkSession) -> None:
+def check_changed_settings(other: Sequence[str], wanted: Mapping[str, str], spark: SparkSession) -> None:
     """Refuse settings by which names and files are other ones, and say once a command which of the rest do not count.
 
     Args:
@@ -253,7 +253,7 @@ def early_session(
     engine_conf: Mapping[str, str],
     folder: str | None,
 ) -> None:
-    """Start Spark in a thread of its own, unless one runs; who asks for a session first is told what went wrong.
+    """Start Spark in a thread of its own, unless one runs; an error is raised where a session is first opened.
 
     Args:
         folder: Folder that relative paths in SQL count from.
@@ -302,15 +302,15 @@ def connection_session(
     base, owned = base_session(credentials, engine_conf, folder)
     isolate = credentials.isolate_sessions if credentials.isolate_sessions is not None else owned
     session = base.newSession() if isolate else base
-    # a new session has what its Spark was started with; to be told a setting again that cannot change costs an exception
-    known = _said_at_start if owned and isolate else {}
-    for key, value in _said(credentials, engine_conf).items():
+    # a new session has what its Spark was started with; to set one that cannot change costs an exception
+    known = _runtime_at_start if owned and isolate else {}
+    for key, value in _runtime_settings(credentials, engine_conf).items():
         if known.get(key) != value:
             _set_runtime(session, key, value)
     return session
 
 
-def _said(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> dict[str, str]:
+def _runtime_settings(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> dict[str, str]:
     return {**runtime_conf(credentials), **engine_conf, **credentials.spark_conf}
 
 
@@ -341,11 +341,11 @@ def _use_this_python() -> None:
 
 def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None) -> SparkSession:
     """Start Java and Spark, with the class archive of an earlier start where the profile allows it."""
-    global _started_with, _stored_with, _said_at_start
+    global _started_with, _stored_with, _runtime_at_start
     conf = _start_conf(credentials, engine_conf)
     _stored_with = credentials.storage_options
     _started_with = dict(conf), folder or os.getcwd()
-    _said_at_start = _said(credentials, engine_conf)
+    _runtime_at_start = _runtime_settings(credentials, engine_conf)
     java, version = check_java()
     logger.info("starting Spark {} on Java {} ...", pyspark.__version__, version)
     warn_of_limit(conf)

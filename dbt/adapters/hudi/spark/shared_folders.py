@@ -37,7 +37,7 @@ class SharedFolders:
         return own is not None and _key(own) == _key(name)
 
     def others(self, name: TableName, base: str) -> list[TableName]:
-        """Return the names that show a table's folder beside one name."""
+        """Return the other names that show a table's folder."""
         own = self.own_name(base)
         found = [] if own is None else [own]
         found += [each for each, place in self._pointers.items() if same_place(place, base)]

@@ -98,7 +98,7 @@ class FolderNames:
         return self._directory.names(schema.lower(), faces=faces)
 
     def table(self, schema: str, name: str) -> Storage | None:
-        """Return the storage of a table, None where the folders do not know the name; a second face stands for its table."""
+        """Return the storage of a table, None where the folders do not know the name; a second name counts for its table."""
         faces = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
         mains = [name[: -len(face)] for face in faces if name.lower().endswith(face)]
         for each in (name, *mains):
@@ -138,13 +138,13 @@ class Warehouse:
         self._writers: dict[str, threading.RLock] = {}
         self.pinned: dict[str, TableState] = {}
         self.will_write = False
-        self.places_said: Callable[[], Iterable[str]] = tuple
+        self.source_places: Callable[[], Iterable[str]] = tuple
 
     @cached_property
     def directory(self) -> DirectoryCatalog | None:
         """The names as they stand in the warehouse's folders; None with a metastore. Made when the place has been looked at."""
-        for place in self.places_said():
-            with suppress(ConfigError):  # which is said where the node is run
+        for place in self.source_places():
+            with suppress(ConfigError):  # which is raised where the node is run
                 public_location(place)  # neither pointers nor a metastore say how to get in
         if self._credentials.catalog != "directory":
             return None
@@ -152,7 +152,7 @@ class Warehouse:
 
     @cached_property
     def folders(self) -> FolderNames | None:
-        """What the folders tell of the names; None with a metastore."""
+        """The names by the folders; None with a metastore."""
         return None if self.directory is None else FolderNames(self.directory)
 
     @property
@@ -183,7 +183,7 @@ class Warehouse:
         return session
 
     def start_early(self) -> None:
-        """Start Spark beside what dbt does before it needs one; what is wrong is told when it does."""
+        """Start Spark while dbt does what needs none; an error is raised when it is needed."""
         remove_at_exit_if_empty(self.places.location_root)
         early_session(self._credentials, session_conf(), self.places.project_root)
 
@@ -217,8 +217,10 @@ class Warehouse:
                 self._show_newest(session, place)
             except (HudiError, DbtRuntimeError) as error:
                 where = f" at {place.location}" if place.location else ""
-                told = error.msg if isinstance(error, DbtRuntimeError) else f"{type(error).__name__}: {error}"
-                raise DbtRuntimeError(f"source {place.label}{where}: {told}") from error
+                reason = (
+                    error.msg if isinstance(error, DbtRuntimeError) else f"{type(error).__name__}: {error}"
+                )
+                raise DbtRuntimeError(f"source {place.label}{where}: {reason}") from error
 
     def _show_newest(self, session: SparkSession, place: SourcePlace) -> None:
         """Show a source as it is now, if it has changed since it was last shown."""
@@ -273,7 +275,7 @@ class Warehouse:
         self.changed()
 
     def _inside(self, session: SparkSession, place: SourcePlace) -> tuple[str, str | None]:
-        """Name and folder of the warehouse's table behind a source; a second face stands for its table."""
+        """Name and folder of the warehouse's table behind a source; a second name counts for its table."""
         entry = self.entry(session, place.schema, place.name)
         if entry is None:
             return place.name, self.base_on_disk(place.schema, place.name)
@@ -415,7 +417,7 @@ class Warehouse:
         self.changed()
 
     def note(self, session: SparkSession, schema: str, name: str, **notes: Unpack[NotesGiven]) -> None:
-        """Keep what is said of a Hudi table with it.
+        """Keep notes of a Hudi table with it.
 
         Raises:
             DbtRuntimeError: when the name is not a Hudi table, or that of another writer's.
@@ -494,11 +496,11 @@ class Warehouse:
     ) -> None:
         """Store descriptions of some columns and keep those of the others; DbtRuntimeError for another writer's table."""
         self._check_own(session, schema, name, table)
-        told = spellings(comments)
+        given = spellings(comments)
         known = {
             column.name: column.metadata["comment"]
             for column in session.table(f"`{schema}`.`{name}`").schema.fields
-            if "comment" in column.metadata and column.name not in told
+            if "comment" in column.metadata and column.name not in given
         }
         self.register(session, schema, name, table, column_comments={**known, **comments})
 

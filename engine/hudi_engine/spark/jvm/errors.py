@@ -1,4 +1,4 @@
-"""What py4j raises when Java fails, refuses or is gone."""
+"""What py4j raises when Java fails, refuses a call or has ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SPARK_ERRORS: tuple[type[Exception], ...] = (PySparkException, Py4JError)
 
 
 def call_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
-    """Return what a call of Spark raises, also when Java is gone, and more."""
+    """Return what a call of Spark raises, also when Java has ended, and more."""
     return *SPARK_ERRORS, ConnectionError, *more
 
 

@@ -1,4 +1,4 @@
-"""What Spark's plan of a DataFrame says of its rows, and a DataFrame under the name of a table."""
+"""What is known of a DataFrame from Spark's plan, and a DataFrame under the name of a table."""
 
 from __future__ import annotations
 

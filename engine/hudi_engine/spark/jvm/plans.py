@@ -109,14 +109,14 @@ def column(session: SparkSession, expression: JavaPlan) -> Column:
 
 
 def source_range(node: JavaPlan) -> tuple[int, int] | None:
-    """Start and end (excluded) of the text that a node was parsed from, None when it does not say."""
+    """Start and end (excluded) of the text that a node was parsed from, None when Spark does not know it."""
     origin = node.origin()
     start, stop = option(origin.startIndex()), option(origin.stopIndex())
     return None if start is None or stop is None else (int(start), int(stop) + 1)
 
 
 def text_of(statement: str, expression: JavaPlan) -> str:
-    """Return an expression as it stands in its statement, or as Spark writes it where its end cannot be told."""
+    """Return an expression as its statement has it, or as Spark writes it where its end is not known."""
     spans = [span for node in nodes(expression) if (span := source_range(node)) is not None]
     text = statement[min(start for start, _ in spans) : max(end for _, end in spans)] if spans else ""
     return text if text and text.count("(") == text.count(")") else str(expression.sql())
@@ -132,11 +132,11 @@ def checked_text(session: SparkSession, text: str, expression: JavaPlan) -> str:
         again = parse_expression(session, text)
         if _without_ids(again) == _without_ids(expression):
             return text
-    raise StatementError(f"{text!r} cannot be told from the rest of its statement; write it in brackets")
+    raise StatementError(f"{text!r} cannot be separated from the rest of its statement; write it in brackets")
 
 
 def _without_ids(expression: JavaPlan) -> str:
-    """Return an expression without the numbers that Spark gives its parts anew each time."""
+    """Return an expression without the numbers that Spark gives its parts, others each time."""
     return re.sub(r"#\d+L?", "", str(expression.toString()))
 
 
@@ -147,8 +147,8 @@ def nodes(expression: JavaPlan) -> Iterator[JavaPlan]:
         yield from nodes(child)
 
 
-def says(plan: JavaPlan, flag: str) -> bool:
-    """Tell whether a statement says something that only some versions of Spark know, such as ``withSchemaEvolution``."""
+def has_flag(plan: JavaPlan, flag: str) -> bool:
+    """Whether a statement has a clause that only some versions of Spark know, such as ``withSchemaEvolution``."""
     return hasattr_java(plan, flag) and bool(getattr(plan, flag)())
 
 

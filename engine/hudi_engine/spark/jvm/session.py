@@ -36,7 +36,7 @@ def is_stopped(context: SparkContext) -> bool:
 
 
 def is_stopped_in_java(context: SparkContext) -> bool:
-    """Whether Java says that a context was stopped; raises `JVM_ERRORS` or ConnectionError when Java is gone."""
+    """Whether Java says that a context was stopped; raises `JVM_ERRORS` or ConnectionError when Java has ended."""
     java: Any = context._jsc
     return bool(java.sc().isStopped())
 
@@ -55,7 +55,7 @@ def forget_java() -> None:
 def keep_classes(context: SparkContext) -> None:
     """Keep the Java classes that PySpark needs for each statement and column, so that they are looked up once a process.
 
-    Python asks Java for them by name each time, and Java looks for a short name under each of a dozen packages in each of
+    Python looks them up by name each time, and Java searches for a short name under each of a dozen packages in each of
     some 250 jars: a tenth of what the driver's Java does in a dbt project of small models.
     """
     view: Any = context._jvm
@@ -76,7 +76,7 @@ def cloned(session: SparkSession) -> SparkSession:
 
 
 def session_id(session: SparkSession) -> str:
-    """Return what tells a session from all others."""
+    """Return the id of a session."""
     return str(java_session(session).sessionUUID())
 
 

@@ -1,4 +1,4 @@
-"""What a column definition may ask for beyond name and type: a Hudi table keeps neither defaults nor formulas."""
+"""What a column definition may have beyond name and type: a Hudi table keeps neither defaults nor formulas."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from hudi_engine.spark.jvm import plans
 
 # Keys of a column's metadata in the schema that Spark makes of CREATE TABLE (PySpark 3.5 and 4).
 _NO_COLLATION = (
-    "{}: a collation is not kept by a Hudi table; leave it out, and say COLLATE in the queries that compare"
+    "{}: a collation is not kept by a Hudi table; leave it out, and write COLLATE in the queries that compare"
 )
 _DEFAULT, _GENERATED, _IDENTITY = "CURRENT_DEFAULT", "GENERATION_EXPRESSION", "identity.start"
 
 
 def check_new_table(spec: plans.JavaPlan, label: str) -> None:
-    """Refuse what a CREATE TABLE of PySpark 4 asks of the whole table and a Hudi table does not keep.
+    """Refuse table-level clauses of a CREATE TABLE of PySpark 4 that a Hudi table does not keep.
 
     Raises:
         StatementError: It has constraints or a collation.
     """
     if plans.hasattr_java(spec, "constraints") and spec.constraints().size():
-        told = ", ".join(
+        kinds = ", ".join(
             plans.kind(each).removesuffix("Constraint") for each in plans.items(spec.constraints())
         )
         raise StatementError(
-            f"{label}: a Hudi table keeps no constraints ({told}): a key is TBLPROPERTIES (primaryKey = 'id'), and the contract "
+            f"{label}: a Hudi table keeps no constraints ({kinds}): a key is TBLPROPERTIES (primaryKey = 'id'), and the contract "
             "of a model checks the rest"
         )
     if plans.hasattr_java(spec, "collation") and plans.option(spec.collation()) is not None:
@@ -35,7 +35,7 @@ def check_new_table(spec: plans.JavaPlan, label: str) -> None:
 
 
 def check_new_columns(schema: T.StructType, label: str) -> None:
-    """Refuse the columns of a CREATE TABLE that ask for values the table would not fill in.
+    """Refuse columns of a CREATE TABLE whose values the table would have to fill in.
 
     Raises:
         StatementError: A column is generated, an identity, or has a collation, a default other than null, or NOT NULL inside.

@@ -1,4 +1,4 @@
-"""CREATE TABLE: what the statement asks for; the warehouse builds the table and gives it its name."""
+"""CREATE TABLE: read into a `NewTable`, which the warehouse builds and registers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hudi_engine.spark.sql.warehouse import NewTable
 
 
 def create_table(statement: Statement) -> StatementResult | None:
-    """CREATE TABLE with columns or AS SELECT: a Hudi table when it says USING hudi or nothing; another format is Spark's."""
+    """CREATE TABLE with columns or AS SELECT: a Hudi table with USING hudi or without USING; other formats are left to Spark."""
     plan, spec = statement.plan, statement.plan.tableSpec()
     provider = plans.option(spec.provider())
     if (provider is not None and str(provider).lower() != "hudi") or plans.option(spec.serde()) is not None:

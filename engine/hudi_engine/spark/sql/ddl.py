@@ -1,4 +1,4 @@
-"""ALTER and DROP of tables, and views and schemas, with the warehouse told about each."""
+"""ALTER and DROP of tables, views and schemas, with the warehouse kept in step."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _altered(
     schema: T.StructType,
     comments: Mapping[str, str],
 ) -> StatementResult:
-    """Give a table other columns and comments, made of those it had when it was opened: what others made of them since stands."""
+    """Give a table other columns and comments, made of those it had when it was opened: changes that others made since stay."""
     if comments and _is_foreign(statement, target):
         raise StatementError(
             f"{target.label} is the table of another writer at {target.base}, in which no comments are kept; leave COMMENT out"
@@ -149,11 +149,11 @@ def _altered(
     before = data_columns(table)
     if _shape(schema) != _shape(before):
         table.alter_schema(schema)
-        gone = set(before.names) - set(schema.names)
-        if gone and not _is_foreign(
+        dropped = set(before.names) - set(schema.names)
+        if dropped and not _is_foreign(
             statement, target
         ):  # the notes of another writer's table are that writer's
-            forget_columns(table, gone)
+            forget_columns(table, dropped)
     statement.warehouse.show(statement.session, target.schema, target.name, table)
     if comments:
         statement.warehouse.add_comments(statement.session, target.schema, target.name, table, comments)
@@ -239,7 +239,7 @@ def unset_properties(statement: Statement, target: Target) -> StatementResult | 
 
 
 def _noted(
-    statement: Statement, target: Target, given: Mapping[str, str], gone: Sequence[str]
+    statement: Statement, target: Target, given: Mapping[str, str], unset: Sequence[str]
 ) -> StatementResult | None:
     """Keep properties with the table, where every later process finds them; those of another writer's table are Spark's alone."""
     warehouse, session = statement.warehouse, statement.session
@@ -247,8 +247,8 @@ def _noted(
         return None
     table = statement.table(target)
     kept = {**EntryNotes.load(table.storage).properties, **given}
-    comment = kept.pop(_COMMENT, "" if _COMMENT in gone else None)
-    for name in gone:
+    comment = kept.pop(_COMMENT, "" if _COMMENT in unset else None)
+    for name in unset:
         kept.pop(name, None)
     warehouse.register(session, target.schema, target.name, table, comment=comment, properties=kept)
     return StatementResult()
@@ -370,13 +370,13 @@ def create_schema(statement: Statement) -> StatementResult | None:
     return StatementResult()
 
 
-def _note_schema(statement: Statement, schema: str, said: dict[str, str]) -> None:
-    """Tell the catalog what a statement says of a schema that it has made."""
-    comment = said.pop(_COMMENT, None)
+def _note_schema(statement: Statement, schema: str, properties: dict[str, str]) -> None:
+    """Keep comment and properties of a new schema in Spark's catalog."""
+    comment = properties.pop(_COMMENT, None)
     if comment is not None:
         statement.session.sql(f"comment on database {identifier(schema)} is {literal(comment)}")
-    if said:
-        pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in said.items())
+    if properties:
+        pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
         statement.session.sql(f"alter database {identifier(schema)} set dbproperties ({pairs})")
     if statement.warehouse.directory is not None:
         _log.warning(
@@ -406,7 +406,7 @@ def _refuse_held(statement: Statement, schema: str) -> None:
         more = f" and {len(held) - 5} more" if len(held) > 5 else ""
         raise StatementError(
             f"[SCHEMA_NOT_EMPTY] the schema {schema} is not empty: it holds {', '.join(held[:5])}{more} ({folder}); drop what is "
-            "there first, or say DROP SCHEMA ... CASCADE, which removes all of it with its files"
+            "there first, or use DROP SCHEMA ... CASCADE, which removes all of it with its files"
         )
 
 

@@ -42,7 +42,7 @@ def insert(statement: Statement, target: Target) -> StatementResult:
     criteria = _criteria(plan, target)
     replaces = criteria is not None or plan.overwrite()
     rows, read = _rows_and_state(statement, target) if replaces else (_query(statement), None)
-    frame = _named(rows, names, data_columns(table), static, plans.says(plan, "byName"), target)
+    frame = _named(rows, names, data_columns(table), static, plans.has_flag(plan, "byName"), target)
     frame = never_null(frame, target, table)
     if criteria is not None:
         return _replace_where(statement, target, table, frame, criteria, read)
@@ -76,15 +76,15 @@ def _replace_where(
 
 
 def _criteria(plan: plans.JavaPlan, target: Target) -> plans.JavaPlan | None:
-    """Return the condition of REPLACE WHERE, None without one; what an INSERT may say besides is refused by name."""
+    """Return the condition of REPLACE WHERE, None without one; other clauses of an INSERT are refused by name."""
     refused = {
-        "ifPartitionNotExists": "INSERT OVERWRITE ... IF NOT EXISTS is refused: ask for the partition in the query",
+        "ifPartitionNotExists": "INSERT OVERWRITE ... IF NOT EXISTS is refused: select no rows where the partition exists",
         "withSchemaEvolution": "INSERT WITH SCHEMA EVOLUTION is refused: add the columns with ALTER TABLE ... ADD COLUMNS first, "
         "or let an incremental model with on_schema_change add them",
     }
-    for flag, told in refused.items():
-        if plans.says(plan, flag):
-            raise StatementError(f"{target.label}: {told}")
+    for flag, reason in refused.items():
+        if plans.has_flag(plan, flag):
+            raise StatementError(f"{target.label}: {reason}")
     criteria = (
         plans.option(plan.replaceCriteriaOpt()) if plans.hasattr_java(plan, "replaceCriteriaOpt") else None
     )
@@ -92,7 +92,7 @@ def _criteria(plan: plans.JavaPlan, target: Target) -> plans.JavaPlan | None:
         return None
     if plans.kind(criteria) != "InsertReplaceWhere":
         raise StatementError(
-            f"{target.label}: INSERT ... REPLACE USING and REPLACE ON are refused: say in REPLACE WHERE which rows go, or let an "
+            f"{target.label}: INSERT ... REPLACE USING and REPLACE ON are refused: name the rows in REPLACE WHERE, or let an "
             "incremental model with incremental_strategy='delete+insert' replace the rows of its unique_key"
         )
     return criteria.cond()
@@ -117,7 +117,7 @@ def _overwrite(
     static: Static,
     read: TableState | None,
 ) -> StatementResult:
-    """Replace the table, or the partitions that come, as Spark's overwrite mode says.
+    """Replace the table, or the partitions that come, by Spark's overwrite mode.
 
     What others commit to a table that the rows were read from, after ``read``, is a conflict.
     """
@@ -198,7 +198,7 @@ def update(statement: Statement, target: Target) -> StatementResult:
     span = clause_after(text, "set")
     pieces = [] if span is None else split_outside(text, *span, ",")
     if len(pieces) != plan.assignments().size():
-        raise StatementError(f"the assignments of this UPDATE of {target.label} cannot be told apart: {text}")
+        raise StatementError(f"the assignments of this UPDATE of {target.label} cannot be separated: {text}")
     assignments = {}
     columns, values = target.set_columns(plan.assignments()), plans.items(plan.assignments())
     for column, item, (start, end) in zip(columns, values, pieces, strict=True):
@@ -247,7 +247,7 @@ def merge(statement: Statement, target: Target) -> StatementResult:
     fills = merge_rule(table.config).fills
 
     def test(rows: DataFrame, kept: Column) -> DataFrame:
-        # where null says nothing, the stored value of a row that is there stays
+        # where null means no value, a stored row keeps its own
         return never_null(rows, target, table, given, kept & F.col(INSERT_FLAG) if fills else kept)
 
     merged = Merge(statement, target, table)

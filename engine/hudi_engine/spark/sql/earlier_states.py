@@ -35,12 +35,12 @@ _USAGE = (
     f"{_FUNCTION} takes 'schema.table', 'latest_state' or 'cdc', a start ('earliest', an instant or a moment, excluded) and, if "
     "wanted, an end (included), all as text"
 )
-# What stands above a table that has an alias, or that no alias may follow.
+# Nodes above a table that has an alias, or that no alias may follow.
 _NAMING = ("SubqueryAlias", "UnresolvedSubqueryColumnAliases", "Sample")
 _KINDS = ("latest_state", "cdc")
 _TIMES = ("timestamp", "timestamp_ntz", "date")
 _EPOCH = datetime.fromtimestamp(0, timezone.utc)
-# What dbt makes of {{ ref('t') }} where it reads a part of it (samples, batches, --empty), with what stands behind it in the query.
+# What dbt makes of {{ ref('t') }} where it reads a part of it (samples, batches, --empty), with what follows it in the query.
 _PART_OF = re.compile(
     r"(?P<begin>(?:\(select \* from )+)(?P<name>[\w.`]+)(?P<end>(?: (?:where (?:[^()]|\([^()]*\))*|limit \d+)\))+)"
     r"(?P<state>_r[ot]\b|\s+(?:for\s+)?(?:timestamp|system_time|version|system_version)\s+as\s+of\s+'[^']*')",
@@ -50,7 +50,7 @@ _PART_OF = re.compile(
 
 @dataclass(frozen=True)
 class _Place:
-    """A stretch of a query, end excluded, what stands there, and the name that its columns go by unless the query gives one."""
+    """A stretch of a query, end excluded, its plan, and the name that its columns go by unless the query gives one."""
 
     start: int
     end: int
@@ -71,7 +71,7 @@ class EarlierStates:
             own_view: Makes of a name one of the connection's own, to be dropped with it.
 
         Raises:
-            StatementError: A state that cannot be told from the text, or in a view, which would outlive the name.
+            StatementError: A state whose time is no literal, or one in a view, which would outlive the name.
         """
         text = _PART_OF.sub(_state_inside, text)
         if not _WORDS.search(text):
@@ -89,8 +89,8 @@ class EarlierStates:
                 raise StatementError(
                     f"{text[place.start : place.end]} stands in a view, which would show it as of now: make it a table"
                 )
-            said = hashlib.sha256(text[place.start : place.end].encode()).hexdigest()[:16]
-            name = own_view(f"dbt_hudi_state_{said}")
+            digest = hashlib.sha256(text[place.start : place.end].encode()).hexdigest()[:16]
+            name = own_view(f"dbt_hudi_state_{digest}")
             frame.createOrReplaceTempView(name)
             called = "" if place.called is None else f" as {quoted(place.called)}"
             pieces += [text[position : place.start], f"`{name}`{called}"]
@@ -103,7 +103,7 @@ class EarlierStates:
             return self._as_of(session, place.node, text[place.start : place.end])
         return self._changes(session, place.node)
 
-    def _as_of(self, session: SparkSession, node: JavaPlan, said: str) -> DataFrame | None:
+    def _as_of(self, session: SparkSession, node: JavaPlan, text: str) -> DataFrame | None:
         parts, _ = plans.target_parts(node.relation())
         version, timestamp = plans.option(node.version()), plans.option(node.timestamp())
         base = self._base(session, parts)
@@ -112,13 +112,13 @@ class EarlierStates:
         when = version if timestamp is None else _literal(session, timestamp)
         if when is None:
             raise StatementError(
-                f"{said} is refused: the time must be a text such as '2026-11-01 09:30:00' or an instant, no expression"
+                f"{text} is refused: the time must be a text such as '2026-11-01 09:30:00' or an instant, no expression"
             )
         state = TableState.load(self._warehouse.table(session, base).storage)
         return rows_as_of(session, state, instant_as_of(state, str(when)))
 
     def _changes(self, session: SparkSession, node: JavaPlan) -> DataFrame:
-        """Read the changes that a call of the function asks for; its arguments have to be literals."""
+        """Read the changes of a call of the function; its arguments have to be literals."""
         given = [_literal(session, each) for each in plans.items(node.functionArgs())]
         if not 3 <= len(given) <= 4 or None in given or given[1] not in _KINDS:
             shown = ", ".join("an expression" if each is None else repr(each) for each in given)
@@ -146,7 +146,7 @@ def rows_as_of(session: SparkSession, state: TableState, instant: str | None) ->
         instant: Newest requested time that counts, None for now.
 
     Raises:
-        TimelineError: Files of the state have gone, or may have while they were listed.
+        TimelineError: Files of the state were removed, or may have been while they were listed.
     """
     rows = snapshot_frame(session, state, resolve_options({}), as_of=instant)
     state.check_still(instant)
@@ -172,7 +172,7 @@ def _places(node: JavaPlan, text: str, above: str = "") -> Iterator[_Place]:
 
 
 def _state_inside(part: re.Match[str]) -> str:
-    """Return dbt's query of a part of a table with what stands behind it at the table's name."""
+    """Return dbt's query of a part of a table with the words behind it put at the table's name."""
     name, state = part["name"], part["state"]
     is_face = state.startswith("_")
     named = f"{name[:-1]}{state}`" if is_face and name.endswith("`") else f"{name}{state}"

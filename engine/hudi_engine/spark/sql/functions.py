@@ -72,7 +72,7 @@ def create_function(statement: Statement) -> StatementResult:
 
 
 def drop_function(statement: Statement) -> StatementResult:
-    """DROP FUNCTION: Spark says what it says of one that is not there, and the kept definition goes."""
+    """DROP FUNCTION: Spark drops it or reports that it is not there, and the kept definition is removed."""
     name, directory = _name(statement), statement.warehouse.directory
     statement.session.sql(statement.text)
     if directory is not None:

@@ -1,4 +1,4 @@
-"""`information_schema.tables` and `.schemata` in queries: Spark has neither, and packages such as dbt_utils ask them for names."""
+"""`information_schema.tables` and `.schemata` in queries: Spark has neither, and packages such as dbt_utils query them."""
 
 from __future__ import annotations
 

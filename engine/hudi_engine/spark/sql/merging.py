@@ -67,7 +67,7 @@ class Merge:
         self._kinds: dict[str, T.DataType] = {}
 
     def decide(self, stored: DataFrame) -> DataFrame:
-        """Join the table's rows with the source, read anew, and let the first clause that holds take each row."""
+        """Join the table's rows with the source, read again, and let the first clause that holds take each row."""
         statement, target, plan = self._statement, self._target, self._statement.plan
         source, source_name = _source(statement)
         schema = _own_columns(stored, self._config)
@@ -102,7 +102,7 @@ class Merge:
             f"compare {plain} in ON, by <=> where they may be null, the source's cast to the table's types"
         )
         if dated:
-            advice += f", and of {', '.join(dated)} what its partition says, such as the day"
+            advice += f", and of {', '.join(dated)} the part that its partition has, such as the day"
         elif any(isinstance(self._kinds.get(each.lower()), T.TimestampType) for each in self._identity):
             advice += ", and times by the millisecond (unix_millis)"
         check = KeyCheck(f"MERGE INTO {self._target.label}", self._identity, advice, self._colliding)
@@ -121,8 +121,8 @@ class Merge:
     def _colliding_rows(self, sides: Sides, source: T.StructType) -> Column | None:
         """Return which stored rows may have the key of an inserted row that matches none; None for no row.
 
-        Where ON says that key and partition columns are equal, and the inserted row takes those, only rows with null or a text
-        that stands for it may: = finds no value in them.
+        Where ON compares key and partition columns by =, and the inserted row takes those, only rows with null or a text that
+        means null may: = matches no null.
         """
         plan = self._statement.plan
         if not plan.notMatchedActions().size():
@@ -264,7 +264,7 @@ def _clauses(statement: Statement, schema: T.StructType, sides: Sides, config: T
 
 
 def _said(statement: Statement, target: Target, columns: Sequence[str], sides: Sides) -> list[Said]:
-    """Return what each clause says, as it stands in the statement."""
+    """Return each condition and value as the statement has it, for messages."""
     session, label = statement.session, f"MERGE INTO {target.label}:"
     on = statement.plan.mergeCondition()
     found = [Said(None, f"{label} ON {_text(statement, on)}", partial(plans.column, session, on))]
@@ -291,7 +291,7 @@ def _said(statement: Statement, target: Target, columns: Sequence[str], sides: S
 
 
 def _text(statement: Statement, expression: plans.JavaPlan) -> str:
-    """Return an expression as it stands in the statement, or as Spark writes it where its end cannot be told."""
+    """Return an expression as the statement has it, quoted."""
     return repr(plans.text_of(statement.text, expression))
 
 
@@ -304,8 +304,8 @@ def _of(side: str, column: str) -> Column:
 
 
 def _check_form(plan: plans.JavaPlan, target: Target) -> None:
-    """Refuse what would be done otherwise than it is said."""
-    if plans.says(plan, "withSchemaEvolution"):
+    """Refuse clauses that would not do what they mean."""
+    if plans.has_flag(plan, "withSchemaEvolution"):
         raise StatementError(
             f"MERGE WITH SCHEMA EVOLUTION INTO {target.label} is refused: add the columns with ALTER TABLE ... ADD COLUMNS "
             "first, or let an incremental model with on_schema_change add them"
@@ -337,11 +337,11 @@ def _clause(
     kept = nothing if rows is ClauseRows.NEW else {column: _of(sides.target, column) for column in columns}
     if kind == "DeleteAction":
         return Clause(rows, settled.DELETE, which, kept, fit)
-    said = {ClauseRows.NEW: settled.INSERT, ClauseRows.LEFT: settled.UPDATE_UNMATCHED}.get(
+    taken = {ClauseRows.NEW: settled.INSERT, ClauseRows.LEFT: settled.UPDATE_UNMATCHED}.get(
         rows, settled.UPDATE
     )
     if kind in ("UpdateStarAction", "InsertStarAction"):
-        return Clause(rows, said, which, {column: _of(sides.source, column) for column in columns}, fit)
+        return Clause(rows, taken, which, {column: _of(sides.source, column) for column in columns}, fit)
     given = {
         plans.texts(item.key().nameParts())[-1].lower(): plans.column(statement.session, item.value())
         for item in plans.items(action.assignments())
@@ -358,7 +358,7 @@ def _clause(
             for column in columns
             if column.lower() in given
         }
-    return Clause(rows, said, which, values, fit)
+    return Clause(rows, taken, which, values, fit)
 
 
 def _as_stored(schema: T.StructType, rows: DataFrame, value: T.StructField, name: str) -> Column:

@@ -1,4 +1,4 @@
-"""NOT NULL of a CREATE TABLE: noted with the table, and asked of the rows that every later statement makes, before its commit."""
+"""NOT NULL of a CREATE TABLE: noted with the table, and checked for the rows of every later statement before its commit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN = 300
 
 
 def noted(schema: T.StructType) -> dict[str, str]:
-    """Return the table property that says which columns of a CREATE TABLE must not be null; none for none."""
+    """Return the table property with the columns of a CREATE TABLE that must not be null; empty without such columns."""
     names = [column.name for column in schema.fields if not column.nullable]
     return {NOT_NULL: ",".join(names)} if names else {}
 
@@ -36,21 +36,21 @@ def never_null(
 ) -> DataFrame:
     """Return the same rows; reading one that lacks a value where it must not fails, with the columns and the row.
 
-    What is stored is not asked: a statement reads no more of the table, and conflicts with no more, than one on another table.
+    Stored rows are not checked: a statement reads no more of the table, and conflicts with no more, than without NOT NULL.
 
     Args:
         given: Columns to which the statement gives values, with the rows to which it does; None for all.
         kept: Which rows are no deletes; None for all.
     """
-    said = EntryNotes.load(table.storage).properties.get(NOT_NULL, "")
-    asked = dict.fromkeys(said.lower().split(","), F.lit(True))
+    noted_names = EntryNotes.load(table.storage).properties.get(NOT_NULL, "")
+    checked = dict.fromkeys(noted_names.lower().split(","), F.lit(True))
     if given is not None:
-        asked = {name.lower(): where for name, where in given.items() if name.lower() in asked}
-    columns = [field for field in rows.schema.fields if field.name.lower() in asked]
+        checked = {name.lower(): where for name, where in given.items() if name.lower() in checked}
+    columns = [field for field in rows.schema.fields if field.name.lower() in checked]
     if not columns:
         return rows
     values = {field.name: F.col(quoted(field.name)) for field in columns}
-    lacks = {name: value.isNull() & asked[name.lower()] for name, value in values.items()}
+    lacks = {name: value.isNull() & checked[name.lower()] for name, value in values.items()}
     lacking = (F.when(each, F.lit(name)) for name, each in lacks.items())
     known = {name.lower() for name in data_columns(table).names}
     failed = F.raise_error(
@@ -63,7 +63,7 @@ def never_null(
     )
     written = stays(rows, rows.columns, table.config)
     written = written if kept is None else kept & written
-    # as values and not as a filter, which Spark may ask of rows that a join leaves out
+    # as values and not as a filter, which Spark may evaluate for rows that a join leaves out
     return rows.withColumns(
         {
             field.name: F.when(lacks[field.name] & written, failed.cast(field.dataType)).otherwise(
@@ -74,10 +74,10 @@ def never_null(
     )
 
 
-def forget_columns(table: HudiTable, gone: Collection[str]) -> None:
-    """Take what was said of columns that a table has lost out of its notes; others of these names may come."""
+def forget_columns(table: HudiTable, dropped: Collection[str]) -> None:
+    """Remove notes on dropped columns, as others of these names may come."""
     notes = EntryNotes.load(table.storage)
-    lost = {name.lower() for name in gone}
+    lost = {name.lower() for name in dropped}
     comments = {name: text for name, text in notes.column_comments.items() if name.lower() not in lost}
     ruled = [name for name in notes.properties.get(NOT_NULL, "").split(",") if name]
     left = [name for name in ruled if name.lower() not in lost]
@@ -96,7 +96,7 @@ def row_shown(names: Iterable[str]) -> Column:
 
 
 def stays(frame: DataFrame, written: Iterable[str], config: TableConfig) -> Column:
-    """Tell which rows of a frame are no deletes: what a delete says beside its key is never stored.
+    """Tell which rows of a frame are no deletes; of a delete only the key is stored.
 
     Args:
         written: The columns that reach the write, as they are spelled there; a mark that does not marks nothing.

@@ -171,12 +171,12 @@ def _said(spec: plans.JavaPlan) -> str:
 
 
 def _as_shown(state: TableState, path: str) -> str:
-    """Return a partition as Spark writes one; where its folder does not tell the values, the folder."""
+    """Return a partition as Spark writes one; where its folder does not have the values, the folder."""
     values = partition_values(state.config, path)
-    told = (
+    shown = (
         f"{name}={escape_partition_value(text or DEFAULT_PARTITION_VALUE)}" for name, text in values.items()
     )
-    return "/".join(told) or path
+    return "/".join(shown) or path
 
 
 def static_partitions(plan: plans.JavaPlan, partition_by: Sequence[str], target: Target) -> Static:

@@ -48,9 +48,9 @@ def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Stateme
         return None
     called, text = _parts(statement)
     if called.lower() == "help":
-        asked = given_arguments("help", text, ("cmd",))
-        told = [(help_text(asked.get("cmd")),)]
-        return StatementResult(session.createDataFrame(told, "result string"), name="CALL help")
+        named = given_arguments("help", text, ("cmd",))
+        texts = [(help_text(named.get("cmd")),)]
+        return StatementResult(session.createDataFrame(texts, "result string"), name="CALL help")
     procedure = find_procedure(called)
     given = given_arguments(procedure.name, text, procedure.arguments)
     if "table" not in given:
@@ -101,7 +101,7 @@ def _parts(statement: str) -> tuple[str, str]:
 
 
 def _is_of_another_catalog(session: SparkSession, statement: str) -> bool:
-    """Tell whether a procedure is called by the name of a catalog beside Spark's own, or unknown while such a one is used."""
+    """Tell whether a procedure is called by the name of a catalog other than Spark's own, or unknown while such a one is used."""
     matched = _CALL.match(statement)
     if matched is None:
         return False

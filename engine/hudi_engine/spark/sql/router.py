@@ -32,7 +32,7 @@ from hudi_engine.spark.sql.warehouse import StatementWarehouse
 _SERVICES: Mapping[str, str] = {
     "optimize": "{{ hudi_cluster(...) }} puts rows in order and {{ hudi_compact(...) }} merges the logs of a merge-on-read "
     "table; writes fill small files up by themselves",
-    "vacuum": "{{ hudi_clean(...) }} removes old files, and the config clean says which ones stay",
+    "vacuum": "{{ hudi_clean(...) }} removes old files, and the config clean decides which ones stay",
 }
 _LOOK_AT = frozenset(
     (

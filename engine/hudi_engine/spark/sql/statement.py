@@ -66,7 +66,7 @@ class Target:
         """Return the columns of the table that a SET, or the list of an INSERT clause, gives values.
 
         Raises:
-            StatementError: One of them is given two, or what stands there is no column of the table, such as a field of a struct.
+            StatementError: One of them is given two, or it is no column of the table, such as a field of a struct.
         """
         own = [part.lower() for part in self.own_name]
         columns = []
@@ -111,7 +111,7 @@ class Statement:
     """One statement.
 
     Args:
-        warned: Tables for which was said that INSERT looks up no keys.
+        warned: Tables that were warned of as INSERT looks up no keys.
     """
 
     session: SparkSession
@@ -127,7 +127,7 @@ class Statement:
             return self.warehouse.table(self.session, target.base)
         except TableNotFoundError as error:
             raise StatementError(
-                f"the catalog says {target.label} is at {target.base}, but no Hudi table is there; drop it and rebuild it"
+                f"{target.label} is at {target.base} in the catalog, but no Hudi table is there; drop it and rebuild it"
             ) from error
 
     @property
@@ -139,7 +139,7 @@ class Statement:
         """Return the Hudi table the statement is about, None when it is about something else.
 
         Raises:
-            StatementError: It is about what stands behind the name of a merge-on-read table.
+            StatementError: It is about an internal part of a merge-on-read table.
         """
         node = self._target_node()
         parts, alias = plans.target_parts(node)
@@ -198,7 +198,7 @@ def is_of_another_catalog(session: SparkSession, parts: list[str]) -> bool:
 
 
 def is_set_up_beside(session: SparkSession, catalog: str) -> bool:
-    """Tell whether a name is that of a catalog which is set up beside Spark's own."""
+    """Tell whether a name is that of a configured catalog other than Spark's own."""
     other = catalog.lower() != _OWN_CATALOG
     return other and session.conf.get(f"spark.sql.catalog.{catalog}", None) is not None
 

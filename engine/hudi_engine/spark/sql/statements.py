@@ -78,7 +78,7 @@ def clause_after(sql: str, keyword: str) -> tuple[int, int] | None:
 
 
 def split_outside(sql: str, start: int, end: int, separator: str) -> list[tuple[int, int]]:
-    """Cut a stretch of SQL at a character that stands outside brackets, quotes and comments.
+    """Cut a stretch of SQL at a character outside brackets, quotes and comments.
 
     Returns:
         Start and end (exclusive) of each piece.
@@ -96,7 +96,7 @@ def split_outside(sql: str, start: int, end: int, separator: str) -> list[tuple[
 
 
 def without_leading_dot(sql: str, name: str) -> str:
-    """Return SQL with a blank for the dot in front of a name that nothing stands before: a database that is empty."""
+    """Return SQL with a blank for the dot in front of a name with nothing before it: an empty database."""
     pieces, position = [], 0
     for index, is_code in _significant(sql):
         follows = sql[index + 1 : index + 1 + len(name)].lower() == name
@@ -109,7 +109,7 @@ def without_leading_dot(sql: str, name: str) -> str:
 def order_keys(clause: str) -> list[dict[str, str | bool]]:
     """Return the keys of an ORDER BY, with or without those words: ``expression``, ``descending`` and ``nulls_last``.
 
-    As in Spark, nulls come first of an ascending key and last of a descending one unless it says otherwise.
+    As in Spark, nulls come first of an ascending key and last of a descending one unless written otherwise.
     """
     text = re.sub(r"(?i)\A\s*order\s+by\s+", "", clause)
     found: list[dict[str, str | bool]] = []

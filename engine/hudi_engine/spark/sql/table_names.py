@@ -17,7 +17,7 @@ def with_view(session: SparkSession, query: str, is_meant: Callable[[list[str]],
         is_meant: Tells by the parts of a name whether it is the table.
 
     Raises:
-        ParseException: The query is none.
+        ParseException: It is no query.
     """
 
     def instead(parts: list[str], has_alias: bool) -> str | None:
@@ -30,7 +30,7 @@ def with_view(session: SparkSession, query: str, is_meant: Callable[[list[str]],
 
 
 def with_tables_replaced(sql: str, plan: JavaPlan, instead: Callable[[list[str], bool], str | None]) -> str:
-    """Return a statement that says other texts where it names tables; a name of a WITH is none.
+    """Return a statement with other texts in place of tables it names; a name of a WITH is no table.
 
     Args:
         instead: Gives the text by the parts of a name and whether an alias follows; None for a table that stays.
@@ -45,14 +45,14 @@ def with_tables_replaced(sql: str, plan: JavaPlan, instead: Callable[[list[str],
 
 
 def mentioned_tables(plan: JavaPlan) -> Iterator[tuple[int, int, list[str], bool]]:
-    """Return where a statement names tables, by which parts, and whether with an alias; a name of a WITH is none."""
+    """Return where a statement names tables, by which parts, and whether with an alias; a name of a WITH is no table."""
     return _tables(plan, None, frozenset())
 
 
 def _tables(
     node: JavaPlan, above: JavaPlan | None, queries: frozenset[str]
 ) -> Iterator[tuple[int, int, list[str], bool]]:
-    """Return where a plan names tables, by which parts, and whether with an alias; a name of a WITH around it is none."""
+    """Return where a plan names tables, by which parts, and whether with an alias; a name of a WITH around it is no table."""
     kind = plans.kind(node)
     if kind == "UnresolvedRelation":
         span, parts = plans.source_range(node), plans.texts(node.multipartIdentifier())

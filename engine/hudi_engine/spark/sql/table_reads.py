@@ -1,4 +1,4 @@
-"""Which tables a query reads, told from the plan that Spark has made of it."""
+"""Which tables a query reads, by the plan that Spark has made of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def reads_table(frame: DataFrame, table: TableName, *, bounds: bool = True) -> b
     """Tell whether a query reads a table, itself or through views.
 
     Args:
-        bounds: Whether it counts where all that is asked of the table is one value that a filter compares rows with, as in
+        bounds: Whether it counts where all that is read of the table is one value that a filter compares rows with, as in
             ``where at > (select max(at) from ...)``.
     """
     wanted = {table.with_suffix(suffix).label.lower() for suffix in _SUFFIXES}

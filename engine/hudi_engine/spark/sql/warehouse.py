@@ -47,7 +47,7 @@ class NewTable:
     comment: str = ""
     column_comments: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
-    """Properties that are the engine's own, kept beside those of the statement."""
+    """Properties that are the engine's own, kept with those of the statement."""
 
 
 class Warehouse(Protocol):
@@ -55,7 +55,7 @@ class Warehouse(Protocol):
 
     @property
     def directory(self) -> DirectoryCatalog | None:
-        """The names as files beside the tables; None with a metastore."""
+        """The names as files in the folders of the tables; None with a metastore."""
 
     @property
     def target_schema(self) -> str:
@@ -81,7 +81,7 @@ class Warehouse(Protocol):
         """Return all tables and views of a schema."""
 
     def entry(self, session: SparkSession, schema: str, name: str) -> CatalogEntry | None:
-        """Return what a name is; None when there is none."""
+        """Return the entry of a name; None when there is none."""
 
     def hudi_base(self, session: SparkSession, schema: str, name: str) -> str | None:
         """Return the folder of the Hudi table behind a name; None for anything else."""
@@ -101,7 +101,7 @@ class Warehouse(Protocol):
     def register(
         self, session: SparkSession, schema: str, name: str, table: HudiTable, **notes: Unpack[NotesGiven]
     ) -> None:
-        """Make Spark's catalog show a table, with notes that are kept beside it."""
+        """Make Spark's catalog show a table, with notes that are kept with it."""
 
     def add_comments(
         self, session: SparkSession, schema: str, name: str, table: HudiTable, comments: Mapping[str, str]

@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 def drop_meta_columns(frame: DataFrame) -> DataFrame:
     """Return the frame without Hudi's own columns, which ``select *`` over a Hudi source brings along.
 
-    Only some of them were named by the query on purpose, which is told. The marks of deleted rows stay, under the names that
+    Only some of them were named by the query on purpose, which is a warning. The marks of deleted rows stay, under the names that
     Hudi looks for.
     """
     drop = [c for c in frame.columns if c.lower().startswith(META_PREFIX) and c.lower() not in DELETE_MARKS]
@@ -98,7 +98,7 @@ def exact_cast(
     """Cast a column; a value that does not fit fails the query instead of becoming null or wrapping around.
 
     Args:
-        place: Where the value stands, text that ends the message.
+        place: The value's place, as the end of the message.
     """
     column = F.col(quoted(source))
     if given == wanted:
