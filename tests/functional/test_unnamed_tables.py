@@ -13,7 +13,7 @@ from dbt.tests.util import run_dbt, run_dbt_and_capture
 from hudi_engine import HudiTable
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.rows import room, unfinished
+from dbt.adapters.hudi.rows import existing_target
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 from tests.functional.conftest import CATALOG
 
@@ -159,13 +159,13 @@ class TestBuildsThatEndBeforeTheTableHasItsName:
         project.run_sql("drop table if exists {schema}.kept")
         cut_off(*command)
         long_ago = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
-        found = unfinished.own_build
+        found = existing_target.own_build
 
         def begun_before(warehouse: Warehouse, *given: Any) -> Any:
             warehouse.begun = long_ago
             return found(warehouse, *given)
 
-        monkeypatch.setattr(room, "own_build", begun_before)
+        monkeypatch.setattr(existing_target, "own_build", begun_before)
         (refused,) = run_dbt([*command], expect_pass=False)
         assert "has been built since, by another run of dbt" in refused.message
         monkeypatch.undo()
