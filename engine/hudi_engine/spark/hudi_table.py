@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
@@ -27,8 +29,6 @@ from hudi_engine.table.write.define.definition import TableArguments
 from hudi_engine.table.write.define.properties import table_properties
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
     from typing_extensions import Unpack
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pyspark.sql import DataFrame, SparkSession
+
 from hudi_engine.errors import TableExistsError, WriteConflictError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.declared.sync_options import SyncOptions
@@ -39,7 +41,6 @@ from hudi_engine.table.write.define.rebuild import exists, same_definition
 from hudi_engine.table.write.result import WriteResult
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
     from typing_extensions import Unpack
 
     from hudi_engine.table.write.define.definition import TableArguments

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from hudi_engine.format.parallel import Failure, Item, Result, RunTasks, attempt, raise_worker_error
 from hudi_engine.format.worker import settle_worker
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def run_in_spark(spark: SparkSession) -> RunTasks:

@@ -14,8 +14,9 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
+
+from pyspark.sql import SparkSession
 
 from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.format.config.enums import TableType
@@ -47,9 +48,6 @@ from hudi_engine.spark.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.spark.catalog.view_file import ViewDefinition, in_dependency_order
 from hudi_engine.spark.jvm.catalog import database_exists, invalidate_cached_tables
 from hudi_engine.spark.read.reason import reason_of, spark_errors
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
 

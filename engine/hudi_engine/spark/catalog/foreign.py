@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.table_options import TableOptions
@@ -27,9 +28,6 @@ from hudi_engine.table.snapshot.manifest import Published, listed_uris, publish
 from hudi_engine.table.snapshot.manifest_file import CATALOG_FOLDER
 from hudi_engine.table.snapshot.native import natively_readable, release_of
 from hudi_engine.table.snapshot.snapshot_files import IsReadable
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _KEEP_MS = 60 * 60 * 1000
 """How long a file of the cache that no manifest lists is left to readers and publishers that began earlier."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from hudi_engine.errors import HudiError
 from hudi_engine.format.config.enums import TableType
@@ -19,9 +20,6 @@ from hudi_engine.spark.read.reason import reason_of, spark_errors
 from hudi_engine.table.snapshot.derive import RunTasks
 from hudi_engine.table.snapshot.manifest import Published, publish
 from hudi_engine.table.state import TableState
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
 

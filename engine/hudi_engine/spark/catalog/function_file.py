@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.spark.catalog.sql_text import TableName
 from hudi_engine.spark.jvm.catalog import functions_in
 from hudi_engine.spark.jvm.plans import parse
 from hudi_engine.spark.read.reason import spark_errors
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _FORMAT = 1
 _CREATE = "CreateUserDefinedFunction"

@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
+from pyspark.sql import SparkSession
+
 from hudi_engine.errors import HudiError
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.storage.factory import open_storage
@@ -19,8 +21,6 @@ from hudi_engine.spark.jvm.errors import call_errors
 from hudi_engine.spark.read.reason import spark_errors
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from hudi_engine.spark.catalog.directory import DirectoryCatalog
 
 logger = logging.getLogger(__name__)

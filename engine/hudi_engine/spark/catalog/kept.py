@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from urllib.parse import unquote
+
+from pyspark.sql import SparkSession
 
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.storage.base import FileStatus, Storage
@@ -17,9 +19,6 @@ from hudi_engine.spark.catalog.spark_entry import drop_entry, find_entry
 from hudi_engine.spark.catalog.sql_text import TableName
 from hudi_engine.spark.catalog.view_file import ViewDefinition
 from hudi_engine.spark.read.reason import reason_of, spark_errors
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
 

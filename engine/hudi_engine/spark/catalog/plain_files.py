@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from hudi_engine.errors import ConfigError, TableExistsError, TableNotFoundError
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
@@ -15,9 +16,6 @@ from hudi_engine.spark.catalog.entry import CatalogEntry
 from hudi_engine.spark.catalog.spark_entry import Column, TableSpec, drop_entry, find_entry, put_table
 from hudi_engine.spark.catalog.sql_text import TableName, type_text
 from hudi_engine.spark.read.reason import reason_of, spark_errors
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 FORMATS = ("parquet", "csv", "json")
 FILES_PROPERTY = "hoodie.catalog.files"

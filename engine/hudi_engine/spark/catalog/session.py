@@ -6,15 +6,13 @@ import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from hudi_engine.spark.jvm.session import cloned
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.tasks import run_in_spark
 from hudi_engine.table.snapshot.derive import DeriveTask, RunTasks, make_in_threads, run_task
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _DRIVER_LIMIT_BYTES = 32 * 1024 * 1024
 """Up to this size in all files are derived on the driver, where it is quicker than a job."""

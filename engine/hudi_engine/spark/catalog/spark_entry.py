@@ -13,7 +13,9 @@ import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from hudi_engine.spark.catalog.entry import CatalogEntry
 from hudi_engine.spark.catalog.sql_text import TableName, identifier, literal
@@ -21,9 +23,6 @@ from hudi_engine.spark.catalog.view_template import copied_view, remember_view
 from hudi_engine.spark.jvm import catalog as jvm_catalog
 from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.read.reason import spark_errors
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 from hudi_engine.errors import ConfigError, TableExistsError, UnsupportedTableError
 from hudi_engine.format.config.enums import TableType
@@ -55,7 +56,6 @@ from hudi_engine.table.snapshot.mask import CHUNK_COLUMN, WORDS_COLUMN
 from hudi_engine.table.snapshot.native import AS_STORED, filled_by_spark
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
     from typing_extensions import Unpack
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,10 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
 
 from hudi_engine.errors import ConfigError, CorruptTableError
 from hudi_engine.spark.catalog.entry import CatalogEntry, is_mark
@@ -23,9 +26,6 @@ from hudi_engine.spark.catalog.sql_text import TableName, identifier
 from hudi_engine.spark.catalog.view_settings import made_under, settings_of
 from hudi_engine.spark.jvm.plans import parse
 from hudi_engine.spark.read.reason import spark_errors
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _FORMAT = 1
 _FOLLOWS = "EVOLUTION"
@@ -167,8 +167,6 @@ class ViewDefinition:
         self, spark: SparkSession, as_told: ViewSpec, by_name: ViewSpec, existing: CatalogEntry | None
     ) -> None:
         """Create it as it was told, and again by the names of its columns where that gave others."""
-        from pyspark.errors import AnalysisException
-
         try:
             fresh = put_view(spark, as_told, existing)
         except AnalysisException:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from hudi_engine.spark.jvm.session import own_settings
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _KEPT_AS = "view.sqlConfig."
 # Name code to load, where to load it from, or put environment variables into a query; a file of a warehouse may not say those.

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from pyspark.sql import SparkSession
+
 from hudi_engine.spark.catalog.sql_text import literal
 from hudi_engine.spark.jvm.catalog import parsed_columns, some
 from hudi_engine.spark.jvm.plans import parse
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from hudi_engine.spark.catalog.entry import CatalogEntry
 
 _COLUMNS = re.compile(r"view\.query\.out\.")

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.types import DataType, StructType
 
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.logformat.change_records import AFTER, BEFORE, OPERATION, TIME, Change
@@ -27,10 +30,6 @@ from hudi_engine.table.state import TableState
 
 BEFORE_ALL = datetime(1970, 1, 1)
 """A moment before the first commit of any table."""
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import DataType, StructType
 
 
 def cdc_frame(spark: SparkSession, state: TableState, options: Options, span: Span) -> DataFrame:
@@ -98,16 +97,11 @@ def _part(
 
 def _json(name: str, columns: StructType) -> Column:
     """Return an image as JSON; dates are days and timestamps microseconds since 1970, as in Hudi's."""
-    from pyspark.sql import functions as F
-
     return F.to_json(_with_numbers(F.col(name), columns), {"ignoreNullFields": "false"})
 
 
 def _with_numbers(value: Column, kind: DataType) -> Column:
     """Return a value with numbers for the dates and timestamps in it."""
-    from pyspark.sql import functions as F
-    from pyspark.sql import types as T
-
     if isinstance(kind, T.DateType):
         return F.datediff(value, F.lit("1970-01-01").cast("date"))
     if isinstance(kind, T.TimestampType):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.format.config.declared.table_options import TableOptions
@@ -20,9 +21,6 @@ from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.read.spark_read import map_slices
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
 from hudi_engine.table.state import TableState
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 logger = logging.getLogger(__name__)
 
@@ -53,8 +51,6 @@ def changes_frame(
     Raises:
         UnsupportedTableError: The table is not in changelog mode.
     """
-    from pyspark.sql import functions as F
-
     prepare_session(spark)
     config = state.config
     if not config.keeps_operations:

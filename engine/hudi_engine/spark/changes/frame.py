@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.merge.read_context import ReadContext
@@ -32,9 +33,6 @@ from hudi_engine.table.changes.slices import slices_of_whole
 from hudi_engine.table.changes.touched import Step
 from hudi_engine.table.changes.window import Point
 from hudi_engine.table.state import TableState
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True)
@@ -77,8 +75,6 @@ def inserted_rows(reading: Reading, point: Point, commit: str) -> DataFrame:
 
 def newest_images(reading: Reading, step: Step, cleaned: CleanedFiles) -> DataFrame:
     """Return the rows that the step wrote and that are still there, as updates; raises as `newest_slices` does."""
-    from pyspark.sql import functions as F
-
     slices = newest_slices(reading.state, step, cleaned)
     frame = slices_frame(reading.spark, reading.state, reading.at(step.after), slices)
     return _typed(frame.where(F.col(COMMIT_TIME).isin(sorted(step.writes))), AFTER, "")
@@ -107,8 +103,6 @@ def nothing(reading: Reading) -> DataFrame:
 
 def _joined(reading: Reading, plan: ChangePlan, units: Sequence[Comparison]) -> DataFrame:
     """Return the changes of file groups between which rows may have moved, brought together by key."""
-    from pyspark.sql import functions as F
-
     compare = replace(plan, units=()).compare
     tasks = _tasks(units)
     frame = map_slices(reading.spark, units, task_schema(plan.read.schema), compare, at_most=tasks)
@@ -132,8 +126,6 @@ def _tasks(units: Sequence[Comparison]) -> int:
 
 
 def _typed(frame: DataFrame, kind: str, commit: str) -> DataFrame:
-    from pyspark.sql import functions as F
-
     written = F.coalesce(F.col(COMMIT_TIME), F.lit(commit)) if commit else F.col(COMMIT_TIME)
     names = [f"`{name}`" for name in frame.columns if not name.startswith("_hoodie_") or name == IS_DELETED]
     return frame.select(*names, F.lit(kind).alias(CHANGE_TYPE), written.alias(COMMITTED))

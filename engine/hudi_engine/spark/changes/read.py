@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from hudi_engine.errors import ConfigError, HistoryGapError
 from hudi_engine.format.config.options import Options
@@ -15,9 +17,6 @@ from hudi_engine.table.changes.returned import check_returned
 from hudi_engine.table.changes.touched import newest_step
 from hudi_engine.table.changes.window import Span, state_at
 from hudi_engine.table.state import TableState
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 FAIL, SNAPSHOT = ON_GAP = ("fail", "snapshot")
 
@@ -85,8 +84,6 @@ def changes_between(
 
 
 def _since(reading: Reading, start: Moment, end: Moment | None, wanted: Wanted) -> DataFrame:
-    from pyspark.sql import functions as F
-
     state, mode = reading.state, wanted.mode
     steps, cleaned = steps_since(
         state, start, end, mode=mode, known=wanted.known, skip_insert_overwrite=wanted.skip_insert_overwrite

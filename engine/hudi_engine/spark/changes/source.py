@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 from hudi_engine.errors import ConfigError, SchemaError, UnsupportedTableError
 from hudi_engine.format.config.options import resolve_options
@@ -37,9 +37,6 @@ from hudi_engine.table.changes.touched import newest_step
 from hudi_engine.table.changes.window import EARLIEST, check_order, start_of, state_at
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.swap import table_storage
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 FORMAT = "hudi_changes"
 INSTANT = "instant"

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from hudi_engine.format.config.options import Options, laid_over, resolve_options
 from hudi_engine.format.config.table_config import TableConfig
@@ -22,8 +24,6 @@ from hudi_engine.table.state import TableState
 from hudi_engine.table.table_services import TableServices
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
     from typing_extensions import Self
 
 RawOptions = Mapping[str, object]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
 
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.schema.meta_fields import META_FIELDS
@@ -30,9 +31,6 @@ from hudi_engine.table.changes.gaps import check_since
 from hudi_engine.table.changes.window import Span, start_of
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.state import TableState
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 class Reads(TableBase):

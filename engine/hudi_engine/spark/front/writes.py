@@ -7,6 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
 from hudi_engine.errors import ConfigError, RepeatedKeyError
 from hudi_engine.format.config.declared.sync_options import SyncOptions
 from hudi_engine.format.config.options import Options
@@ -39,8 +43,6 @@ from hudi_engine.table.write.place.sidecars import made_sidecars
 from hudi_engine.table.write.result import WriteResult
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructType
     from typing_extensions import Self
 
 
@@ -269,8 +271,6 @@ class Writes(Reads, HiveEntries):
             Exception: Spark's, with a sentence, for a row that would stay as it is: one that would become older by the ordering
                 field, or null where the table's merge takes that for no value.
         """
-        from pyspark.sql import functions as F
-
         base = self._before_reading()
         check_assignments(base, assignments)
         rows, config = self._rows_where(base, condition, named), as_written(base.config)
@@ -404,8 +404,6 @@ class Writes(Reads, HiveEntries):
 
     def _frame(self, df: Frame) -> DataFrame:
         """Return rows for this table as a DataFrame; only for those of other libraries the table is looked at."""
-        from pyspark.sql import DataFrame
-
         if isinstance(df, DataFrame):
             return df
         schema = self._columns or (self._held or TableState.load(self.storage)).data_schema()

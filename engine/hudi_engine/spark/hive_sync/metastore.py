@@ -7,15 +7,14 @@ bundle has, and keeps the properties that start with ``spark.sql.`` to itself.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.spark.hive_sync.entry import OUTPUT_FORMAT, SERDE, HiveEntry
 from hudi_engine.spark.jvm.catalog import has_hive_catalog, hive_settings
 from hudi_engine.spark.jvm.line import gateway
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _BATCH = 1000
 _MADE_BY = "automatically created by hoodie"

@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from hudi_engine.errors import ConfigError, HudiError, ServiceError, TableExistsError
 from hudi_engine.format.config.declared.sync_options import SyncOptions
@@ -29,9 +31,6 @@ from hudi_engine.spark.hive_sync.extractors import PartitionValues
 from hudi_engine.spark.hive_sync.metastore import Metastore, check_hive
 from hudi_engine.spark.jvm.errors import JAVA_ERRORS, JVM_ERRORS, call_errors
 from hudi_engine.table.state import TableState
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
 

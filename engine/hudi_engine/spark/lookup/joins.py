@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, StructField, StructType
 
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
@@ -41,9 +43,6 @@ from hudi_engine.table.lookup.unit import (
 )
 from hudi_engine.table.snapshot.native import V1_PARQUET
 from hudi_engine.table.state import TableState
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
 
 _STORED_PREFIX = "__hudi_stored_"
 _KEY, _OLD, _FILE, _SETTLED = "__hudi_key", "__hudi_old", "__hudi_file", "__hudi_settled"
@@ -100,8 +99,6 @@ def stored_keys(
     Keys of base files without logs are read natively by Spark; a slice with logs is read by a task, which tells from the
     merged rows which of its keys are still there (column ``__hudi_alive``), once for each key, or once a row with ``copies``.
     """
-    from pyspark.sql import functions as F
-
     slices = [(unit, each) for unit in units for each in unit.slices]
     paths = [
         context.storage.uri(each.base_file.path)
@@ -150,9 +147,6 @@ def _logged_keys(read: ReadContext, file_slice: FileSlice, *, log_keys: bool, co
 
 def _only_alive(joined: DataFrame) -> DataFrame:
     """Of several slices that hold a row's key, leave out those that deleted it; when all did, the first one stays."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
     key = Window.partitionBy(RECORD_KEY, PARTITION_PATH)
     marked = joined.withColumn(_LIVES, F.max(_ALIVE).over(key)).withColumn(_FIRST, F.min(_FILE).over(key))
     counts = F.col(_FILE).isNull() | F.col(_ALIVE) | (~F.col(_LIVES) & (F.col(_FILE) == F.col(_FIRST)))
@@ -177,8 +171,6 @@ def locate(
     Returns:
         The rows with a delete flag, and their number by partition.
     """
-    from pyspark.sql import functions as F
-
     slices = [each for unit in units.values() for each in unit.slices]
     wanted = stored_columns(context, plan)
     stored = slices_frame(spark, state, context.read, slices).select(
@@ -209,8 +201,6 @@ def _settled(
     pairs: DataFrame, frame: DataFrame, context: WriteContext, plan: UnitPlan, wanted: Sequence[str]
 ) -> DataFrame:
     """Yield rows whose key is stored elsewhere, after `settle`; pairs of a key are in one task."""
-    from pyspark.sql.types import BooleanType, StructField, StructType
-
     names = frame.columns
     data = pa.schema(
         [field for field in context.schema if field.name in names and field.name not in META_FIELDS]
@@ -272,8 +262,6 @@ def _joined(
     frame: DataFrame,
 ) -> DataFrame:
     """Return the rows, combined by key, with their bucket; a row whose key several files hold comes once for each."""
-    from pyspark.sql import functions as F
-
     frame = combine_by_key(frame, context, plan)
     stored, some_deleted = stored_keys(spark, context, units, copies=plan.single_rows)
     same = (F.col(RECORD_KEY) == F.col(_KEY)) & (F.col(PARTITION_PATH) == F.col(_OLD))
@@ -290,8 +278,6 @@ def _joined(
 
 def _bucket(owner: Column) -> Column:
     """Return the bucket of rows: that of the file that owns their key, or that of the new rows of their partition."""
-    from pyspark.sql import functions as F
-
     return F.coalesce(owner, F.concat(F.lit(NEW_ROWS), F.col(PARTITION_PATH)))
 
 
@@ -313,8 +299,6 @@ def _counts(found: Owners, rows: Mapping[str, int], *, distinct: bool) -> dict[s
 
 def _refuse_repeated(joined: DataFrame) -> None:
     """Refuse rows that were told one by one and have a key that is stored more than once; raises RepeatedKeyError."""
-    from pyspark.sql import functions as F
-
     alive = joined.where(F.col(_FILE).isNotNull() & F.col(_ALIVE))
     with worker_errors_raised():
         several = alive.groupBy(RECORD_KEY, PARTITION_PATH).count().where("count > 1").limit(1).collect()

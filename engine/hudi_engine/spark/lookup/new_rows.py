@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
 from hudi_engine.table.lookup.unit import BUCKET
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 NEW_ROWS = "i:"
 """What the bucket of new rows begins with, before the partition path."""
@@ -33,8 +32,6 @@ def spread_new_rows(
         spread: A number of each row that decides where it goes, modulo the shares; None for a hash of the key, and any number
             where a row has none yet.
     """
-    from pyspark.sql import functions as F
-
     columns = frame.columns
     own = [
         (f"{NEW_ROWS}{name}", list(found))

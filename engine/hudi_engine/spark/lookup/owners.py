@@ -17,6 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import pandas_udf
 
 from hudi_engine.errors import HudiError
 from hudi_engine.format.filegroup.file_slice import FileSlice
@@ -34,7 +37,6 @@ from hudi_engine.table.lookup.unit import INSERT_FLAG, PartitionUnit
 
 if TYPE_CHECKING:
     import pandas
-    from pyspark.sql import Column, DataFrame, SparkSession
 
 MOST_KEYS = 8_000_000
 """Of more keys the hashes, 12 bytes a key with their files, would be too much for each worker to hold."""
@@ -112,8 +114,6 @@ class Owners:
             kept: What frees the hashes once the rows are written is added to it.
         """
         import pandas
-        from pyspark.sql import functions as F
-        from pyspark.sql.pandas.functions import pandas_udf
 
         homes = pa.array([each.partition for each in self.slices], pa.string())
         texts = pa.array(names, pa.string())
@@ -195,8 +195,6 @@ def _hashed(keys: pa.Array, partitions: pa.Array) -> tuple[npt.NDArray[np.int64]
 
 def _looked_up(frame: DataFrame) -> Column:
     """Return the record key of rows that are looked up, null for the others."""
-    from pyspark.sql import functions as F
-
     key = F.col(RECORD_KEY)
     return F.when(~F.col(INSERT_FLAG), key) if INSERT_FLAG in frame.columns else key
 

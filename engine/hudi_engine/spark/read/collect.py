@@ -6,10 +6,14 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from hudi_engine.errors import HudiError, StorageError
 from hudi_engine.format.parallel import Failure, WorkerError, raise_worker_error, worker_errors_told
@@ -20,9 +24,6 @@ from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.handles.write_task import WriteTask
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 _RESULT_LIMIT = "spark.driver.maxResultSize"
 """The setting that Spark names when it stops a job whose results are too large for the driver."""
@@ -88,9 +89,6 @@ def _measured(frame: DataFrame, max_bytes: int) -> DataFrame | None:
 
     A row is too long if it is large itself, or if the rows of its task up to it would be beyond the limit if all had its size.
     """
-    from pyspark.sql import functions as F
-    from pyspark.sql import types as T
-
     short = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType, T.TimestampNTZType)
     names = [quoted(field.name) for field in frame.schema.fields if not isinstance(field.dataType, short)]
     if not names:
@@ -115,8 +113,6 @@ def _batches_within_limit(frame: DataFrame) -> list[pa.RecordBatch] | None:
 
 def current_task(context: WriteContext) -> WriteTask:
     """Return the Spark task this code runs in, as a write task."""
-    from pyspark import TaskContext
-
     running = TaskContext.get()
     number, stage = (0, 0) if running is None else (running.partitionId(), running.stageId())
     # Spark's own numbers of attempts begin anew in each application

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pyspark.sql import Column
+from pyspark.sql import functions as F
 
 from hudi_engine.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 
 def expression(text: str) -> Column:
@@ -20,8 +18,6 @@ def expression(text: str) -> Column:
         ConfigError: It is no text.
         pyspark.errors.ParseException: It is no SQL.
     """
-    from pyspark.sql import functions as F
-
     if not isinstance(text, str):
         raise ConfigError(f"SQL is given as text, such as 'price > 5', and this is {text!r}")
     return F.expr(f"({text}\n)")

@@ -14,15 +14,14 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.table.snapshot.manifest_file import CATALOG_FOLDER
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 _CHUNK = 20_000
 _LENGTH = struct.Struct(">i")
@@ -86,8 +85,6 @@ def frame_of_index(
     spark: SparkSession, index: FileIndex, schema: StructType, options: Mapping[str, str]
 ) -> DataFrame:
     """Return rows of the Parquet files of an index; see `filled_index`."""
-    from pyspark.sql import DataFrame
-
     jvm: Any = spark._jvm
     session, sources = spark._jsparkSession, jvm.org.apache.spark.sql.execution.datasources
     relation = sources.HadoopFsRelation(

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, StructType
 
 from hudi_engine.format.layout.grid import Grid, fit_grid
 from hudi_engine.format.layout.layout import RowLayout
 from hudi_engine.format.parallel import typed_stage
 from hudi_engine.spark.read.collect import to_arrow, worker_errors_raised
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 PLACE = "__hudi_place"
 """Place of a row on the curve, while rows are sorted by it."""
@@ -30,8 +29,6 @@ def sorted_frame(
         first: Columns that come before those of the layout, such as the partition path.
         rows: Rows there are, about; None counts them when a curve needs the number.
     """
-    from pyspark.sql import functions as F
-
     placed = _with_place(frame, layout, rows) if layout.is_curve else frame
     names = [*first, *([PLACE] if layout.is_curve else layout.columns)]
     order: list[Column] = [F.col(f"`{name}`").asc_nulls_last() for name in names]
@@ -42,8 +39,6 @@ def sorted_frame(
 
 
 def _with_place(frame: DataFrame, layout: RowLayout, rows: int | None) -> DataFrame:
-    from pyspark.sql.types import BinaryType, StructType
-
     grid = fit_grid(_sample(frame, layout, rows), layout.columns, layout.strategy, layout.build)
     schema = StructType([*frame.schema.fields]).add(PLACE, BinaryType())
     return frame.mapInArrow(typed_stage(lambda batches: _places(grid, batches)), schema)

@@ -13,9 +13,9 @@ import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from hudi_engine.format.filegroup.base_file import BaseFile
 from hudi_engine.format.storage.local import LocalStorage
@@ -32,9 +32,6 @@ from hudi_engine.table.snapshot.manifest_file import (
 )
 from hudi_engine.table.snapshot.native import AS_STORED, V1_PARQUET
 from hudi_engine.table.state import TableState
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 
 def listed_files(

@@ -7,13 +7,13 @@ rows: bytes in one piece, which go to tasks as they are.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
+from py4j.protocol import Py4JError
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
 
 logger = logging.getLogger(__name__)
 
@@ -26,9 +26,6 @@ def long_array(spark: SparkSession, numbers: npt.NDArray[np.int64]) -> Column | 
     Returns:
         None where this Spark does not take an array that is made so.
     """
-    from py4j.protocol import Py4JError
-    from pyspark.sql import functions as F
-
     jvm: Any = spark._jvm
     gateway: Any = spark.sparkContext._gateway
     sql = jvm.org.apache.spark.sql

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.spark.read.file_index import filled_index, frame_of_index
 from hudi_engine.table.snapshot.manifest_file import Manifest, decode_uri, files_in
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +34,6 @@ def frame_of_files(
     Returns:
         None where this Spark does not take an index that is made so.
     """
-    from py4j.protocol import Py4JError
-
     assert manifest.stamp is not None
     name = f"files-of-{manifest.number}-{manifest.stamp.instant}"
     files = [

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.spark.read.long_array import long_array
@@ -20,10 +23,6 @@ from hudi_engine.table.snapshot.manifest_file import Manifest, decode_uri, files
 from hudi_engine.table.snapshot.mask import CHUNK_BITS, CHUNK_COLUMN, WORD_BITS, WORDS_COLUMN
 from hudi_engine.table.snapshot.native import METADATA_COLUMN
 from hudi_engine.table.snapshot.snapshot_files import DELTA_LABEL, MASKED_LABEL
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 _LABEL, _POSITION = f"{METADATA_COLUMN}.file_modification_time", f"{METADATA_COLUMN}.row_index"
 _ROW, _CHUNK, _WORDS, _WORD = "__hudi_row", "__hudi_chunk", "__hudi_words", "__hudi_word"
@@ -97,8 +96,6 @@ def merged_rows_of_large_files(
     Returns:
         None where files are small or very many, or their masks too large, or where this Spark does not take files with numbers.
     """
-    from pyspark.sql import functions as F
-
     manifest, masks = found.manifest, found.masks
     count = len(manifest.lines)
     if masks is None or count > _MOST_NUMBERED or manifest.size_bytes < _LARGE_BYTES * count:
@@ -129,8 +126,6 @@ def _kept(
     files: DataFrame, names: Sequence[str], found: MaskedFiles, is_masked: Column, is_kept: Column
 ) -> DataFrame:
     """Return the rows that no mask names, of base files, and those that replace them."""
-    from pyspark.sql import functions as F
-
     columns, rows = named_columns(names), files.where(F.col(CHUNK_COLUMN).isNull())
     if found.mostly:
         return rows.where(~is_masked | is_kept).select(*columns)
@@ -141,23 +136,17 @@ def _kept(
 
 def named_columns(names: Sequence[str]) -> list[Column]:
     """Return columns by names, whatever those are."""
-    from pyspark.sql import functions as F
-
     return [F.col(quoted(name)) for name in names]
 
 
 def _is_kept(masks: Masks, slots: Column, words: Column) -> Column:
     """Tell whether a row of a file that has a mask is none that it names."""
-    from pyspark.sql import functions as F
-
     ordinal = F.expr(f"cast(unix_millis({_LABEL}) & {_ORDINAL} as int)")
     return _is_unset(masks, words, F.get(slots, ordinal) * masks.width, F.col(_POSITION))
 
 
 def _is_unset(masks: Masks, words: Column, begin: Column, row: Column) -> Column:
     """Tell whether the bit of a row is not set among the words that begin at a place."""
-    from pyspark.sql import functions as F
-
     in_word = (1 << WORD_BITS) - 1
     word = F.get(words, (begin + F.shiftright(row, WORD_BITS)).cast("int"))
     bit = F.call_function("shiftright", word, row.bitwiseAND(in_word).cast("int")).bitwiseAND(1)
@@ -166,15 +155,11 @@ def _is_unset(masks: Masks, words: Column, begin: Column, row: Column) -> Column
 
 def _is_masked() -> Column:
     """Tell whether a row is of a base file that has a sidecar."""
-    from pyspark.sql import functions as F
-
     label = F.col(_LABEL)
     return (label >= _moment(MASKED_LABEL)) & (label < _moment(DELTA_LABEL))
 
 
 def _joined(files: DataFrame, names: Sequence[str]) -> DataFrame:
-    from pyspark.sql import functions as F
-
     columns = named_columns(names)
     row, is_mask = F.col(_POSITION), F.col(CHUNK_COLUMN).isNotNull()
     plain = files.where(~_is_masked() & ~is_mask).select(*columns)
@@ -193,13 +178,9 @@ def _joined(files: DataFrame, names: Sequence[str]) -> DataFrame:
 
 
 def _moment(label: int) -> Column:
-    from pyspark.sql import functions as F
-
     return F.expr(f"timestamp_millis({label})")
 
 
 def _file(label: int) -> Column:
     """Put the slice's ordinal into the upper half of a 64-bit number; its chunk goes into the lower half."""
-    from pyspark.sql import functions as F
-
     return F.expr(f"shiftleft(unix_millis({_LABEL}) - {label}, 32)")

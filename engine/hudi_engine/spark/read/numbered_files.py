@@ -11,15 +11,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import IntegerType, LongType, StructType
 
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.spark.read.file_index import filled_index, frame_of_index
 from hudi_engine.table.snapshot.native import ROW_INDEX_COLUMN
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 logger = logging.getLogger(__name__)
 
@@ -58,9 +58,6 @@ def frame_of_numbered(
     Returns:
         None where this Spark does not take such files.
     """
-    from py4j.protocol import Py4JError
-    from pyspark.sql.types import IntegerType, LongType, StructType
-
     jvm: Any = spark._jvm
     parquet = jvm.org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
     stored = StructType([*schema.fields]).add(ROW, LongType())

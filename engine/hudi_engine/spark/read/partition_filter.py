@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.table_config import TableConfig
@@ -13,9 +14,6 @@ from hudi_engine.spark.read.expression import expression
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
 from hudi_engine.table.snapshot.layout import columns_told
 from hudi_engine.table.state import TableState
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _PATH = "__hudi_partition"
 
@@ -29,9 +27,6 @@ def partitions_where(spark: SparkSession, state: TableState, condition: str) -> 
     Raises:
         ConfigError: The condition cannot be evaluated on partition columns alone, or the paths do not tell their values.
     """
-    from pyspark.errors import PySparkException
-    from pyspark.sql import functions as F
-
     config, schema = state.config, state.data_schema()
     names = [field.name for field in config.partition_fields]
     if not names or schema is None:

@@ -8,9 +8,10 @@ is Spark's own Parquet scan. No folder is listed, no footer is opened here, and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.schema.meta_fields import with_meta_columns
@@ -31,10 +32,6 @@ from hudi_engine.table.snapshot.native import AS_STORED, V1_PARQUET, natively_re
 from hudi_engine.table.snapshot.sidecar import EXTENSION, sidecar_schema
 from hudi_engine.table.snapshot.snapshot_files import MASKED_LABEL
 from hudi_engine.table.state import TableState
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 
 class ListMovedError(Exception):

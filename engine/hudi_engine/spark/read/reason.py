@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from pyspark.errors import PySparkException
+
 from hudi_engine.spark.jvm.errors import JAVA_ERRORS
 
 _STATE = re.compile(r"\.?\s*SQLSTATE: \w{5}")
@@ -11,8 +13,6 @@ _STATE = re.compile(r"\.?\s*SQLSTATE: \w{5}")
 
 def spark_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
     """Return what a call to Spark raises while its Java lives: PySpark's errors, and those of Java that PySpark has none for."""
-    from pyspark.errors import PySparkException
-
     return PySparkException, *JAVA_ERRORS, *more
 
 

@@ -10,15 +10,13 @@ import tempfile
 import threading
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 from weakref import WeakSet
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.spark.jvm.session import keep_classes
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
 

@@ -11,14 +11,12 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
 
 from hudi_engine.spark.jvm.frames import physical_plan_text, scan_estimates
 from hudi_engine.spark.jvm.session import session_id
 from hudi_engine.table.snapshot.native import release_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 _MULTIPLIERS = ("Generate ", "NestedLoopJoin", "CartesianProduct")
 _OFF = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F
 
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.file_slice import FileSlice
@@ -26,9 +28,6 @@ from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
 from hudi_engine.table.snapshot.native import AS_STORED, METADATA_COLUMN, native_instants, release_of
 from hudi_engine.table.state import TableState
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 SNAPSHOT, READ_OPTIMIZED, SKIP_MERGE, LOG_ONLY = "payload_combine", "base_only", "skip_merge", "log_only"
 UNMERGED_LOGS = "unmerged_logs"
@@ -187,8 +186,6 @@ def _merged(
 
     Names of base files tell them apart within a partition only, so each is listed with its number as its time of modification.
     """
-    from pyspark.sql import functions as F
-
     numbered = list(enumerate(slices))
     bases = [
         replace(each.base_file, modified_ms=number) for number, each in numbered if each.base_file is not None

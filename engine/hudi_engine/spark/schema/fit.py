@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.types import DataType
 
 from hudi_engine.errors import SchemaError
 from hudi_engine.format.config.enums import SchemaChange
@@ -21,11 +24,6 @@ from hudi_engine.format.schema.any_case import AnyCase, spellings
 from hudi_engine.format.schema.evolution import evolve
 from hudi_engine.format.schema.time_units import in_units_of
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import DataType
-
 
 _RANGES = {
     kind: (-(2 ** (bits - 1)), 2 ** (bits - 1))
@@ -111,8 +109,6 @@ def fit_frame(
     kept: Sequence[str] = (),
 ) -> DataFrame:
     """Return a frame with the columns of ``schema``, null where it has none, and those of ``kept`` after them."""
-    from pyspark.sql import functions as F
-
     given, wanted = spellings(names), arrow_to_spark(schema).fields
     as_wanted = [(field.name, field.dataType) for field in wanted]
     if [(field.name, field.dataType) for field in frame.schema.fields] == as_wanted and not kept:
@@ -138,9 +134,6 @@ def fit_value(
     Args:
         overflow: What becomes of values that do not fit.
     """
-    from pyspark.sql import functions as F
-    from pyspark.sql import types as T
-
     if given == wanted:
         return value
     if isinstance(given, T.StructType) and isinstance(wanted, T.StructType):
@@ -198,9 +191,6 @@ def quoted(name: str) -> str:
 
 def _checked(value: Column, given: DataType, wanted: DataType, path: str) -> Column:
     """Return a cast that fails the query at a value that does not fit, where Spark's own gives null or wraps around."""
-    from pyspark.sql import functions as F
-    from pyspark.sql import types as T
-
     back = value.cast(wanted)
     if isinstance(given, T.NullType) or isinstance(wanted, (T.StringType, T.BinaryType)):
         return back
@@ -271,7 +261,6 @@ def never_older(new: Sequence[Column], old: Sequence[Column], names: Sequence[st
     Args:
         new: The row's new ordering values, compared field by field as Spark does: null first, NaN last.
     """
-    from pyspark.sql import functions as F
 
     def shown(values: Sequence[Column]) -> Column:
         return F.concat_ws(", ", *[F.coalesce(each.cast("string"), F.lit("null")) for each in values])

@@ -1,21 +1,19 @@
 """Spark SQL types and their Arrow form in a Hudi table.
 
-Hudi stores less than Spark has: ``byte`` and ``short`` become ``int``; what Avro cannot express is refused by
-name. pyspark is imported inside the functions, so that the rest of the engine works without a JVM.
+Hudi stores less than Spark has: ``byte`` and ``short`` become ``int``; what Avro cannot express is refused by name.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pyarrow as pa
+from pyspark.sql import types as spark
+from pyspark.sql.types import DataType, StructField, StructType
 
 from hudi_engine.errors import SchemaError
 from hudi_engine.format.schema.avro import check_avro_names
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import DataType, StructType
 
 MOST_DIGITS = 38
 """Digits that a decimal of Spark, and of a Hudi table, has at most."""
@@ -82,8 +80,6 @@ def arrow_to_spark(
     Raises:
         SchemaError: A column has an Arrow type that Spark does not have.
     """
-    from pyspark.sql.types import StructField, StructType
-
     return StructType(
         [StructField(field.name, _to_spark(field.type, field.name, otherwise), True) for field in schema]
     )
@@ -139,8 +135,6 @@ def _refusal(path: str, kind: DataType, next_step: str) -> str:
 
 def _to_spark(kind: pa.DataType, path: str, otherwise: str) -> DataType:
     """Return the Spark type of an Arrow type; a message names the path, as the column alone does not tell a nested field."""
-    from pyspark.sql import types as spark
-
     simple: dict[pa.DataType, DataType] = {
         pa.bool_(): spark.BooleanType(),
         pa.int8(): spark.ByteType(),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 from hudi_engine.errors import ServiceError
 from hudi_engine.format.config.declared.clustering_options import ClusteringOptions
@@ -25,9 +25,6 @@ from hudi_engine.table.services.clustering.write_group import (
     write_rolling,
 )
 from hudi_engine.table.state import TableState
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def run_large_in_spark(spark: SparkSession) -> RunLarge:

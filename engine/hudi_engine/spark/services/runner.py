@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from hudi_engine.format.parallel import Item, Result, RunTasks, run_in_threads
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.tasks import run_in_spark
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _LEAST_BYTES = 128 * 1024 * 1024
 """Below, a local session's workers take about as long to load what they need as threads take for the work."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
@@ -20,9 +20,6 @@ from hudi_engine.spark.write.spread.distributed import DistributedBatch
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import KeyScope, ReadsOfWrite
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
 
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.telemetry.phases import phase
@@ -15,9 +16,6 @@ from hudi_engine.spark.read.spark_read import snapshot_frame
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import ReadsOfWrite
 from hudi_engine.table.txn.transaction import WriteTransaction
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 Look = Callable[["DataFrame"], None]
 _LOOK: ContextVar[Look | None] = ContextVar("hudi_engine_before_commit", default=None)

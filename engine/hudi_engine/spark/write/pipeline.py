@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import SparkSession
 
 from hudi_engine.errors import ConfigError, RepeatedKeyError, texts_told
 from hudi_engine.format.config.declared.engine_options import EngineOptions, WriterOptions
@@ -84,9 +84,6 @@ from hudi_engine.table.write.removal import removal_is_conflict
 from hudi_engine.table.write.result import WriteResult, summarise
 from hudi_engine.table.write.returning_columns import check_returning
 from hudi_engine.table.write.stored_paths import check_stored_paths
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from hudi_engine.errors import ConfigError, DataError, InvalidKeyError, SchemaError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
@@ -23,9 +23,6 @@ from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.metadata_conflicts import latest_checkpoint
 from hudi_engine.table.write.define.problems import moved_ordering_problems, ordering_problems
 from hudi_engine.table.write.operation import WHOLE_TABLE, Operation
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.schema.meta_fields import META_FIELDS, meta_fields
@@ -14,10 +16,6 @@ from hudi_engine.format.spelling import no_such_column
 from hudi_engine.spark.read.reason import reason_of
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.table.state import TableState
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
 
 
 def column_names(value: object, what: str) -> list[str] | None:
@@ -42,8 +40,6 @@ def struct_of(spark: SparkSession, schema: StructType | str) -> StructType:
     Raises:
         ConfigError: Text that is no list of columns, or another type.
     """
-    from pyspark.sql.types import StructType
-
     if isinstance(schema, StructType):
         return schema
     if not isinstance(schema, str):
@@ -105,8 +101,6 @@ def resolving(what: str, advice: str = "") -> Iterator[None]:
         what: What is wrong then; Spark's first line follows.
         advice: What to do about it, a sentence.
     """
-    from pyspark.errors import PySparkException
-
     try:
         yield
     except PySparkException as error:

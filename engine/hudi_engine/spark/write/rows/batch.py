@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from hudi_engine.errors import SchemaError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
@@ -24,9 +26,6 @@ from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.spark.write.rows.marks import exact_marks, refuse_false_marks
 from hudi_engine.spark.write.rows.source_plan import estimated_rows, is_parquet_scan
 from hudi_engine.table.snapshot.reserved import refuse_reserved
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 UNKNOWN_SIZE = 1 << 60
 
@@ -75,8 +74,6 @@ def align(
     Raises:
         SchemaError: A type or name Hudi cannot hold, two columns that differ by case only, or a change Hudi refuses.
     """
-    from pyspark.sql.types import StructType
-
     frame = exact_marks(frame, table_schema)
     own = [field for field in frame.schema.fields if field.name not in (*META_FIELDS, OPERATION)]
     refuse_same_names(field.name for field in own)
@@ -113,8 +110,6 @@ def definition_columns(config: TableConfig) -> list[str]:
 
 def select_columns(frame: DataFrame, names: Sequence[str], what: str) -> DataFrame:
     """Pick columns by name without regard to case; raises SchemaError naming what is missing."""
-    from pyspark.sql import functions as F
-
     given = spellings(frame.columns)
     missing = [name for name in names if name not in given]
     if missing:

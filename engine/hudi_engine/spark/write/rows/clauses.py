@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.options import Options
@@ -41,10 +44,6 @@ from hudi_engine.spark.write.rows.sides import Clause, ClauseRows, Said, Sides, 
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.lookup.unit import DELETE_FLAG, ORDER
 from hudi_engine.table.state import TableState
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import StructField
 
 _KEY, _PARTITION, _ORDER = "__hudi_key", "__hudi_partition", "__hudi_order_"
 _CONDITIONS: Mapping[str, ClauseRows | None] = {
@@ -99,8 +98,6 @@ class MergeClauses(OfTheWholeTable):
         Raises:
             ConfigError: A clause that Spark cannot resolve, that names a side it cannot see, or that sets a key column.
         """
-        from pyspark.sql import functions as F
-
         self._check(state.config, batch)
         index = index_kind(options)
         incoming = self._one_a_key(keyed(state, batch, options), state, index, batch)
@@ -129,8 +126,6 @@ class MergeClauses(OfTheWholeTable):
         Raises:
             ConfigError: Such a clause.
         """
-        from pyspark.sql import functions as F
-
         problems = self._unknown_names(rows.columns)
         if problems:
             raise ConfigError("; ".join(problems), tuple(problems))
@@ -157,8 +152,6 @@ class MergeClauses(OfTheWholeTable):
         self, incoming: DataFrame, state: TableState, index: IndexKind, batch: AlignedBatch
     ) -> DataFrame:
         """Return one row a key for clauses to see: the newest, or what rows make together that fill each other's gaps."""
-        from pyspark.sql import functions as F
-
         if merge_rule(state.config).sees_whole_rows:
             in_order = incoming.withColumn(ORDER, F.monotonically_increasing_id())
             return combined(in_order, state.config, batch.schema, everywhere=index.is_global)
@@ -193,8 +186,6 @@ class MergeClauses(OfTheWholeTable):
         index: IndexKind,
     ) -> DataFrame:
         """Return what each clause makes of its rows, with the action and the place of the stored row."""
-        from pyspark.sql import functions as F
-
         source = incoming.withColumnsRenamed({RECORD_KEY: _KEY, PARTITION_PATH: _PARTITION})
         same = f"{self.source}.{_KEY} = {self.target}.{RECORD_KEY}"
         if not index.is_global:
@@ -227,8 +218,6 @@ class MergeClauses(OfTheWholeTable):
 
         The latter is the value by which a row is compared, which the batch's row says where the clause does not take it.
         """
-        from pyspark.sql import functions as F
-
         everything = replace(self, update_columns=None)
         kinds = AnyCase((field.name, field.dataType) for field in batch.frame.schema.fields)
 
@@ -263,14 +252,10 @@ class MergeClauses(OfTheWholeTable):
         return found
 
     def _inserts(self) -> Column:
-        from pyspark.sql import functions as F
-
         return F.lit(not self.skip_not_matched) & holds(_sql(self.not_matched_condition))
 
     def _older(self, config: TableConfig, batch: AlignedBatch, values: Mapping[str, Column]) -> Column:
         """Tell whether a clause makes a row older than the stored one, by what it sets or else by the batch's row."""
-        from pyspark.sql import functions as F
-
         ordering = config.ordering_fields
         if not ordering:
             return F.lit(False)
@@ -289,8 +274,6 @@ class MergeClauses(OfTheWholeTable):
 
     def _value(self, name: str, rows: ClauseRows, is_stored: bool) -> Column:
         """Return a column's value in rows of a kind."""
-        from pyspark.sql import functions as F
-
         mine = F.col(f"{self.source}.{quoted(name)}")
         theirs = F.col(f"{self.target}.{quoted(name)}") if is_stored else F.lit(None)
         if rows is ClauseRows.NEW:

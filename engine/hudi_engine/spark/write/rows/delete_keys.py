@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.format.config.enums import SchemaChange
@@ -15,9 +16,6 @@ from hudi_engine.spark.schema.fit import FitPolicy, quoted
 from hudi_engine.spark.write.rows.batch import AlignedBatch, align, select_columns
 from hudi_engine.table.lookup.kinds import IndexKind
 from hudi_engine.table.state import TableState
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 def delete_batch(
@@ -61,8 +59,6 @@ def _as_stored(batch: AlignedBatch, stored: pa.Schema) -> AlignedBatch:
     Raises:
         SchemaError: A type whose text may differ from that of the stored value, and which no cast makes the same.
     """
-    from pyspark.sql import functions as F
-
     frame, fields = batch.frame, []
     for field in batch.schema:
         place = stored.get_field_index(field.name)

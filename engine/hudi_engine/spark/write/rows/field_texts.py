@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 
 from hudi_engine.format.keygen.generator import KeyGenerator, field_type, resolve_field
 from hudi_engine.format.keygen.text import key_text
 from hudi_engine.format.schema.casting import cast_array
 from hudi_engine.spark.schema.fit import quoted
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 # Below this scale a decimal never has an exponent in its text, whatever spark.sql.ansi.enabled says.
 _PLAIN_DECIMAL_SCALE = 6
@@ -45,8 +44,6 @@ class FieldText:
 
     def column(self) -> Column:
         """Return the field's values in Spark."""
-        from pyspark.sql import functions as F
-
         return F.col(".".join(map(quoted, self.steps)))
 
     def convert(self, values: pa.Array) -> pa.Array:
@@ -79,8 +76,6 @@ def field_text(generator: KeyGenerator, schema: pa.Schema, name: str, dated: boo
 
 def with_texts(df: DataFrame, fields: list[FieldText]) -> tuple[DataFrame, list[Column]]:
     """Give every field a column of its text, and the rows the columns these need."""
-    from pyspark.sql import functions as F
-
     texts = [native_text(field) for field in fields]
     foreign = [number for number, text in enumerate(texts) if text is None]
     if foreign:
@@ -90,8 +85,6 @@ def with_texts(df: DataFrame, fields: list[FieldText]) -> tuple[DataFrame, list[
 
 def native_text(field: FieldText) -> Column | None:
     """Return the field's text as a Spark expression, None where Spark has no exact one."""
-    from pyspark.sql import functions as F
-
     if field.dated:
         return None
     kind, column = field.kind, field.column()
@@ -110,8 +103,6 @@ def native_text(field: FieldText) -> Column | None:
 
 
 def _with_python_texts(df: DataFrame, wanted: list[tuple[str, FieldText]]) -> DataFrame:
-    from pyspark.sql import functions as F
-
     if hasattr(F, "arrow_udf"):
         for name, field in wanted:
             df = df.withColumn(name, F.arrow_udf(_converter(field), "string")(field.column()))
@@ -129,8 +120,6 @@ def _converter(field: FieldText) -> Callable[[pa.Array], pa.Array]:
 
 def _with_mapped_texts(df: DataFrame, wanted: list[tuple[str, FieldText]]) -> DataFrame:
     """Pass whole rows through Python, as Spark 3.5 has no scalar functions over Arrow."""
-    from pyspark.sql.types import StringType, StructField, StructType
-
     fields = [field for _, field in wanted]
     outputs = [StructField(name, StringType()) for name, _ in wanted]
     target = StructType([*df.schema.fields, *outputs])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.format.schema.any_case import AnyCase, refuse_same_names
@@ -15,7 +16,6 @@ from hudi_engine.spark.write.rows.session_zone import ZONE, in_session_zone
 
 if TYPE_CHECKING:
     import pandas
-    from pyspark.sql import DataFrame, SparkSession
 
 
 class ArrowStream(Protocol):
@@ -63,8 +63,6 @@ def as_frame(spark: SparkSession, rows: Frame, known: pa.Schema | None = None) -
         SchemaError: A column has a type that Spark does not have, or no value and no type, and the table does not have it;
             or two columns have one name.
     """
-    from pyspark.sql import DataFrame
-
     if isinstance(rows, DataFrame):
         return rows
     table = _plain(_fitted(_arrow(rows), known, _is_pandas(rows)), str(spark.conf.get(ZONE)))

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
@@ -26,9 +27,6 @@ from hudi_engine.spark.write.rows.field_texts import (
     with_texts,
 )
 from hudi_engine.table.state import TableState
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 _ESCAPABLE = "[\\x01-\\x1f\\x7f\"#%'*/:=?\\\\{\\[\\]^]"
 
@@ -54,8 +52,6 @@ def rows_by_partition(
         One row or several for a partition path: what is ``beside``, ``rows``, ``keyless`` (those of them without a record
         key) and ``_hoodie_partition_path``.
     """
-    from pyspark.sql import functions as F
-
     generator = build_key_generator(config, options=options)
     keys, parts = (None, None)
     if schema is not None:
@@ -140,8 +136,6 @@ def _native_texts(fields: Sequence[FieldText]) -> list[Column] | None:
 
 
 def _record_key(generator: KeyGenerator, texts: list[Column]) -> Column:
-    from pyspark.sql import functions as F
-
     if not generator.field_names_in_key:
         return F.when(texts[0] != "", texts[0])
     pieces: list[Column] = []
@@ -153,14 +147,10 @@ def _record_key(generator: KeyGenerator, texts: list[Column]) -> Column:
 
 def _has_key(texts: list[Column]) -> Column:
     """Tell whether one of the fields has a text at all."""
-    from pyspark.sql import functions as F
-
     return reduce(lambda one, other: one | other, [F.coalesce(text != "", F.lit(False)) for text in texts])
 
 
 def _partition_path(generator: KeyGenerator, texts: list[Column]) -> Column:
-    from pyspark.sql import functions as F
-
     if not texts:
         return F.lit("")
     pieces: list[Column] = []
@@ -174,8 +164,6 @@ def _partition_path(generator: KeyGenerator, texts: list[Column]) -> Column:
 
 
 def _escaped(text: Column) -> Column:
-    from pyspark.sql import functions as F
-
     # A fold over the characters keeps the generated code small; so many nested calls would be too large for
     # the JVM to compile, and hardly any row needs one. As text they are one call to Java instead of hundreds.
     codes = [ord(each) for each in sorted(ESCAPED_CHARACTERS, key=lambda character: character != "%")]

@@ -5,17 +5,13 @@ Source: Hudi table format, merging: the field is looked up under exactly this na
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from hudi_engine.errors import SchemaError
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
 from hudi_engine.format.schema.sql_names import spark_name
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 def exact_marks(frame: DataFrame, known: pa.Schema | None = None) -> DataFrame:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY
@@ -14,9 +16,6 @@ from hudi_engine.spark.write.rows.key_columns import with_keys_of
 from hudi_engine.spark.write.rows.sides import Said, Sides
 from hudi_engine.table.lookup.unit import INSERT_FLAG
 from hudi_engine.table.state import TableState
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SOURCE, TARGET = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"
 _KEY, _PARTITION, _FOUND = "__hudi_key", "__hudi_partition", "__hudi_found"
@@ -40,8 +39,6 @@ def flag_unmatched(
     Raises:
         ConfigError: Spark cannot resolve the condition.
     """
-    from pyspark.sql import functions as F
-
     if state.data_schema() is None or not state.timeline.completed_writes:
         return AlignedBatch(batch.frame.withColumn(INSERT_FLAG, F.lit(True)), batch.schema, batch.carried)
     names = batch.schema.names

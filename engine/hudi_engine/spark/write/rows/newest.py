@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
 
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
 from hudi_engine.spark.schema.fit import quoted
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 _ZEROS = {"integer": "0", "date": "date'1970-01-01'"}
 """What Avro has as int 0, by Spark's name of the type; see `merge.ordering.is_default`."""
@@ -28,9 +27,6 @@ def newest_of_each_key(frame: DataFrame, key: Sequence[str], config: TableConfig
         key: Columns that say which rows are of one key.
         config: The table's settings; for a table whose rules keep one row whole.
     """
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
     placed = frame.withColumn(_PLACE, F.monotonically_increasing_id())
     order = [F.col(quoted(name)).desc_nulls_last() for name in config.ordering_fields]
     helpers = [_PLACE]
@@ -55,8 +51,6 @@ def deletes_always(
     Args:
         kinds: Spark's name for the type of each column of the rows, by the column's name in lower case.
     """
-    from pyspark.sql import functions as F
-
     ordering = config.ordering_fields
     if not ordering:
         return None

@@ -7,7 +7,9 @@ clear a value. A copy-on-write table holds whole rows, and one that was made of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.enums import TableType
@@ -16,9 +18,6 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.config.trusted_rules import RULE_PROPERTY
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.spark.read.expression import expression
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 _AS_WRITTEN = f"{PAYLOAD_PACKAGE}.OverwriteWithLatestAvroPayload"
 
@@ -52,8 +51,6 @@ def never_cleared(new: Column, stored: Column, name: str, config: TableConfig) -
     Args:
         config: Settings by which rows are written; where these take null as it is, the value is returned as it is.
     """
-    from pyspark.sql import functions as F
-
     if not merge_rule(config).fills:
         return new
     problem = F.lit(f"column {name} of a row would become null: {_reason(config)}")

@@ -10,7 +10,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from hudi_engine.errors import DataError, HudiError
 from hudi_engine.format.config.options import Options
@@ -27,9 +30,6 @@ from hudi_engine.spark.write.rows.match import SOURCE, TARGET
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import Replaced
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
 
 OUTSIDE = "rows to write that are not among those that the write replaces"
 """Begins the message about rows that the next run of the same write would not take out again."""
@@ -52,8 +52,6 @@ class EventWindow:
 
     def condition(self, frame: DataFrame) -> Column:
         """Return the condition on a frame that has the column; a date counts as its midnight in UTC."""
-        from pyspark.sql import functions as F
-
         column = F.col(quoted(self.column))
         kind = _type_name(frame, self.column)
         if kind == "date":
@@ -63,8 +61,6 @@ class EventWindow:
 
     def only_within(self, frame: DataFrame) -> DataFrame:
         """Return the same rows; reading one outside of the window fails as a write that replaces the window does."""
-        from pyspark.sql import functions as F
-
         failed = F.raise_error(F.lit(f"{OUTSIDE}: {self.said}")).cast("boolean")
         inside = F.coalesce(self.condition(frame), F.lit(False))
         return frame.where(F.when(inside, F.lit(True)).otherwise(failed))
@@ -206,8 +202,6 @@ class Replacement:
         incoming: DataFrame,
     ) -> DataFrame:
         """Return rows that delete, and those that come."""
-        from pyspark.sql import functions as F
-
         with resolving(
             "the rows to replace" + (f" where {self.where}" if self.where else "") + " cannot be told",
             f"Use columns of the table, as {TARGET}.column or column"
@@ -239,8 +233,6 @@ class Replacement:
 
     def _staying(self, stored: DataFrame, incoming: DataFrame) -> DataFrame:
         """Return the stored rows that `_going` leaves out."""
-        from pyspark.sql import functions as F
-
         goes = F.lit(True) if self.window is None else self.window.condition(stored)
         if self.keys:
             inside, outside = (
@@ -256,8 +248,6 @@ class Replacement:
 
         The rows that come are one struct under their name, so that a column without a qualifier is the table's.
         """
-        from pyspark.sql import functions as F
-
         # beside the struct, which is only read where the condition names it
         keys = {name: f"__hudi_key_{number}" for number, name in enumerate(self.keys)}
         came = incoming.select(
@@ -270,8 +260,6 @@ class Replacement:
 
     def _only_within(self, incoming: DataFrame) -> DataFrame:
         """Fail where a row that comes is not one that the same write would take out again."""
-        from pyspark.sql import functions as F
-
         conditions = [] if self.where is None else [expression(self.where)]
         if self.window is not None:
             conditions.append(self.window.condition(incoming))
@@ -295,8 +283,6 @@ def _beside(going: DataFrame, staying: DataFrame, columns: Sequence[Column]) -> 
     Args:
         columns: The columns to return, each null and of the type that the batch has.
     """
-    from pyspark.sql import functions as F
-
     key, place = "__hudi_going_key", "__hudi_going_partition"
     keys = going.select(F.col(RECORD_KEY).alias(key), F.col(PARTITION_PATH).alias(place)).distinct()
     same = (F.col(RECORD_KEY) == F.col(key)) & (F.col(PARTITION_PATH) == F.col(place))
@@ -317,8 +303,6 @@ def _beside(going: DataFrame, staying: DataFrame, columns: Sequence[Column]) -> 
 
 def keyed(state: TableState, batch: AlignedBatch, options: Options) -> DataFrame:
     """Return the rows of a batch with record key (null where the table generates keys) and partition path."""
-    from pyspark.sql import functions as F
-
     frame = with_keys_of(state, batch.frame, batch.schema, options)
     if RECORD_KEY not in frame.columns:
         frame = frame.withColumn(RECORD_KEY, F.lit(None).cast("string"))
@@ -327,8 +311,6 @@ def keyed(state: TableState, batch: AlignedBatch, options: Options) -> DataFrame
 
 def flagged(frame: DataFrame, batch: AlignedBatch, *, delete: bool, insert: bool) -> DataFrame:
     """Return key columns, data columns and the two flags."""
-    from pyspark.sql import functions as F
-
     names: Sequence[str] = (*batch.schema.names, *batch.marks, RECORD_KEY, PARTITION_PATH)
     columns = [F.col(quoted(name)) for name in names]
     return frame.select(*columns, F.lit(delete).alias(DELETE_FLAG), F.lit(insert).alias(INSERT_FLAG))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import types as T
+from pyspark.sql.types import DataType, StructField
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.spark.read.expression import expression
 from hudi_engine.spark.schema.fit import Overflow, fit_value
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import DataType, StructField
 
 
 def set_value(rows: DataFrame, text: str, field: StructField) -> Column:
@@ -39,8 +37,6 @@ def by_name(value: Column, given: DataType, wanted: DataType, path: str) -> Colu
 
 def field_problems(given: DataType, wanted: DataType, path: str) -> list[str]:
     """Say which fields of structs a value has that the table lacks, or lacks itself; empty for none."""
-    from pyspark.sql import types as T
-
     if isinstance(given, T.ArrayType) and isinstance(wanted, T.ArrayType):
         return field_problems(given.elementType, wanted.elementType, f"{path}.element")
     if isinstance(given, T.MapType) and isinstance(wanted, T.MapType):

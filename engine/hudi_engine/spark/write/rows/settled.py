@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
@@ -20,9 +22,6 @@ from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, ORDER
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import Replaced
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
 
 UPDATE, INSERT, DELETE, UPDATE_UNMATCHED = "update", "insert", "delete", "update by source"
 ACTION, OLD_KEY, OLD_PARTITION, OLDER = (
@@ -78,8 +77,6 @@ class Decided(OfTheWholeTable):
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
     ) -> AlignedBatch:
         """Return the decided rows with keys and flags; raises what the caller does."""
-        from pyspark.sql import functions as F
-
         stored = snapshot_frame(spark, state, options)
         index = index_kind(options)
         placed = with_keys_of(state, self.decide(stored), batch.schema, options)
@@ -104,8 +101,6 @@ def settled(
         placed: Decided rows, see `Decided`, with the record key and partition path that their values give.
         index: Says whether a row goes to another partition when its values say so.
     """
-    from pyspark.sql import functions as F
-
     action = F.col(ACTION)
     updates = action.isin(UPDATE, UPDATE_UNMATCHED)
     elsewhere = updates & (F.col(PARTITION_PATH) != F.col(OLD_PARTITION))
@@ -143,8 +138,6 @@ def _one_a_new_key(
 
     Rows of stored ones stay as many as they are: two of one key are told of where they are looked up.
     """
-    from pyspark.sql import functions as F
-
     if not config.record_key_fields:
         return placed
     # a row without a key stays too, to be refused
@@ -167,8 +160,6 @@ def _one_a_new_key(
 
 def _kept_in_place(placed: DataFrame, stored: DataFrame, config: TableConfig, elsewhere: Column) -> DataFrame:
     """Return rows of which those that would leave their partition have the partition columns that are stored."""
-    from pyspark.sql import functions as F
-
     kept = {name: f"__hudi_kept_{n}" for n, name in enumerate(_partition_columns(stored, config))}
     known = stored.select(
         F.col(RECORD_KEY).alias(OLD_KEY),

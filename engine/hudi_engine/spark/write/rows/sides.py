@@ -12,7 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+
+from pyspark.errors import ParseException, PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.spark.jvm.frames import under_name
@@ -20,11 +24,6 @@ from hudi_engine.spark.read.reason import reason_of
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.write.rows.arguments import resolving
 from hudi_engine.spark.write.rows.settled import ACTION, CLAUSE
-
-if TYPE_CHECKING:
-    from pyspark.errors import PySparkException
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructField
 
 STORED, CAME = "__hudi_stored", "__hudi_came"
 """True where a joined row has a row of the table, and one of the source; null elsewhere."""
@@ -106,8 +105,6 @@ class Sides:
         Args:
             clauses: The clauses; of those about the same rows the first that holds takes a row.
         """
-        from pyspark.sql import functions as F
-
         kinds = {each.rows for each in clauses}
         how = {(True, True): "full", (True, False): "right", (False, True): "left"}
         rows = target.withColumn(STORED, F.lit(True)).join(
@@ -144,8 +141,6 @@ class Sides:
             said: Gives all that the merge says; each is tried by itself once they fail together.
             target: The table's rows under their name, None for a table that has none yet.
         """
-        from pyspark.errors import PySparkException
-
         try:
             yield
         except PySparkException:
@@ -167,8 +162,6 @@ class Sides:
         Raises:
             ConfigError: Names the first such expression.
         """
-        from pyspark.errors import ParseException, PySparkException
-
         for each in said:
             if _QUERY.search(each.what):
                 continue
@@ -182,8 +175,6 @@ class Sides:
 
     def _try(self, said: Said, target: DataFrame | None, source: DataFrame) -> None:
         """Resolve one expression over the sides that its rows have; raises ConfigError where Spark refuses it."""
-        from pyspark.errors import PySparkException
-
         own, other = source, target
         if target is not None and said.rows is ClauseRows.LEFT:
             own, other = target, source
@@ -203,9 +194,6 @@ class Sides:
 
     def _is_of(self, name: str, side: DataFrame | None, *, of_source: bool) -> bool:
         """Tell whether a name that one side does not have is the other's."""
-        from pyspark.errors import PySparkException
-        from pyspark.sql import functions as F
-
         first, dot, _ = name.partition("`.")
         if dot and first.strip("`").lower() == (self.source if of_source else self.target).lower():
             return True
@@ -227,8 +215,6 @@ class Sides:
 
 def holds(condition: Column | None) -> Column:
     """Return whether a condition is true; no condition is, and null is not."""
-    from pyspark.sql import functions as F
-
     return F.lit(True) if condition is None else F.coalesce(condition, F.lit(False))
 
 
@@ -236,8 +222,6 @@ def _with_clauses(
     rows: DataFrame, kind: ClauseRows, clauses: Sequence[Clause], names: Sequence[str]
 ) -> DataFrame:
     """Return joined rows with the number of the clause about rows of a kind that takes each, and the values it gives."""
-    from pyspark.sql import functions as F
-
     own = [(number, each) for number, each in enumerate(clauses) if each.rows is kind]
     if not own:
         return rows

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame
 
 from hudi_engine.spark.jvm.frames import optimized_plan, row_size_estimate, size_estimate
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 _LIGHT_NODES = frozenset({"Project", "Filter"})
 

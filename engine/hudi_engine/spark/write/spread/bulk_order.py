@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import Column, DataFrame
 
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
@@ -23,9 +23,6 @@ from hudi_engine.spark.write.rows.source_plan import is_parquet_scan
 from hudi_engine.spark.write.spread.file_look import seen_partitions
 from hudi_engine.spark.write.spread.file_sample import sampled_partitions
 from hudi_engine.table.handles.write_context import WriteContext
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 KEY_SORTS = (BulkSortMode.GLOBAL_SORT, BulkSortMode.PARTITION_SORT)
 """Values of ``hoodie.bulkinsert.sort.mode`` that need the record key."""

@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 
 from hudi_engine.errors import InvalidKeyError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
@@ -44,9 +46,6 @@ from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.transaction import WriteTransaction
 from hudi_engine.table.write.operation import Operation
 from hudi_engine.table.write.place.profile import partition_profile
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
 
 logger = logging.getLogger(__name__)
 
@@ -94,9 +93,6 @@ def prepare_distributed(
         PathEscapeError: A partition value that would leave the table.
         DataError: More partitions than one commit may touch.
     """
-    from pyspark import StorageLevel
-    from pyspark.sql import functions as F
-
     config = _key_config(state.config, batch.schema, operation)
     frame = batch.frame
     generator = None

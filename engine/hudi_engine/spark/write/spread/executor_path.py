@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
 
 from hudi_engine.errors import DataError, InvalidKeyError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
@@ -37,9 +37,6 @@ from hudi_engine.table.lookup.unit import BUCKET, PartitionUnit, UnitPlan, in_or
 from hudi_engine.table.write.place.shares import shares_of
 from hudi_engine.table.write.place.symbols import check_symbols
 from hudi_engine.table.write.place.unit import write_unit
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 MANY_ROWS = 8192
 """Pieces with fewer rows are put together before they are written: hashing and encoding cost more by the piece than a copy."""

@@ -6,20 +6,19 @@ import datetime
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame
 
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.schema.coded import decoded
 from hudi_engine.spark.write.rows.source_plan import below_light_nodes, class_name
 from hudi_engine.spark.write.spread.file_sample import chosen_files, counts_of_all
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 _COMPARES: Mapping[str, Callable[[pc.Expression, Any], pc.Expression]] = {
     "EqualTo": lambda column, value: column == value,
@@ -53,8 +52,6 @@ def seen_partitions(source: DataFrame, config: TableConfig) -> dict[str, int] | 
         that compare other things than columns with plain values, partition fields that are computed or nested, too few
         files to choose from, or files that are not alike.
     """
-    from py4j.protocol import Py4JError
-
     try:
         return _seen(source, config)
     except (

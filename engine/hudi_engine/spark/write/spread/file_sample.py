@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 _FILE = "_metadata.file_path"
 _FEWEST_FILES = 8
@@ -39,9 +40,6 @@ def sampled_partitions(
     Returns:
         None when there are too few files to choose from, or those chosen are not alike.
     """
-    from pyspark.errors import AnalysisException
-    from pyspark.sql import functions as F
-
     jsource: Any = source._jdf
     files = [str(each) for each in jsource.inputFiles()]
     named = chosen_files(files, -(-len(files) // tasks))

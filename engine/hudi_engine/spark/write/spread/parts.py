@@ -7,6 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import pandas_udf
 
 from hudi_engine.errors import HudiError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
@@ -27,7 +30,6 @@ from hudi_engine.table.write.place.packing import shares_of_new
 
 if TYPE_CHECKING:
     import pandas
-    from pyspark.sql import Column, DataFrame, SparkSession
 
 SEVERAL_TASKS_BYTES = 64 * 1024 * 1024
 """Base files that are worth several tasks where partitions are too few for the machine."""
@@ -103,8 +105,6 @@ def parts_by_bucket(
     rows: Mapping[str, int],
 ) -> tuple[DataFrame, Mapping[str, PartitionUnit], list[str]]:
     """Do as `parts_by_rows` for a table with a bucket index, where a part holds whole buckets of the index."""
-    from pyspark.sql import functions as F
-
     count = plan.index.buckets or 1
     per_file = rows_of_a_file(context, frame, rows)
     limit = context.options[EngineOptions.WIDE_PARTITION_BYTES]
@@ -164,8 +164,6 @@ def _divided(
     number: Column | None = None,
 ) -> DataFrame:
     """Return rows with their bucket, without the record key when the task that writes them makes it: it need not be shuffled."""
-    from pyspark.sql import functions as F
-
     if all(len(each) < 2 for each in parts.values()):
         return without_keys(frame, keys).withColumnRenamed(PARTITION_PATH, BUCKET)
     frame = frame.withColumn(BUCKET, F.concat(F.lit(NEW_ROWS), F.col(PARTITION_PATH)))
@@ -180,7 +178,6 @@ def without_keys(frame: DataFrame, keys: KeyGenerator | None) -> DataFrame:
 def _bucket_number(config: TableConfig, options: Options, index: IndexKind) -> Any:
     """Return Spark's function from a record key to the number of its bucket; only the key goes to Python for it."""
     import pandas
-    from pyspark.sql.pandas.functions import pandas_udf
 
     def number(keys: pandas.Series) -> pandas.Series:
         try:

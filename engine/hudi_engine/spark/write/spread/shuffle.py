@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from hudi_engine.table.lookup.unit import BUCKET
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 MAX_EVEN_BUCKETS = 512
 
@@ -21,8 +20,6 @@ def shuffle_by_bucket(frame: DataFrame, buckets: Sequence[str], tasks: int) -> D
         frame: Rows with column ``__hudi_bucket``.
         tasks: Tasks wanted when there are many buckets; 0 lets the session's setting decide.
     """
-    from pyspark.sql import functions as F
-
     if not buckets:
         return frame
     if len(buckets) > MAX_EVEN_BUCKETS:
