@@ -100,7 +100,15 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module(_HOMES.get(name, "hudi_engine.errors")), name)
+    home = _HOMES.get(name, "hudi_engine.errors")
+    try:
+        found: object = getattr(import_module(home), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("pyspark", "py4j"):
+            raise ImportError(
+                f"hudi_engine.{name} needs PySpark, which is not installed: pip install 'hudi-engine[spark]'"
+            ) from error
+        raise
     globals()[name] = found
     return found
 

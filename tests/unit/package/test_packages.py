@@ -30,6 +30,16 @@ NEEDED_TO_READ = (
     "tzdata",
     "six.py",
 )
+NEEDS_SPARK = {
+    "DirectoryCatalog",
+    "EventWindow",
+    "HudiTable",
+    "MergeClauses",
+    "before_commit",
+    "build_table",
+    "rebuild_table",
+    "register_change_source",
+}
 
 
 def wheel(source: Path, work: Path) -> Path:
@@ -113,9 +123,15 @@ def test_the_engine_by_itself_works_where_neither_dbt_nor_spark_is(
         archive.extractall(packages)
     code = (
         "import hudi_engine\n"
-        "for name in hudi_engine.__all__: getattr(hudi_engine, name)\n"
+        "missing = []\n"
+        "for name in hudi_engine.__all__:\n"
+        "    try: getattr(hudi_engine, name)\n"
+        "    except ImportError as error:\n"
+        "        assert str(error).endswith(\"pip install 'hudi-engine[spark]'\"), error\n"
+        "        missing.append(name)\n"
         "import importlib.util as u\n"
         "print(u.find_spec('dbt'), u.find_spec('pyspark'), hudi_engine.__file__)\n"
+        "print(*missing)\n"
     )
     clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     shown = subprocess.run(
@@ -125,6 +141,7 @@ def test_the_engine_by_itself_works_where_neither_dbt_nor_spark_is(
     assert shown.stderr == ""
     assert shown.stdout.split()[:2] == ["None", "None"]
     assert str(packages) in shown.stdout
+    assert set(shown.stdout.splitlines()[1].split()) == NEEDS_SPARK
 
 
 def test_the_readme_of_a_package_index_has_no_link_that_leads_nowhere(adapter_wheel: Path) -> None:
