@@ -18,7 +18,7 @@ from hudi_engine.spark.catalog import (
     register_table,
 )
 from hudi_engine.spark.catalog.entry_notes import EntryNotes
-from hudi_engine.spark.catalog.view_settings import made_under, settings_of
+from hudi_engine.spark.catalog.view_file import made_under, settings_of
 from hudi_engine.spark.catalog.view_template import copied_view
 
 from tests.helpers.handmade import HandmadeTable

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hudi_engine.spark.catalog import DirectoryCatalog, found_table, function_names, kept, list_entries
-from hudi_engine.spark.catalog.gone import forget_other_warehouses
+from hudi_engine.spark.catalog import DirectoryCatalog, directory, function_names, kept, list_entries
+from hudi_engine.spark.catalog.directory import forget_other_warehouses
 from hudi_engine.spark.catalog.spark_entry import drop_entry
 from pyspark import __version__
 
@@ -70,14 +70,14 @@ def test_a_view_and_a_function_for_which_java_fails_are_left_out_and_the_others_
 def test_a_table_for_which_java_fails_is_left_out_with_a_warning(spark, warehouse, monkeypatch):
     for name in ("one", "two"):
         make(warehouse, name, 1)
-    put = found_table.put_entries
+    put = directory.put_entries
 
     def failing(spark, name, *more):
         if name.name == "one":
             spark._jvm.java.nio.file.Files.size(spark._jvm.java.io.File("/nothing-here").toPath())
         return put(spark, name, *more)
 
-    monkeypatch.setattr(found_table, "put_entries", failing)
+    monkeypatch.setattr(directory, "put_entries", failing)
     report = warehouse.load(spark)
     assert [each.name for each in report.tables] == ["two"]
     assert report.warnings == ("loads.one was not registered: /nothing-here",)

@@ -15,8 +15,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.spelling import did_you_mean
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.given import public_location
-from hudi_engine.spark.front.base import RawOptions
-from hudi_engine.spark.front.looks import Looks
+from hudi_engine.spark.front.base import Looks, RawOptions
 from hudi_engine.spark.front.upkeep import Upkeep
 from hudi_engine.spark.front.writes import Writes
 from hudi_engine.spark.write.rows.arguments import column_names, own_columns

@@ -5,8 +5,7 @@ import errno
 import pytest
 from hudi_engine.errors import ConfigError, CorruptTableError
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.spark.catalog.directory import DirectoryCatalog
-from hudi_engine.spark.catalog.pointers import all_pointers
+from hudi_engine.spark.catalog.directory import DirectoryCatalog, all_pointers
 from hudi_engine.spark.catalog.sql_text import TableName
 
 from tests.helpers.handmade import HandmadeTable

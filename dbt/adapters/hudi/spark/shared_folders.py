@@ -8,7 +8,7 @@ from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.storage import open_storage
 from hudi_engine.format.storage.uris import lies_within, plain_location, same_place
 from hudi_engine.spark.catalog import DirectoryCatalog, TableName
-from hudi_engine.spark.catalog.pointers import all_pointers
+from hudi_engine.spark.catalog.directory import all_pointers
 
 
 class SharedFolders:

@@ -37,11 +37,10 @@ from hudi_engine.spark.catalog import (
     registered_base,
     session_conf,
 )
-from hudi_engine.spark.catalog.directory import source_cache
+from hudi_engine.spark.catalog.directory import forget_other_warehouses, source_cache
 from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.spark.catalog.entry_notes import EntryNotes
-from hudi_engine.spark.catalog.gone import forget_other_warehouses
-from hudi_engine.spark.catalog.read_only import is_read_only
+from hudi_engine.spark.catalog.rebuilds import is_read_only
 from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
 from hudi_engine.spark.jvm.session import java_version
 from hudi_engine.spark.sql.not_null import NOT_NULL

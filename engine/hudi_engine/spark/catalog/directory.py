@@ -11,43 +11,56 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote, unquote
 
 from pyspark.sql import SparkSession
 
-from hudi_engine.errors import ConfigError, HudiError
+from hudi_engine.errors import ConfigError, CorruptTableError, HudiError
 from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.progress import under_way
-from hudi_engine.format.storage.base import FileStatus
+from hudi_engine.format.storage import is_refusal
+from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.given import public_location
-from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
+from hudi_engine.spark.catalog.entry import FILES_SUFFIX, READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
+from hudi_engine.spark.catalog.entry_notes import EntryNotes
 from hudi_engine.spark.catalog.foreign import register_foreign
-from hudi_engine.spark.catalog.found_table import is_there, prepare, show_found, type_when_shown
-from hudi_engine.spark.catalog.function_file import FunctionDefinition, create_all
-from hudi_engine.spark.catalog.gone import forget_gone, forget_schemas, gone_schemas, note_schemas
 from hudi_engine.spark.catalog.kept import (
     SUFFIX_OF,
+    FunctionDefinition,
+    create_all,
     drop_outdated,
+    drop_shown,
     note_removed,
     note_shown,
     read_kept,
     restore_kept,
 )
 from hudi_engine.spark.catalog.plain_files import PlainFiles, register_files
-from hudi_engine.spark.catalog.pointers import POINTER, read_pointer
-from hudi_engine.spark.catalog.read_only import folder_of_process, is_read_only
-from hudi_engine.spark.catalog.rebuilds import Settling, rebuilt_beside
+from hudi_engine.spark.catalog.rebuilds import (
+    Settling,
+    folder_of_process,
+    is_read_only,
+    place_beside,
+    rebuilt_beside,
+)
 from hudi_engine.spark.catalog.session import apart, sidecar_runner, sql_errors_untold
+from hudi_engine.spark.catalog.spark_entry import drop_entry, find_entry, listed_names
+from hudi_engine.spark.catalog.spark_table import drop_table, put_entries
 from hudi_engine.spark.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.spark.catalog.view_file import ViewDefinition, in_dependency_order
-from hudi_engine.spark.jvm.catalog import database_exists, invalidate_cached_tables
+from hudi_engine.spark.jvm.catalog import database_exists, invalidate_cached_tables, session_catalog
+from hudi_engine.spark.jvm.errors import call_errors
 from hudi_engine.spark.read.reason import reason_of, spark_errors
+from hudi_engine.table.snapshot.derive import RunTasks
+from hudi_engine.table.snapshot.manifest import Published, publish
+from hudi_engine.table.state import TableState
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +69,18 @@ _VIEW, _FUNCTION = SUFFIX_OF[ViewDefinition], SUFFIX_OF[FunctionDefinition]
 _SOURCE_CACHE = ".sources"
 _SECOND_FACES = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
 _MANAGED_FOLDER = ".managed"
+
+
+_filled_from: set[str] = set()
+"""Folders that this process has filled its catalog from."""
+
+_FROM_FOLDERS: set[tuple[str, str]] = set()
+"""Catalogs and the schemas, in lower case, that this process has made from their folders."""
+
+_FACES = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX, FILES_SUFFIX)
+
+
+POINTER = ".table.json"
 
 
 @dataclass(frozen=True)
@@ -444,3 +469,221 @@ def _tables_of(names: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 def _file(schema: str, name: str, suffix: str) -> str:
     """Return the path of a definition file; Spark's names do not tell upper from lower case."""
     return f"{checked_name(schema)}/{quote(checked_name(name).lower(), safe=' ')}{suffix}"
+
+
+def note_schemas(root: str, schemas: Iterable[str]) -> None:
+    """Note that sessions of this process have schemas from the folders of a catalog."""
+    _FROM_FOLDERS.update((root, schema.lower()) for schema in schemas)
+
+
+def gone_schemas(spark: SparkSession, root: str, there: Iterable[str]) -> list[str]:
+    """Return the schemas that sessions have from folders which are gone, dropped by another process.
+
+    Args:
+        there: Names of the schemas that it has.
+    """
+    known = {schema.lower() for schema in there}
+    gone = sorted(schema for folder, schema in _FROM_FOLDERS if folder == root and schema not in known)
+    # of names that are no identifiers, spark.catalog would not tell
+    names = session_catalog(spark)
+    return [schema for schema in gone if names.databaseExists(schema)]
+
+
+def forget_schemas(
+    spark: SparkSession, root: str, schemas: Iterable[str], place_of: Callable[[str], str]
+) -> None:
+    """Drop schemas that are gone from a session's catalog; one that holds what was made by no file stays.
+
+    So does one that has another place than this catalog gives it: somebody else has made it, and Spark deletes the place of
+    a schema with all that lies there.
+
+    Args:
+        place_of: Tells where the catalog has Spark put what it makes in a schema.
+    """
+    names = session_catalog(spark)
+    for schema in schemas:
+        _FROM_FOLDERS.discard((root, schema))
+        try:
+            place = open_storage(str(names.getDatabaseMetadata(schema).locationUri().toString())).uri()
+            if place.lower() == open_storage(place_of(schema)).uri().lower():
+                names.dropDatabase(schema, True, False)
+        except spark_errors(HudiError, OSError) as error:
+            logger.info("the schema %s stays: %s", schema, error)
+
+
+def forget_gone(spark: SparkSession, schema: str, there: Collection[str]) -> None:
+    """Drop the entries of Hudi tables whose folders are gone, which Spark would read as tables without rows.
+
+    Args:
+        there: Names of the tables that it has.
+    """
+    known = {name.lower() for name in there}
+    for text in listed_names(spark, schema):
+        face = next((each for each in _FACES if text.endswith(each)), "")
+        if text.lower() in known or (face and text.removesuffix(face).lower() in known):
+            continue
+        entry = find_entry(spark, TableName(schema, text))
+        # another thread of this process may just have made it
+        if entry is not None and entry.base and _is_gone(entry.base):
+            drop_entry(spark, entry)
+
+
+def _is_gone(base: str) -> bool:
+    """Tell whether there is no table any more; of a place that cannot be looked at nobody knows."""
+    try:
+        return not open_storage(base).exists(PROPERTIES_PATH)
+    except (HudiError, OSError) as error:
+        logger.warning("%s may be gone, as it cannot be looked at: %s", base, error)
+        return False
+
+
+def forget_other_warehouses(spark: SparkSession, catalog: DirectoryCatalog) -> None:
+    """Drop the entries of warehouses that the process used before; no file is touched.
+
+    Else a schema of the same name would show their tables, and what drops a table would delete theirs.
+    """
+    for root in _filled_from - {catalog.root}:
+        try:
+            _unload(spark, type(catalog)(root))
+        except call_errors(HudiError, OSError) as error:
+            logger.warning("names of %s may still be shown, as it cannot be read: %s", root, error)
+    _filled_from.clear()
+    _filled_from.add(catalog.root)
+
+
+def _unload(spark: SparkSession, catalog: DirectoryCatalog) -> None:
+    """Drop the entries that show what a warehouse holds; those of another one with the same names stay."""
+    drop_shown(spark, catalog.root)
+    for schema in catalog.schemas():
+        for name, base in catalog.names(schema, faces=False).items():
+            entry = find_entry(spark, name)
+            if entry is None or entry.foreign:
+                continue
+            if base is None and entry.base is None and entry.reads_only:
+                drop_entry(spark, entry)
+            elif (
+                base is not None and entry.base and open_storage(entry.base).uri() == open_storage(base).uri()
+            ):
+                drop_table(spark, name)
+
+
+def read_pointer(storage: Storage, path: str, label: str) -> str | None:
+    """Return the folder that a pointer names, None when there is no such file.
+
+    Raises:
+        CorruptTableError: It is damaged.
+    """
+    try:
+        raw = json.loads(storage.read(path))
+        return public_location(str(raw["base"]))
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptTableError(
+            f"{storage.base}/{path} cannot be parsed: {error!r}. It says where {label} lives; "
+            "delete it and build the table again"
+        ) from error
+
+
+def all_pointers(catalog: DirectoryCatalog) -> dict[TableName, str]:
+    """Return the names of all schemas that have pointers and where these lead.
+
+    Damaged ones, which lead nowhere, are left out, and with a warning those that may not be looked at.
+    """
+    storage = open_storage(catalog.root)
+
+    def entries(schema: str) -> list[FileStatus]:
+        try:
+            return storage.list(schema)
+        except OSError as refused:
+            logger.warning("the names in %s/%s are not looked at: %s", catalog.root, schema, refused)
+            return []
+
+    listings = on_threads(entries, catalog.schemas())
+    paths = [each.path for found in listings for each in found if not each.is_dir]
+    paths = [path for path in paths if path.endswith(POINTER)]
+
+    def place(path: str) -> str | None:
+        try:
+            return read_pointer(storage, path, path)
+        except HudiError:
+            return None
+        except OSError as refused:
+            logger.warning("where %s/%s leads is not looked at: %s", catalog.root, path, refused)
+            return None
+
+    found = {}
+    for path, base in zip(paths, on_threads(place, paths), strict=True):
+        schema, _, file = path.rpartition("/")
+        if base is not None:
+            found[TableName(schema, unquote(file.removesuffix(POINTER)))] = base
+    return found
+
+
+@dataclass(frozen=True)
+class Found:
+    """A table of the warehouse, read and published, or why it could not be; with the place of its manifest if not its own."""
+
+    name: TableName
+    storage: Storage
+    state: tuple[TableConfig, Published, EntryNotes] | None
+    problem: str = ""
+    place: Storage | None = None
+
+
+def is_there(storage: Storage, folder: str, label: str, warnings: list[str]) -> bool:
+    """Tell whether a folder of the warehouse is a table; one that cannot be looked at is none, and said in ``warnings``."""
+    try:
+        return storage.exists(f"{folder}/{PROPERTIES_PATH}")
+    except OSError as error:
+        warnings.append(f"{label} was not registered: {error}")
+        return False
+
+
+def type_when_shown(base: str) -> TableType | None:
+    """Return the type of a table that sessions show, None for one without a schema yet or one that cannot be read."""
+    try:
+        state = TableState.load(open_storage(base))
+        return None if state.schema_json() is None else state.config.table_type
+    except (HudiError, OSError):
+        return None
+
+
+def prepare(name: TableName, base: str, run_sidecars: RunTasks) -> Found:
+    """Read a table and publish it when its manifest is behind."""
+    storage = open_storage(base)
+    try:
+        config = TableConfig.load(storage)
+        published, place = _published(storage, config, run_sidecars)
+        return Found(name, storage, (config, published, EntryNotes.load(storage)), place=place)
+    except (HudiError, OSError) as error:
+        return Found(name, storage, None, f"{name.label} was not registered: {error}")
+
+
+def _published(storage: Storage, config: TableConfig, run: RunTasks) -> tuple[Published, Storage | None]:
+    """Publish a table; beside it where its folder must not be written to."""
+    try:
+        return publish(storage, config, run_sidecars=run), None
+    except OSError as error:
+        if not is_refusal(error):
+            raise
+    place = place_beside(storage)
+    return publish(storage, config, run_sidecars=run, target=place), place
+
+
+def show_found(spark: SparkSession, found: Found, warnings: list[str]) -> bool:
+    """Show a table in a session; what cannot be shown is said in ``warnings``."""
+    assert found.state is not None
+    config, published, notes = found.state
+    if published.schema is None:
+        logger.debug("%s has no schema yet and is left out", found.name.label)
+        return False
+    try:
+        put_entries(spark, found.name, found.storage, config, published, notes, found.place)
+    except HudiError as error:
+        warnings.append(f"{found.name.label} was not registered: {error}")
+        return False
+    except spark_errors() as error:
+        warnings.append(f"{found.name.label} was not registered: {reason_of(error)}")
+        return False
+    return True

@@ -37,7 +37,6 @@ from hudi_engine.spark.catalog.entry import (
 )
 from hudi_engine.spark.catalog.entry_notes import EntryNotes, NotesGiven
 from hudi_engine.spark.catalog.session import sidecar_runner
-from hudi_engine.spark.catalog.snapshot_view import snapshot_query
 from hudi_engine.spark.catalog.spark_entry import (
     Column,
     TableSpec,
@@ -48,15 +47,17 @@ from hudi_engine.spark.catalog.spark_entry import (
     put_view,
     store_statistics,
 )
-from hudi_engine.spark.catalog.sql_text import TableName, type_text
+from hudi_engine.spark.catalog.sql_text import TableName, identifier, type_text
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
 from hudi_engine.table.snapshot.manifest import Published, publish
 from hudi_engine.table.snapshot.manifest_file import Layout
-from hudi_engine.table.snapshot.mask import CHUNK_COLUMN, WORDS_COLUMN
-from hudi_engine.table.snapshot.native import AS_STORED, filled_by_spark
+from hudi_engine.table.snapshot.mask import CHUNK_BITS, CHUNK_COLUMN, WORDS_COLUMN
+from hudi_engine.table.snapshot.native import AS_STORED, METADATA_COLUMN, filled_by_spark
+from hudi_engine.table.snapshot.snapshot_files import DELTA_LABEL, MASKED_LABEL
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +80,16 @@ the manifests for what it wrote itself before, and leave out its first batches."
 
 TYPE_PROPERTY = "hoodie.table.type"
 PROVIDER_PROPERTY = "provider"
+
+
+_LABEL = f"{METADATA_COLUMN}.file_modification_time"
+_ROW = f"{METADATA_COLUMN}.row_index"
+_BASE, _MASK = "_hoodie_base", "_hoodie_mask"
+"""Names of the two sides of the join; a table has no columns that start so, which would win over them."""
+
+_CHUNK_MASK = (1 << CHUNK_BITS) - 1
+_CHUNKS_BITS = 32
+"""Room for the chunk number: a file may have 2 ** (CHUNK_BITS + 32) rows."""
 
 
 @dataclass(frozen=True)
@@ -387,3 +398,38 @@ def _columns(schema: pa.Schema, comments: Mapping[str, str]) -> list[Column]:
         Column(field.name, type_text(field.dataType), by_name.get(field.name, ""))
         for field in arrow_to_spark(schema).fields
     ]
+
+
+def snapshot_query(files: TableName, columns: Sequence[str]) -> str:
+    """Return the SELECT of the snapshot.
+
+    Args:
+        files: The table over the manifest with base files and sidecars.
+
+    Raises:
+        UnsupportedTableError: when a column has the name of Spark's metadata column.
+    """
+    if any(column.lower() == METADATA_COLUMN for column in columns):
+        raise UnsupportedTableError(
+            f"{files.label} has a column {METADATA_COLUMN!r}, which hides Spark's own column of that name: a "
+            "merge-on-read table cannot be merged then. Rename the column, or use a copy-on-write table"
+        )
+    masked, delta = f"timestamp_millis({MASKED_LABEL})", f"timestamp_millis({DELTA_LABEL})"
+    names = ", ".join(identifier(column) for column in columns)
+    based = ", ".join(f"{_BASE}.{identifier(column)}" for column in columns)
+    label, row = f"{_BASE}.{_LABEL}", f"{_BASE}.{_ROW}"
+    key = (
+        f"shiftleft(unix_millis({label}) - {MASKED_LABEL}, {_CHUNKS_BITS}) + shiftright({row}, {CHUNK_BITS})"
+    )
+    word = f"{_MASK}.words[CAST(shiftright({row} & {_CHUNK_MASK}, 6) AS INT)]"
+    kept = f"shiftright({word}, CAST({row} & 63 AS INT)) & 1 = 0"
+    return (
+        f"SELECT {names} FROM {files.sql}"
+        f" WHERE ({_LABEL} < {masked} OR {_LABEL} >= {delta}) AND {CHUNK_COLUMN} IS NULL"
+        f" UNION ALL SELECT /*+ BROADCAST({_MASK}) */ {based} FROM {files.sql} {_BASE} LEFT JOIN"
+        f" (SELECT shiftleft(unix_millis({_LABEL}) - {DELTA_LABEL}, {_CHUNKS_BITS}) + {CHUNK_COLUMN}"
+        f" AS chunk, {WORDS_COLUMN} AS words FROM {files.sql}"
+        f" WHERE {_LABEL} >= {delta} AND {CHUNK_COLUMN} IS NOT NULL) {_MASK}"
+        f" ON {_MASK}.chunk = {key}"
+        f" WHERE {label} >= {masked} AND {label} < {delta} AND ({_MASK}.chunk IS NULL OR {kept})"
+    )

@@ -19,7 +19,7 @@ from hudi_engine.format.config.options import Options
 from hudi_engine.format.logformat.change_records import AFTER, BEFORE, OPERATION, TIME, Change
 from hudi_engine.format.merge.rows_at import rows_at
 from hudi_engine.format.schema.meta_fields import without_meta_columns
-from hudi_engine.spark.changes.frame import Reading
+from hudi_engine.spark.changes.read import Reading
 from hudi_engine.spark.read.spark_read import map_slices
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
 from hudi_engine.table.changes.columns import ALL

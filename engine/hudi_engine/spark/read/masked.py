@@ -1,7 +1,7 @@
 """Rows of a published merge-on-read table: those of its base files that no log touches, and the live rows of the sidecars.
 
 Masks of up to some megabytes go to Spark as one array of words, in which a row of a base file finds its bit by arithmetic.
-Larger ones, or those of very many sidecars, are joined as the view of :mod:`hudi_engine.spark.catalog.snapshot_view` does it. Where
+Larger ones, or those of very many sidecars, are joined as the view of :mod:`hudi_engine.spark.catalog.spark_table` does it. Where
 files are large, each has the place of its words in that array for a number.
 """
 

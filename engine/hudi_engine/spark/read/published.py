@@ -1,7 +1,7 @@
 """A table's snapshot as a DataFrame with Hudi's meta columns, read through its manifest.
 
 The same files as under a name of the catalog, without catalog entries, and for merge-on-read the same mask as the view of
-:mod:`hudi_engine.spark.catalog.snapshot_view`: logs were merged once, when the manifest was published, and every read after that
+:mod:`hudi_engine.spark.catalog.spark_table`: logs were merged once, when the manifest was published, and every read after that
 is Spark's own Parquet scan. No folder is listed, no footer is opened here, and hive-style folders are pruned by their names.
 """
 

@@ -6,8 +6,13 @@ schema (renamed columns, widened types on Spark 3.5, dropped partition columns).
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
@@ -15,6 +20,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
 from hudi_engine.format.config.options import Options
+from hudi_engine.format.filegroup.base_file import BaseFile
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.merge.changes import read_unmerged_logs
 from hudi_engine.format.merge.read_context import ReadContext
@@ -23,10 +29,26 @@ from hudi_engine.format.merge.table_reader import as_its_readers_do
 from hudi_engine.format.parallel import typed_stage
 from hudi_engine.format.schema.meta_fields import META_SCHEMA
 from hudi_engine.format.schema.time_units import for_spark
-from hudi_engine.spark.read.listed import listed_files
+from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
-from hudi_engine.table.snapshot.native import AS_STORED, METADATA_COLUMN, native_instants, release_of
+from hudi_engine.table.snapshot.layout import choose_layout, column_is_null
+from hudi_engine.table.snapshot.manifest_file import (
+    FIRST_NUMBER,
+    Layout,
+    ManifestEntry,
+    ManifestFolder,
+    Stamp,
+    format_line,
+    format_manifest,
+)
+from hudi_engine.table.snapshot.native import (
+    AS_STORED,
+    METADATA_COLUMN,
+    V1_PARQUET,
+    native_instants,
+    release_of,
+)
 from hudi_engine.table.state import TableState
 
 SNAPSHOT, READ_OPTIMIZED, SKIP_MERGE, LOG_ONLY = "payload_combine", "base_only", "skip_merge", "log_only"
@@ -250,3 +272,46 @@ def map_slices(
 
     parallel = min(count, max(1, spark.sparkContext.defaultParallelism * 4), at_most or count)
     return spark.range(0, count, 1, parallel).mapInArrow(typed_stage(run), arrow_to_spark(schema))
+
+
+def listed_files(
+    spark: SparkSession, state: TableState, schema: pa.Schema, bases: Sequence[BaseFile]
+) -> DataFrame:
+    """Return rows of base files that Spark can read itself, in the columns of ``schema``."""
+    folder = LocalStorage(tempfile.mkdtemp(dir=_folder()))
+    layout = _layout(state, schema, bases)
+    storage = state.storage
+    lines = [
+        format_line(ManifestEntry(storage.uri(base.path), base.size, base.modified_ms)) for base in bases
+    ]
+    stamp = Stamp(storage.uri(), state.config.table_type.value, "", ())
+    ManifestFolder(folder, layout).create(FIRST_NUMBER, format_manifest(stamp, lines))
+    reader = spark.read.format(V1_PARQUET).schema(arrow_to_spark(schema)).options(**AS_STORED)
+    if layout is Layout.FLAT:
+        reader = reader.option("recursiveFileLookup", "true")
+    try:
+        frame = reader.load(folder.uri(layout.folder))
+    finally:
+        shutil.rmtree(folder.base, ignore_errors=True)
+    return frame.select(*[f"`{name.replace('`', '``')}`" for name in schema.names])
+
+
+def _layout(state: TableState, schema: pa.Schema, bases: Sequence[BaseFile]) -> Layout:
+    # Spark goes up from a file as long as folders are named column=value, and would not stop at such a base folder.
+    if "=" in state.storage.uri().rpartition("/")[2]:
+        return Layout.FLAT
+    of_partition: dict[str, list[str]] = {}
+    for base in bases:
+        of_partition.setdefault(base.partition, []).append(base.path)
+
+    def all_null(partition: str, column: str) -> bool:
+        return all(column_is_null(state.storage, path, column) for path in of_partition[partition])
+
+    return choose_layout(state.config, schema, of_partition, all_null)
+
+
+@lru_cache(maxsize=1)
+def _folder() -> str:
+    folder = tempfile.mkdtemp(prefix="hudi-lists-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return str(Path(folder).resolve())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -10,13 +10,14 @@ from pyspark.sql import SparkSession
 from hudi_engine.errors import ServiceError
 from hudi_engine.format.config.declared.clustering_options import ClusteringOptions
 from hudi_engine.format.index.filters.footer import read_key_footer
-from hudi_engine.format.parallel import on_threads
+from hudi_engine.format.parallel import Item, Result, RunTasks, on_threads, run_in_threads
 from hudi_engine.format.schema.casting import cast_batch
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.spark.read.collect import collect_stats, current_task, stats_batch
 from hudi_engine.spark.read.layout import sorted_frame
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.read.spark_read import slices_frame
+from hudi_engine.spark.tasks import run_in_spark
 from hudi_engine.table.handles.sizing import FileSize
 from hudi_engine.table.services.clustering.write_group import (
     ClusteringContext,
@@ -25,6 +26,10 @@ from hudi_engine.table.services.clustering.write_group import (
     write_rolling,
 )
 from hudi_engine.table.state import TableState
+
+_LEAST_BYTES = 128 * 1024 * 1024
+"""Below, a local session's workers take about as long to load what they need as threads take for the work."""
+_WORKER_LIMIT = "spark.executor.pyspark.memory"
 
 
 def run_large_in_spark(spark: SparkSession) -> RunLarge:
@@ -91,3 +96,22 @@ def _most(context: ClusteringContext, sample: pa.Table) -> int:
     return FileSize(target, None, write.average_row_bytes, write.base_files.parquet_codec).rows_per_file(
         sample
     )
+
+
+def service_runner(spark: SparkSession) -> RunTasks:
+    """Return how a session does the work of a service.
+
+    A cluster's executors do all of it. In a local session threads of this process do what is little, and the session's Python
+    workers, which do not wait for each other as threads of Python do, what is much; unless their memory is limited, which
+    that of this process is not.
+    """
+    local = str(spark.sparkContext.master).startswith("local")
+
+    def run(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        size = sum(getattr(item, "size_bytes", 0) for item in items)
+        if local and (size < _LEAST_BYTES or len(items) < 2 or spark.conf.get(_WORKER_LIMIT, None)):
+            return run_in_threads(function, items)
+        prepare_session(spark)
+        return run_in_spark(spark)(function, items)
+
+    return run
