@@ -11,7 +11,7 @@ from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.table.snapshot.manifest import newest_manifest, publish
 from hudi_engine.table.snapshot.sidecar import read_sidecar
 from hudi_engine.table.state import TableState
-from hudi_engine.table.write.place import sidecar_before
+from hudi_engine.table.write.place import sidecars
 from hudi_engine.table.write.place.sidecars import made_sidecars
 
 QUIET = {"hoodie.clean.automatic": "false", "hoodie.compact.inline": "false"}
@@ -111,9 +111,9 @@ def test_a_state_with_another_log_than_the_sidecar_was_made_for_does_not_get_it(
 
 def test_live_rows_that_all_stay_are_not_encoded_again(spark, tmp_path, monkeypatch):
     taken = []
-    encoded = sidecar_before.SidecarBefore._groups
+    encoded = sidecars.SidecarBefore._groups
     monkeypatch.setattr(
-        sidecar_before.SidecarBefore, "_groups", lambda *given: taken.append(encoded(*given)) or taken[-1]
+        sidecars.SidecarBefore, "_groups", lambda *given: taken.append(encoded(*given)) or taken[-1]
     )
     table = create(spark, tmp_path, precombine_field="ts")
 
@@ -152,9 +152,9 @@ def test_numbers_that_are_none_and_zeros_with_a_sign_are_found_in_rows_that_were
     spark, tmp_path, monkeypatch
 ):
     taken = []
-    encoded = sidecar_before.SidecarBefore._groups
+    encoded = sidecars.SidecarBefore._groups
     monkeypatch.setattr(
-        sidecar_before.SidecarBefore, "_groups", lambda *given: taken.append(encoded(*given)) or taken[-1]
+        sidecars.SidecarBefore, "_groups", lambda *given: taken.append(encoded(*given)) or taken[-1]
     )
     table = create(spark, tmp_path, precombine_field="ts")
     numbers = "case id % 3 when 0 then double('NaN') when 1 then double('-0.0') else 1.5D end as p"

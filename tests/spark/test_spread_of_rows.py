@@ -8,8 +8,8 @@ import pytest
 from hudi_engine import HudiTable
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
 from hudi_engine.spark.lookup.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
-from hudi_engine.spark.write.spread import distributed, parts
-from hudi_engine.spark.write.spread.shuffle import shuffle_by_bucket
+from hudi_engine.spark.write.spread import distributed
+from hudi_engine.spark.write.spread.distributed import shuffle_by_bucket
 from hudi_engine.table.lookup.unit import BUCKET
 from pyspark.sql import functions as F
 
@@ -286,14 +286,14 @@ def test_the_rows_that_are_measured_on_the_driver_are_few_where_rows_are_large(
     table = create(spark, tmp_path)
     rows = spark.range(0, 3000, 1, 4).selectExpr("id", "sha2(string(id), 256) as v")
     table.insert(rows.limit(500), options=QUIET)
-    monkeypatch.setattr(parts, "SAMPLE_BYTES", 10_000)
-    measured, fetch = [], parts.to_arrow_within_limit
+    monkeypatch.setattr(distributed, "SAMPLE_BYTES", 10_000)
+    measured, fetch = [], distributed.to_arrow_within_limit
 
     def noted(frame):
         measured.append(fetch(frame).num_rows)
         return fetch(frame) if lets_through else None
 
-    monkeypatch.setattr(parts, "to_arrow_within_limit", noted)
+    monkeypatch.setattr(distributed, "to_arrow_within_limit", noted)
     table.upsert(rows, options={**EXECUTORS, "hoodie.parquet.max.file.size": "50000"})
     assert len(measured) == 1 and 1 < measured[0] < 250
     assert len(file_names(table)) > 2

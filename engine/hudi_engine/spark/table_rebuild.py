@@ -43,7 +43,7 @@ from hudi_engine.table.write.result import WriteResult
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from hudi_engine.table.write.define.definition import TableArguments
+    from hudi_engine.table.write.define.problems import TableArguments
 
 RawOptions = Mapping[str, object]
 

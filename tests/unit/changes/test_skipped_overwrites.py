@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.format.config.options import resolve_options
-from hudi_engine.table.changes.columns import ALL, NET
 from hudi_engine.table.changes.plan import plan_changes, steps_since
+from hudi_engine.table.changes.window import ALL, NET
 from hudi_engine.table.state import TableState
 
 from tests.helpers.handmade import HandmadeTable

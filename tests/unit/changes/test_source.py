@@ -138,7 +138,7 @@ def test_a_table_with_a_column_of_the_name_of_one_of_changes_is_refused(tmp_path
 def test_small_file_groups_are_one_task_and_each_row_is_told_once(
     table: HandmadeTable, monkeypatch: pytest.MonkeyPatch, enough: int
 ) -> None:
-    monkeypatch.setattr("hudi_engine.table.changes.pieces.TASK_BYTES", enough)
+    monkeypatch.setattr("hudi_engine.table.changes.plan.TASK_BYTES", enough)
     start = table.commit({DAY_1: {file_id(): batch({"z": 1}, DAY_1)}})
     table.commit({DAY_1: {file_id(): batch({name: 1}, DAY_1) for name in "abcdef"}})
     for begin, rows in (("earliest", "abcdefz"), (start, "abcdef")):

@@ -12,9 +12,9 @@ from hudi_engine.errors import CorruptTableError, HistoryGapError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.timeline.avro_file import encode_avro_file
 from hudi_engine.format.timeline.schemas import ROLLBACK_METADATA
-from hudi_engine.table.changes.columns import NET
 from hudi_engine.table.changes.gaps import check_start
 from hudi_engine.table.changes.plan import plan_changes, plan_newest, steps_since
+from hudi_engine.table.changes.window import NET
 from hudi_engine.table.services import run_compaction
 from hudi_engine.table.services.archive.execute import archive_instants
 from hudi_engine.table.state import TableState

@@ -7,7 +7,7 @@ import pytest
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.keygen.generator import build_key_generator
 from hudi_engine.format.schema.casting import cast_array
-from hudi_engine.spark.write.rows.field_texts import field_text
+from hudi_engine.spark.write.rows.key_columns import field_text
 
 from tests.helpers.table_settings import version_6
 

@@ -12,7 +12,7 @@ from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.log_file import LogFile
 from hudi_engine.table.handles.sizing import FileSize
 from hudi_engine.table.state import TableState
-from hudi_engine.table.write.place.packing import share_inserts
+from hudi_engine.table.write.place.shares import share_inserts
 
 from tests.unit.services import tables
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from hudi_engine.errors import ConfigError
-from hudi_engine.spark.write.rows.session_zone import in_session_zone
+from hudi_engine.spark.write.rows.frames import in_session_zone
 
 TIMES = [datetime(2026, 7, 1, 12, 30, 1, 5), None, datetime(1969, 12, 31, 23)]
 assume_timezone = pc.assume_timezone

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.spark.write.spread.shuffle import _slots, _spark_hash
+from hudi_engine.spark.write.spread.distributed import _slots, _spark_hash
 
 
 @pytest.mark.parametrize(

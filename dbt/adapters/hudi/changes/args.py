@@ -11,7 +11,7 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.errors import ConfigError
 from hudi_engine.table.changes.checkpoint import LIMIT_NAMES, WindowLimits
-from hudi_engine.table.changes.columns import MODES, NET
+from hudi_engine.table.changes.window import MODES, NET
 
 FAIL, COMPARE, SNAPSHOT = ON_GAP = ("fail", "compare", "snapshot")
 

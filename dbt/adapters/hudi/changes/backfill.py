@@ -6,9 +6,8 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.spark.changes.read import Wanted, changes_between
 from hudi_engine.spark.schema.fit import quoted
-from hudi_engine.table.changes.columns import ALL, CHANGE_TYPE, COMMITTED, DELETE, LATEST
 from hudi_engine.table.changes.gaps import check_known
-from hudi_engine.table.changes.window import Span, position_of
+from hudi_engine.table.changes.window import ALL, CHANGE_TYPE, COMMITTED, DELETE, LATEST, Span, position_of
 from hudi_engine.table.state import TableState
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F

@@ -11,7 +11,7 @@ from hudi_engine.format.config.merge_mode import payload_merge_mode
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import DELETES
 from hudi_engine.spark.schema.fit import quoted
-from hudi_engine.table.changes.columns import BEFORE, CHANGE_TYPE, CHANGE_TYPES, COMMITTED, DELETE
+from hudi_engine.table.changes.window import BEFORE, CHANGE_TYPE, CHANGE_TYPES, COMMITTED, DELETE
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 

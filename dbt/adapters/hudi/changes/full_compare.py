@@ -10,8 +10,7 @@ from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.spark.catalog.sql_text import type_text
 from hudi_engine.spark.changes.read import changes_between
 from hudi_engine.spark.sql.earlier_states import rows_as_of
-from hudi_engine.table.changes.columns import CHANGE_TYPE, COMMITTED, DELETE
-from hudi_engine.table.changes.window import Span
+from hudi_engine.table.changes.window import CHANGE_TYPE, COMMITTED, DELETE, Span
 from hudi_engine.table.state import TableState
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession

@@ -10,8 +10,8 @@ from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.spark.write.rows import casts
+from hudi_engine.spark.write.rows.batch import refuse_false_marks
 from hudi_engine.spark.write.rows.casts import DELETE_MARKS
-from hudi_engine.spark.write.rows.marks import refuse_false_marks
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.options import laid_over
 from hudi_engine.spark.catalog.sql_text import literal
-from hudi_engine.table.write.define.definition import PARTITION_OPTIONS
+from hudi_engine.table.write.define.problems import PARTITION_OPTIONS
 
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.model.reading import option_text

@@ -22,10 +22,9 @@ from hudi_engine.format.schema.meta_fields import without_meta_columns
 from hudi_engine.spark.changes.read import Reading
 from hudi_engine.spark.read.spark_read import map_slices
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
-from hudi_engine.table.changes.columns import ALL
 from hudi_engine.table.changes.group import Comparison, matched_rows
 from hudi_engine.table.changes.plan import ChangePlan, plan_changes, steps_since
-from hudi_engine.table.changes.window import Span, state_at
+from hudi_engine.table.changes.window import ALL, Span, state_at
 from hudi_engine.table.state import TableState
 
 BEFORE_ALL = datetime(1970, 1, 1)

@@ -17,22 +17,6 @@ from hudi_engine.format.timeline.moments import Moment
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.read.spark_read import map_slices, slices_frame
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
-from hudi_engine.table.changes.columns import (
-    AFTER,
-    ALL,
-    CHANGE_TYPE,
-    COMMITTED,
-    DELETE,
-    INSERT,
-    LATEST,
-    MODES,
-    NET,
-    STEP,
-    check_names,
-    task_schema,
-    told_columns,
-    told_schema,
-)
 from hudi_engine.table.changes.gaps import CleanedFiles
 from hudi_engine.table.changes.group import TASK_BYTES, Comparison, meet
 from hudi_engine.table.changes.plan import (
@@ -46,7 +30,25 @@ from hudi_engine.table.changes.plan import (
 from hudi_engine.table.changes.returned import check_returned
 from hudi_engine.table.changes.slices import slices_of_whole
 from hudi_engine.table.changes.touched import Step, newest_step
-from hudi_engine.table.changes.window import Point, Span, state_at
+from hudi_engine.table.changes.window import (
+    AFTER,
+    ALL,
+    CHANGE_TYPE,
+    COMMITTED,
+    DELETE,
+    INSERT,
+    LATEST,
+    MODES,
+    NET,
+    STEP,
+    Point,
+    Span,
+    check_names,
+    state_at,
+    task_schema,
+    told_columns,
+    told_schema,
+)
 from hudi_engine.table.state import TableState
 
 FAIL, SNAPSHOT = ON_GAP = ("fail", "snapshot")

@@ -25,16 +25,32 @@ from hudi_engine.table.changes.checkpoint import (
     newest_without_hole,
     next_window,
 )
-from hudi_engine.table.changes.columns import ALL, LATEST, MODES, NET, check_names, told_schema
 from hudi_engine.table.changes.gaps import check_known, check_start
 from hudi_engine.table.changes.group import Comparison
-from hudi_engine.table.changes.pieces import Piece, units_of_tasks
-from hudi_engine.table.changes.plan import ChangePlan, plan_changes, plan_newest, steps_since
+from hudi_engine.table.changes.plan import (
+    ChangePlan,
+    Piece,
+    plan_changes,
+    plan_newest,
+    steps_since,
+    units_of_tasks,
+)
 from hudi_engine.table.changes.returned import check_returned
 from hudi_engine.table.changes.retyped import check_types
 from hudi_engine.table.changes.slices import slices_of_whole
 from hudi_engine.table.changes.touched import newest_step
-from hudi_engine.table.changes.window import EARLIEST, check_order, start_of, state_at
+from hudi_engine.table.changes.window import (
+    ALL,
+    EARLIEST,
+    LATEST,
+    MODES,
+    NET,
+    check_names,
+    check_order,
+    start_of,
+    state_at,
+    told_schema,
+)
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.swap import table_storage
 

@@ -12,7 +12,7 @@ from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.format.storage.given import Told
 from hudi_engine.spark.changes.source import FORMAT, ChangeSource
 from hudi_engine.spark.schema.spark_types import arrow_to_spark, spark_to_arrow
-from hudi_engine.table.changes.pieces import Piece
+from hudi_engine.table.changes.plan import Piece
 
 _BATCH_ROWS = 65_536
 

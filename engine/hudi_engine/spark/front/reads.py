@@ -26,9 +26,8 @@ from hudi_engine.spark.read.spark_read import (
     snapshot_frame,
 )
 from hudi_engine.table.changes.checkpoint import NextWindow, WindowLimits, next_window
-from hudi_engine.table.changes.columns import CHANGE_TYPE, COMMITTED
 from hudi_engine.table.changes.gaps import check_since
-from hudi_engine.table.changes.window import Span, start_of
+from hudi_engine.table.changes.window import CHANGE_TYPE, COMMITTED, Span, start_of
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.state import TableState
 

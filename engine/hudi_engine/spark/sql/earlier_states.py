@@ -25,7 +25,7 @@ from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.statement import own_name
 from hudi_engine.spark.sql.statements import closing_bracket
 from hudi_engine.spark.sql.warehouse import Warehouse
-from hudi_engine.table.changes.columns import CHANGE_TYPE, COMMITTED
+from hudi_engine.table.changes.window import CHANGE_TYPE, COMMITTED
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.state import TableState
 

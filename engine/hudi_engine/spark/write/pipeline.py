@@ -51,8 +51,7 @@ from hudi_engine.spark.write.request import (
     skips_existing,
     skips_unchanged,
 )
-from hudi_engine.spark.write.rows.batch import AlignedBatch, align, fetch_small, fit_policy
-from hudi_engine.spark.write.rows.delete_keys import delete_batch
+from hudi_engine.spark.write.rows.batch import AlignedBatch, align, delete_batch, fetch_small, fit_policy
 from hudi_engine.spark.write.rows.match import flag_unmatched
 from hudi_engine.spark.write.rows.nulls_that_say_nothing import as_written
 from hudi_engine.spark.write.rows.settled import Decided
@@ -73,7 +72,7 @@ from hudi_engine.table.txn.retry import retried
 from hudi_engine.table.txn.transaction import WriteTransaction
 from hudi_engine.table.write.define.rebuild import check_same_definition
 from hudi_engine.table.write.define.table_options import as_called, with_table_options
-from hudi_engine.table.write.fixed_columns import check_fixed_columns
+from hudi_engine.table.write.fixed_columns import check_fixed_columns, check_returning
 from hudi_engine.table.write.operation import NOTHING, UPSERT, WHOLE_TABLE, Operation
 from hudi_engine.table.write.place.as_stored import as_stored
 from hudi_engine.table.write.place.partitions import groups_taken_out, partition_units, refuse_taking_out
@@ -82,7 +81,6 @@ from hudi_engine.table.write.place.sidecars import sidecar_state
 from hudi_engine.table.write.place.unchanged import unchanged_file_groups
 from hudi_engine.table.write.removal import removal_is_conflict
 from hudi_engine.table.write.result import WriteResult, summarise
-from hudi_engine.table.write.returning_columns import check_returning
 from hudi_engine.table.write.stored_paths import check_stored_paths
 
 logger = logging.getLogger(__name__)

@@ -14,14 +14,12 @@ from hudi_engine.format.schema.time_units import schema_in_units_of
 from hudi_engine.format.timeline.schema_commits import load_schema_history
 from hudi_engine.spark.schema.fit import spelled_columns
 from hudi_engine.spark.write.request import WriteRequest
-from hudi_engine.spark.write.rows.batch import definition_columns
-from hudi_engine.spark.write.rows.marks import refuse_false_marks
+from hudi_engine.spark.write.rows.batch import definition_columns, refuse_false_marks
 from hudi_engine.table.snapshot.reserved import refuse_reserved
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.metadata_conflicts import same_schema
-from hudi_engine.table.write.fixed_columns import check_fixed_columns
+from hudi_engine.table.write.fixed_columns import check_fixed_columns, check_returning
 from hudi_engine.table.write.operation import NOTHING
-from hudi_engine.table.write.returning_columns import check_returning
 
 
 def columns_to_be(state: TableState, wanted: pa.Schema) -> pa.Schema:

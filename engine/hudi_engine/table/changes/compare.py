@@ -17,7 +17,7 @@ from hudi_engine.format.merge.modes.fold import key_codes
 from hudi_engine.format.merge.row_equality import equal_rows
 from hudi_engine.format.merge.rows_at import rows_at
 from hudi_engine.format.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, meta_fields
-from hudi_engine.table.changes.columns import CHANGE_TYPE, COMMITTED, STEP
+from hudi_engine.table.changes.window import CHANGE_TYPE, COMMITTED, STEP
 
 Positions = npt.NDArray[np.int64]
 _NOT_DATA = frozenset({*meta_fields(operation=True), CHANGE_TYPE, COMMITTED, STEP})

@@ -13,16 +13,26 @@ from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.missing import check_slice_whole
 from hudi_engine.format.merge.read_context import ReadContext
+from hudi_engine.format.schema.casting import cast_table
 from hudi_engine.format.schema.meta_fields import COMMIT_TIME
 from hudi_engine.format.timeline.active import FileGroupKey
 from hudi_engine.format.timeline.moments import Moment, digits_of
-from hudi_engine.table.changes.columns import ALL, COMMITTED, LATEST, NET, STEP, task_schema, told_columns
 from hudi_engine.table.changes.gaps import CleanedFiles, check_known, check_start, check_timeline
-from hudi_engine.table.changes.group import Comparison, compare_group, is_of, meet
+from hudi_engine.table.changes.group import TASK_BYTES, Comparison, as_newest, compare_group, is_of, meet
 from hudi_engine.table.changes.retyped import check_types
 from hudi_engine.table.changes.slices import StatesOfGroups
 from hudi_engine.table.changes.touched import Step, net_step, single_steps, told_as_one, without_overwrites
-from hudi_engine.table.changes.window import Point, window_of
+from hudi_engine.table.changes.window import (
+    ALL,
+    COMMITTED,
+    LATEST,
+    NET,
+    STEP,
+    Point,
+    task_schema,
+    told_columns,
+    window_of,
+)
 from hudi_engine.table.state import TableState
 
 
@@ -236,3 +246,43 @@ def _comparisons(state: TableState, steps: Sequence[Step], cleaned: CleanedFiles
                 after = _checked_after(state, states, step, key, cleaned)
             if before is not None or after is not None:
                 yield Comparison(number, key[0], before, after, commit, key[0] in step.moving, files)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What one Spark task tells.
+
+    Args:
+        units: File groups: several small ones, or all of a partition between which rows may have moved.
+        newest: The rows that are there are told, as updates all.
+    """
+
+    plan: ChangePlan
+    units: tuple[Comparison, ...]
+    columns: pa.Schema
+    newest: bool
+
+    def rows(self) -> pa.Table:
+        """Read the slices and return the changes, in the columns of the reader."""
+        parts = [task_schema(self.plan.read.schema).empty_table(), *map(self.plan.compare, self.units)]
+        found = pa.concat_tables(parts)
+        if any(unit.meets_others for unit in self.units):
+            found = meet(found, self.plan.mode)
+        if self.newest:
+            found = as_newest(found)
+        return cast_table(found, self.columns)
+
+
+def units_of_tasks(units: Sequence[Comparison]) -> Iterator[tuple[Comparison, ...]]:
+    """Yield what one task tells: small file groups together, and those of a partition between which rows may have moved."""
+    together: dict[str, list[Comparison]] = {}
+    small: list[Comparison] = []
+    for unit in units:
+        if unit.meets_others:
+            together.setdefault(unit.partition, []).append(unit)
+            continue
+        if small and sum(each.size for each in (*small, unit)) > TASK_BYTES:
+            yield tuple(small)
+            small = []
+        small.append(unit)
+    yield from map(tuple, filter(None, (small, *together.values())))

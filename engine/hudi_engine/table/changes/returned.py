@@ -17,9 +17,8 @@ from hudi_engine.format.timeline.instant import Instant
 from hudi_engine.format.timeline.moments import Moment, digits_of
 from hudi_engine.format.timeline.newest_first import newest_first
 from hudi_engine.format.timeline.schema_commits import load_schema_history
-from hudi_engine.table.changes.columns import ALL
 from hudi_engine.table.changes.gaps import gap_of_column
-from hudi_engine.table.changes.window import window_of
+from hudi_engine.table.changes.window import ALL, window_of
 from hudi_engine.table.state import TableState
 
 

@@ -12,8 +12,8 @@ from hudi_engine.format.config.merge_mode import READ_ONLY_MODES
 from hudi_engine.format.timeline.active import FileGroupKey
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.instant import Instant
-from hudi_engine.table.changes.change_data import ChangeFile
 from hudi_engine.table.changes.window import Point, Window, point_at
+from hudi_engine.table.changes.written import ChangeFile
 from hudi_engine.table.state import TableState
 
 OVERWRITES = frozenset({WriteOperation.INSERT_OVERWRITE, WriteOperation.INSERT_OVERWRITE_TABLE})

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from hudi_engine.errors import SchemaError
+from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
+from hudi_engine.format.config.enums import SchemaChange
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.schema.any_case import refuse_same_names, spellings
 from hudi_engine.format.schema.casting import cast_batch
-from hudi_engine.format.schema.meta_fields import DELETES, META_FIELDS, OPERATION
+from hudi_engine.format.schema.meta_fields import (
+    DELETES,
+    IS_DELETED,
+    META_FIELDS,
+    OPERATION,
+    PARTITION_PATH,
+    RECORD_KEY,
+)
+from hudi_engine.format.schema.sql_names import spark_name
 from hudi_engine.spark.jvm.frames import size_estimate
 from hudi_engine.spark.read.collect import to_arrow_within_limit
 from hudi_engine.spark.read.small_plans import interpreted, is_small
 from hudi_engine.spark.schema.fit import FitPolicy, Missing, fit_frame, fit_schema, quoted
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
-from hudi_engine.spark.write.rows.marks import exact_marks, refuse_false_marks
 from hudi_engine.spark.write.rows.source_plan import estimated_rows, is_parquet_scan
+from hudi_engine.table.lookup.kinds import IndexKind
 from hudi_engine.table.snapshot.reserved import refuse_reserved
+from hudi_engine.table.state import TableState
 
 UNKNOWN_SIZE = 1 << 60
 
@@ -168,3 +178,122 @@ def _if_small(batch: AlignedBatch, table: pa.Table | None, options: Options) -> 
     if table is None or table.num_rows > most or table.nbytes > options[EngineOptions.SMALL_BATCH_BYTES]:
         return None
     return cast_batch(table, batch.schema)
+
+
+def exact_marks(frame: DataFrame, known: pa.Schema | None = None) -> DataFrame:
+    """Return rows whose marks of deletes have the names that Hudi looks for, in whatever case they came.
+
+    Args:
+        known: Data columns of the table; a column that is spelled as the table spells it is the table's.
+    """
+    taken = set(known.names if known is not None else ())
+    marks = {mark: mark for mark in (IS_DELETED, DELETES)}
+    renamed = {
+        name: marks[name.lower()]
+        for name in frame.columns
+        if name.lower() in marks and name not in marks and name not in taken
+    }
+    return frame.withColumnsRenamed(renamed) if renamed else frame
+
+
+def refuse_false_marks(wanted: pa.Schema, known: pa.Schema | None) -> None:
+    """Refuse a new column that looks like the mark of deletes and would be stored as any other value.
+
+    Args:
+        wanted: Data columns of a batch, or that a table is to get.
+        known: Data columns that the table has, None for a new one: what it has already stays what Hudi takes it for.
+
+    Raises:
+        SchemaError: A mark that is not boolean or not spelled as Hudi spells it, or one whose name the table has in another
+            spelling, under which no row is deleted.
+    """
+    had = spellings(known.names if known is not None else ()).get(IS_DELETED)
+    for field in wanted:
+        if field.name.lower() != IS_DELETED or had in (field.name, IS_DELETED):
+            continue
+        boolean = pa.types.is_boolean(field.type)
+        if had is None and not boolean:
+            raise SchemaError(
+                f"column {field.name!r} is {spark_name(field.type)}; it marks rows that delete and has to be boolean: cast it, or "
+                "give it another name"
+            )
+        if had is None and field.name != IS_DELETED:
+            raise SchemaError(
+                f"column {field.name!r} marks rows that delete only where it is spelled {IS_DELETED!r}; rename it"
+            )
+        if had is not None and boolean:
+            raise SchemaError(
+                f"column {field.name!r} marks rows that delete, but the table has {had!r}, a value like any other, as Hudi looks "
+                f"for {IS_DELETED!r} only; mark them with {DELETES!r}, or rebuild the table without that column"
+            )
+
+
+def delete_batch(
+    state: TableState, rows: DataFrame, index: IndexKind, *, prepped: bool
+) -> tuple[AlignedBatch, IndexKind]:
+    """Return only the columns that say which rows go; without the partition columns keys are looked for everywhere."""
+    config = state.config
+    schema = state.data_schema()
+    if prepped:
+        frame = rows.select(RECORD_KEY, PARTITION_PATH)
+        return AlignedBatch(frame, pa.schema([]), (RECORD_KEY, PARTITION_PATH)), index
+    if not config.record_key_fields:
+        raise ConfigError(
+            f"table {config.name!r} has generated record keys, so rows cannot be deleted by key; "
+            "use delete_where(condition) instead"
+        )
+    given = {name.lower() for name in rows.columns}
+    keys = [name.partition(".")[0] for name in config.record_key_fields]
+    parts = [field.name.partition(".")[0] for field in config.partition_fields]
+    known = all(name.lower() in given for name in parts)
+    if not known:
+        index = replace(index, is_global=True, moves_partition=False, buckets=None)
+    wanted = list(dict.fromkeys([*keys, *(parts if known else [])]))
+    frame = select_columns(rows, wanted, f"delete from {config.name!r} needs the record key")
+    subset = (
+        None
+        if schema is None
+        else pa.schema([schema.field(name) for name in schema.names if name in set(wanted)])
+    )
+    batch = align(frame, subset, FitPolicy(change=SchemaChange.ANY))
+    return batch if subset is None else _as_stored(batch, subset), index
+
+
+def _as_stored(batch: AlignedBatch, stored: pa.Schema) -> AlignedBatch:
+    """Return keys to delete with decimals as the table has them; a value that the table's type does not hold is nobody's key.
+
+    Args:
+        batch: Key and partition columns as they were given.
+        stored: The same columns as the table has them.
+
+    Raises:
+        SchemaError: A type whose text may differ from that of the stored value, and which no cast makes the same.
+    """
+    frame, fields = batch.frame, []
+    for field in batch.schema:
+        place = stored.get_field_index(field.name)
+        wanted = field.type if place < 0 else stored.field(place).type
+        if not _text_may_differ(field.type, wanted):
+            fields.append(field)
+            continue
+        if not (_is_exact(field.type) and pa.types.is_decimal(wanted)):
+            raise SchemaError(
+                f"the keys to delete have column {field.name!r} as {field.type}, and the table has it as {wanted}, which may "
+                f"read otherwise as a key; cast it to {wanted}"
+            )
+        kind = spark_name(wanted)
+        given = F.col(quoted(field.name))
+        held = F.expr(f"try_cast({quoted(field.name)} as {kind})")
+        frame = frame.where(given.isNull() | (held == given)).withColumn(field.name, held)
+        fields.append(pa.field(field.name, wanted))
+    return replace(batch, frame=frame, schema=pa.schema(fields))
+
+
+def _text_may_differ(given: pa.DataType, wanted: pa.DataType) -> bool:
+    if given.equals(wanted):
+        return False
+    return any(bool(pa.types.is_decimal(each) or pa.types.is_floating(each)) for each in (given, wanted))
+
+
+def _is_exact(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(kind) or pa.types.is_integer(kind))

@@ -16,7 +16,7 @@ from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED, META_FIEL
 from hudi_engine.spark.catalog.sql_text import type_text
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.schema.spark_types import stored_type
-from hudi_engine.spark.write.rows.marks import exact_marks
+from hudi_engine.spark.write.rows.batch import exact_marks
 from hudi_engine.spark.write.rows.set_values import field_problems
 
 META_PREFIX = "_hoodie_"

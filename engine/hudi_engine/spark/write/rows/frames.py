@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.format.schema.any_case import AnyCase, refuse_same_names
 from hudi_engine.spark.schema.spark_types import MOST_DIGITS, arrow_to_spark
-from hudi_engine.spark.write.rows.pandas_rows import pandas_to_arrow
-from hudi_engine.spark.write.rows.session_zone import ZONE, in_session_zone
 
 if TYPE_CHECKING:
     import pandas
+
+
+# Arrow raises its own for most values; for others Python's, such as OverflowError for whole numbers beyond eight bytes
+_REFUSALS = (pa.ArrowException, ValueError, TypeError, OverflowError)
+
+
+ZONE = "spark.sql.session.timeZone"
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2})(?::?00)?)?")
+# java.time.ZoneId.SHORT_IDS, which Spark takes beside the names of the time zone database
+_SHORT = {
+    "Z": "UTC", "UT": "UTC", "GMT": "UTC",
+    "EST": "-05:00", "MST": "-07:00", "HST": "-10:00",
+    "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo", "AST": "America/Anchorage", "BET": "America/Sao_Paulo", "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare", "CNT": "America/St_Johns", "CST": "America/Chicago", "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa", "ECT": "Europe/Paris", "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata", "JST": "Asia/Tokyo", "MIT": "Pacific/Apia", "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland", "PLT": "Asia/Karachi", "PNT": "America/Phoenix", "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles", "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
+}  # fmt: skip
 
 
 class ArrowStream(Protocol):
@@ -201,3 +222,62 @@ def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for piece in batch.column(0):
             yield from pa.ipc.open_stream(piece.as_py())
+
+
+def pandas_to_arrow(rows: pandas.DataFrame) -> pa.Table:
+    """Return the columns of a pandas DataFrame, without its index.
+
+    Raises:
+        SchemaError: Two columns have one name, or the values of one have no Arrow type in common.
+    """
+    refuse_same_names(map(str, rows.columns))
+    try:
+        return pa.Table.from_pandas(rows, preserve_index=False)
+    except _REFUSALS as error:
+        raise SchemaError(
+            f"the pandas DataFrame has values that are no column: {_first_refused(rows)}{error}; "
+            "replace them, or give the column one type, such as astype('string')"
+        ) from error
+
+
+def _first_refused(rows: pandas.DataFrame) -> str:
+    """Name the first column that cannot be had by itself; nothing where there is none."""
+    for number, name in enumerate(rows.columns):
+        try:
+            pa.Table.from_pandas(rows.iloc[:, [number]], preserve_index=False)
+        except _REFUSALS:
+            return f"column {str(name)!r}: "
+    return ""
+
+
+def in_session_zone(times: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:
+    """Return times without a zone as moments; one that clocks show twice is the earlier, one they skip the later.
+
+    Args:
+        zone: The session's time zone, as Spark spells it.
+
+    Raises:
+        ConfigError: Arrow does not know the zone.
+    """
+    name = _SHORT.get(zone, zone)
+    offset = _offset(name)
+    if offset is not None:
+        # Arrow takes names of the time zone database only, offsets beside them no sooner than in its later releases
+        unit = times.type.unit
+        return pc.subtract(times, pa.scalar(offset, pa.duration(unit))).cast(pa.timestamp(unit, "UTC"))
+    try:
+        return pc.assume_timezone(times, name, ambiguous="earliest", nonexistent="latest")
+    except pa.ArrowInvalid as error:
+        raise ConfigError(
+            f"{ZONE} is {zone!r}, in which times without a zone cannot be taken ({error}); set it to UTC, a name such as "
+            "'Europe/Paris' or an offset such as '+05:30', or give the times a zone"
+        ) from error
+
+
+def _offset(name: str) -> timedelta | None:
+    match = _OFFSET.fullmatch(name)
+    if match is None:
+        return None
+    sign, hours, minutes = match.groups()
+    offset = timedelta(hours=int(hours), minutes=int(minutes or 0))
+    return -offset if sign == "-" else offset

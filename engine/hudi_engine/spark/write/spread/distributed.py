@@ -2,52 +2,68 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import pandas_udf
 
-from hudi_engine.errors import InvalidKeyError
+from hudi_engine.errors import HudiError, InvalidKeyError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.index.buckets import bucket_ids, bucket_of_file
 from hudi_engine.format.keygen.generator import KeyGenerator, build_key_generator
 from hudi_engine.format.keygen.partition_path import check_new_partition
 from hudi_engine.format.layout.layout import RowLayout
+from hudi_engine.format.parallel import WorkerError
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.spark.jvm.frames import depends_on_time
 from hudi_engine.spark.lookup.joins import combine_by_key, locate, tag_files
-from hudi_engine.spark.read.collect import worker_errors_raised
+from hudi_engine.spark.lookup.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
+from hudi_engine.spark.read.collect import to_arrow_within_limit, worker_errors_raised
 from hudi_engine.spark.write.rows.batch import AlignedBatch
 from hudi_engine.spark.write.rows.key_columns import rows_by_partition, with_key_columns
 from hudi_engine.spark.write.rows.source_plan import is_parquet_scan
 from hudi_engine.spark.write.spread.bulk_order import BY_KEY, KEY_SORTS, ordered_for_bulk, tasks_of
 from hudi_engine.spark.write.spread.executor_path import check_partition_count, run_buckets, run_bulk
-from hudi_engine.spark.write.spread.parts import (
-    is_wide,
-    parts_by_bucket,
-    parts_by_rows,
-    places_of_new,
-    rows_of_a_file,
-    without_keys,
-)
-from hudi_engine.spark.write.spread.shuffle import shuffle_by_bucket
+from hudi_engine.table.handles.sizing import SAMPLE_ROWS
 from hudi_engine.table.handles.write_context import WriteContext
-from hudi_engine.table.lookup.unit import ORDER, PartitionUnit, UnitPlan
+from hudi_engine.table.lookup.kinds import IndexKind
+from hudi_engine.table.lookup.unit import BUCKET, ORDER, PartitionUnit, UnitPlan
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.transaction import WriteTransaction
 from hudi_engine.table.write.operation import Operation
 from hudi_engine.table.write.place.profile import partition_profile
+from hudi_engine.table.write.place.shares import shares_of_new
+
+if TYPE_CHECKING:
+    import pandas
+
 
 logger = logging.getLogger(__name__)
+
+
+SEVERAL_TASKS_BYTES = 64 * 1024 * 1024
+"""Base files that are worth several tasks where partitions are too few for the machine."""
+SAMPLE_BYTES = 16 * 1024 * 1024
+"""Rows that come to the driver to be measured are no more than make a file of this size, as far as commits tell."""
+_SAMPLE_LIMIT = 4 * SAMPLE_BYTES
+"""Longer rows than commits tell are not brought to the driver."""
+
+
+MAX_EVEN_BUCKETS = 512
 
 
 @dataclass(frozen=True)
@@ -258,3 +274,210 @@ def _write_bulk(
 
 def _tasks(context: WriteContext) -> int:
     return context.options[WriteOptions.UPSERT_PARALLELISM]
+
+
+def rows_of_a_file(context: WriteContext, frame: DataFrame, rows: Mapping[str, int]) -> int:
+    """Return the rows of a new file, measured where what commits tell would cut a partition's rows, and they fit the driver."""
+    per_file = context.file_size.rows_per_file()
+    if max(rows.values(), default=0) <= per_file:
+        return per_file
+    most = min(SAMPLE_ROWS, max(1, SAMPLE_BYTES // context.file_size.row_bytes))
+    return context.file_size.rows_per_file(to_arrow_within_limit(frame.drop(ORDER), _SAMPLE_LIMIT, most))
+
+
+def is_wide(
+    spark: SparkSession,
+    context: WriteContext,
+    units: Mapping[str, PartitionUnit],
+    rows: Mapping[str, int],
+    per_file: int,
+) -> bool:
+    """Whether partitions, or their shares of the batch, are too big, or too few for the machine, to be one task each."""
+    if any(count > per_file and units[name].slices for name, count in rows.items() if name in units):
+        return True
+    touched = [units[partition] for partition in rows if partition in units]
+    sizes = [_base_bytes(unit.slices) for unit in touched]
+    limit = context.options[EngineOptions.WIDE_PARTITION_BYTES]
+    if any(size > limit for size in sizes):
+        return True
+    files = sum(len(unit.slices) for unit in touched)
+    cores = spark.sparkContext.defaultParallelism
+    return len(rows) < cores and files > len(rows) and sum(sizes) > SEVERAL_TASKS_BYTES
+
+
+def parts_by_rows(
+    frame: DataFrame,
+    keys: KeyGenerator | None,
+    units: Mapping[str, PartitionUnit],
+    rows: Mapping[str, int],
+    per_file: int,
+) -> tuple[DataFrame, Mapping[str, PartitionUnit], list[str]]:
+    """Give rows their bucket: their partition, or a part of it where its new rows fill several files.
+
+    Small files of such a partition take rows of its first part.
+
+    Args:
+        keys: Key rules where the task that writes the rows makes their record key.
+
+    Returns:
+        The rows, what is known of each bucket, and the buckets, largest first.
+    """
+    parts = {partition: -(-count // per_file) for partition, count in rows.items()}
+
+    def slices_of(unit: PartitionUnit, number: int, _: int) -> PartitionUnit:
+        return unit if number == 0 else PartitionUnit(unit.partition, exists=unit.exists)
+
+    known, buckets = _known_parts(units, rows, parts, slices_of)
+    spread = {name: new_row_buckets(name, count) for name, count in parts.items()}
+    return _divided(frame, keys, spread), known or units, buckets
+
+
+def parts_by_bucket(
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    frame: DataFrame,
+    keys: KeyGenerator | None,
+    units: Mapping[str, PartitionUnit],
+    rows: Mapping[str, int],
+) -> tuple[DataFrame, Mapping[str, PartitionUnit], list[str]]:
+    """Do as `parts_by_rows` for a table with a bucket index, where a part holds whole buckets of the index."""
+    count = plan.index.buckets or 1
+    per_file = rows_of_a_file(context, frame, rows)
+    limit = context.options[EngineOptions.WIDE_PARTITION_BYTES]
+    if len(rows) < spark.sparkContext.defaultParallelism:
+        limit = min(limit, SEVERAL_TASKS_BYTES)
+    stored = {name: 0 if plan.replaces else _bytes(unit.slices) for name, unit in units.items()}
+    parts = {
+        name: min(count, max(-(-number // per_file), -(-stored.get(name, 0) // limit)))
+        for name, number in rows.items()
+    }
+
+    def slices_of(unit: PartitionUnit, number: int, several: int) -> PartitionUnit:
+        held = [(bucket_of_file(each.file_id, count), each) for each in unit.slices]
+        # File groups of no bucket are for every part to refuse.
+        own = [each for bucket, each in held if bucket < 0 or bucket % several == number]
+        return replace(unit, slices=tuple(own))
+
+    known, buckets = _known_parts(units, rows, parts, slices_of)
+    number = _bucket_number(context.config, context.options, plan.index)(F.col(RECORD_KEY))
+    spread = {name: new_row_buckets(name, count) for name, count in parts.items()}
+    return _divided(frame, keys, spread, number), known or units, buckets
+
+
+def places_of_new(
+    context: WriteContext, plan: UnitPlan, per_file: int, unit: PartitionUnit, count: int
+) -> tuple[list[tuple[str, int]], int]:
+    """Return the small files of a partition that take new rows, with how many, and how many new files take the others."""
+    shares = shares_of_new(context, plan, unit, count)
+    small = [(share.file_slice.file_id, share.rows) for share in shares if share.file_slice is not None]
+    rest = sum(share.rows for share in shares if share.file_slice is None)
+    return small, -(-rest // per_file)
+
+
+def _known_parts(
+    units: Mapping[str, PartitionUnit],
+    rows: Mapping[str, int],
+    parts: Mapping[str, int],
+    part_of: Callable[[PartitionUnit, int, int], PartitionUnit],
+) -> tuple[dict[str, PartitionUnit], list[str]]:
+    """Return what is known of each part, nothing where a bucket is a partition, and the buckets, largest first."""
+    if all(count < 2 for count in parts.values()):
+        return {}, sorted(rows, key=lambda each: (-rows[each], each))
+    known: dict[str, PartitionUnit] = {}
+    sizes: dict[str, float] = {}
+    for partition, count in parts.items():
+        unit = units.get(partition) or PartitionUnit(partition)
+        for number, name in enumerate(new_row_buckets(partition, count)):
+            known[name] = part_of(unit, number, count)
+            sizes[name] = rows[partition] / count
+    return known, sorted(sizes, key=lambda each: (-sizes[each], each))
+
+
+def _divided(
+    frame: DataFrame,
+    keys: KeyGenerator | None,
+    parts: Mapping[str, Sequence[str]],
+    number: Column | None = None,
+) -> DataFrame:
+    """Return rows with their bucket, without the record key when the task that writes them makes it: it need not be shuffled."""
+    if all(len(each) < 2 for each in parts.values()):
+        return without_keys(frame, keys).withColumnRenamed(PARTITION_PATH, BUCKET)
+    frame = frame.withColumn(BUCKET, F.concat(F.lit(NEW_ROWS), F.col(PARTITION_PATH)))
+    return without_keys(spread_new_rows(frame, parts, number), keys)
+
+
+def without_keys(frame: DataFrame, keys: KeyGenerator | None) -> DataFrame:
+    """Return rows without the record key when the task that writes them makes it."""
+    return frame if keys is None else frame.drop(RECORD_KEY)
+
+
+def _bucket_number(config: TableConfig, options: Options, index: IndexKind) -> Any:
+    """Return Spark's function from a record key to the number of its bucket; only the key goes to Python for it."""
+    import pandas
+
+    def number(keys: pandas.Series) -> pandas.Series:
+        try:
+            rows = pa.table({RECORD_KEY: pa.array(keys, pa.string())})
+            return bucket_ids(rows, config, index.buckets or 1, options, index.form).to_pandas()
+        except HudiError as error:
+            raise WorkerError(error) from error
+
+    number.__annotations__.update({"keys": pandas.Series, "return": pandas.Series})
+    as_function: Any = pandas_udf
+    return as_function(number, "int")
+
+
+def _base_bytes(slices: Iterable[FileSlice]) -> int:
+    return sum(each.base_file.size for each in slices if each.base_file is not None)
+
+
+def _bytes(slices: Iterable[FileSlice]) -> int:
+    return sum(each.size for each in slices)
+
+
+def shuffle_by_bucket(frame: DataFrame, buckets: Sequence[str], tasks: int) -> DataFrame:
+    """Shuffle so that each bucket is in one task; few buckets get a task each instead of colliding by hash.
+
+    Args:
+        frame: Rows with column ``__hudi_bucket``.
+        tasks: Tasks wanted when there are many buckets; 0 lets the session's setting decide.
+    """
+    if not buckets:
+        return frame
+    if len(buckets) > MAX_EVEN_BUCKETS:
+        wanted = tasks or int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+        return frame.repartition(wanted, BUCKET)
+    count = len(buckets)
+    # One literal: a call of Java for each bucket would take a second where they are many.
+    slots = json.dumps(dict(zip(buckets, _slots(count), strict=True)))
+    slot = F.from_json(F.lit(slots), "map<string,int>")[F.col(BUCKET)]
+    return frame.withColumn("__hudi_slot", slot).repartition(count, "__hudi_slot").drop("__hudi_slot")
+
+
+def _slots(count: int) -> list[int]:
+    """Return integers that Spark's hash partitioning sends to the tasks 0, 1, ... count - 1."""
+    found: dict[int, int] = {}
+    candidate = 0
+    while len(found) < count:
+        found.setdefault(_spark_hash(candidate) % count, candidate)
+        candidate += 1
+    return [found[task] for task in range(count)]
+
+
+def _spark_hash(value: int, seed: int = 42) -> int:
+    """Return Spark's hash of one int (Murmur3, 32 bit), signed."""
+    mask = 0xFFFFFFFF
+    k = value * 0xCC9E2D51 & mask
+    k = (k << 15 | k >> 17) & mask
+    k = k * 0x1B873593 & mask
+    h = (seed ^ k) & mask
+    h = (h << 13 | h >> 19) & mask
+    h = (h * 5 + 0xE6546B64) & mask
+    h ^= 4
+    h ^= h >> 16
+    h = h * 0x85EBCA6B & mask
+    h ^= h >> 13
+    h = h * 0xC2B2AE35 & mask
+    h ^= h >> 16
+    return h - (1 << 32) if h >> 31 else h

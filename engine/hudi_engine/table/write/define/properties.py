@@ -25,12 +25,12 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.generator import resolve_field
 from hudi_engine.format.merge.modes.registry import merge_rule, refuse_to_write
 from hudi_engine.format.schema.avro import arrow_to_avro
-from hudi_engine.table.write.define.definition import read_definition
 from hudi_engine.table.write.define.problems import (
     Draft,
     changelog_mode_problems,
     definition_problems,
     key_generator_problems,
+    read_definition,
 )
 from hudi_engine.table.write.define.table_options import STICKY_INDEX, USUAL_DATABASE
 

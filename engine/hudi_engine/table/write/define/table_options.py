@@ -16,15 +16,16 @@ from hudi_engine.format.keygen.joda.time_zone import is_one_zone, may_be_said_an
 from hudi_engine.format.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.format.keygen.timestamp_format import zones_that_count
 from hudi_engine.format.schema.meta_fields import IS_DELETED
-from hudi_engine.table.write.define.definition import (
+from hudi_engine.table.write.define.problems import (
     KEY_OPTIONS,
     NAME_OPTIONS,
     ORDERING_OPTIONS,
     PARTITION_OPTIONS,
     TABLE_TYPES,
     TYPE_OPTIONS,
+    marker_problems,
+    unwritten_problems,
 )
-from hudi_engine.table.write.define.problems import marker_problems, unwritten_problems
 
 STICKY_INDEX: tuple[Option[OptionValue], ...] = (
     IndexOptions.TYPE,

@@ -23,8 +23,8 @@ from hudi_engine.table.lookup.tagging import SliceTag, StoredKeys, tag_slice
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan, lookup_keys
 from hudi_engine.table.write.place.changelog import append_changes, log_target
 from hudi_engine.table.write.place.deletes import deletes_of, split_deletes, takes_several
-from hudi_engine.table.write.place.packing import shares_of_new
 from hudi_engine.table.write.place.returning import brings_back
+from hudi_engine.table.write.place.shares import shares_of_new
 from hudi_engine.table.write.place.sidecars import log_batch, note_sidecar
 
 
