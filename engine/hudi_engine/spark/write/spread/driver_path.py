@@ -20,8 +20,7 @@ from hudi_engine.table.lookup.key_cache import DRIVER_KEYS
 from hudi_engine.table.lookup.partition import TaggedUnit, tag_unit
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan, split_by_partition
 from hudi_engine.table.txn.storage_errors import storage_errors
-from hudi_engine.table.write.place.planned_files import planned_markers
-from hudi_engine.table.write.place.shares import shares_of
+from hudi_engine.table.write.place.shares import planned_markers, shares_of
 from hudi_engine.table.write.place.unit import write_unit
 
 MOST_THREADS = 8
