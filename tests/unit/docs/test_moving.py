@@ -27,17 +27,17 @@ def named(start: str) -> list[str]:
     return [name for left, right in rows if right.startswith(start) for name in NAME.findall(left)]
 
 
-@pytest.mark.parametrize("config", named("said"))
-def test_what_the_page_calls_said_is_said_with_another_word_for_it(config: str) -> None:
+@pytest.mark.parametrize("config", named("ignored"))
+def test_ignored_configs_name_their_counterpart(config: str) -> None:
     told = unused_configs({config: "x"})
     assert config in SAID or "did you mean" not in told[config]
 
 
 @pytest.mark.parametrize("config", [each for each in named("refused") if each not in ("file_format",)])
-def test_what_the_page_calls_refused_is_refused(config: str) -> None:
+def test_refused_configs_are_refused(config: str) -> None:
     assert config in {**REFUSED, **REFUSED_OF_MERGES}
 
 
 @pytest.mark.parametrize("config", named("the same"))
-def test_what_the_page_calls_the_same_is_used(config: str) -> None:
+def test_same_configs_are_used(config: str) -> None:
     assert config in {*USED, *OF_DBT, "append", "merge", "insert_overwrite", "microbatch", "replace_where"}
