@@ -7,8 +7,7 @@ import pytest
 from hudi_engine.errors import ConfigError, CorruptTableError
 from hudi_engine.format.config.enums import ParquetCodec
 from hudi_engine.format.logformat.blocks import data_parquet
-from hudi_engine.format.logformat.blocks.delete import decode
-from hudi_engine.format.logformat.blocks.delete_record import DeleteRecord
+from hudi_engine.format.logformat.blocks.delete import DeleteRecord, decode
 from hudi_engine.format.logformat.format import BlockType, HeaderKey
 from hudi_engine.format.logformat.reader import decode_data_block, read_blocks
 from hudi_engine.format.logformat.writer import encode_data_blocks, encode_delete_blocks

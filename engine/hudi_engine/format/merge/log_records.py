@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.logformat.blocks.delete import DeleteRecord, wrapper_of
 from hudi_engine.format.logformat.blocks.delete import decode as decode_deletes
-from hudi_engine.format.logformat.blocks.delete import wrapper_of
-from hudi_engine.format.logformat.blocks.delete_record import DeleteRecord
 from hudi_engine.format.logformat.format import BlockType, LogBlock
 from hudi_engine.format.logformat.reader import decode_data_block
 from hudi_engine.format.merge.base_reader import select_schema

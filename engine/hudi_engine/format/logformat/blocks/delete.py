@@ -1,7 +1,7 @@
 """Delete block: keys to delete, each with the ordering value of the delete (source: Hudi table format, delete block, version 3).
 
 An ordering value of null or int 0 is the default: the delete wins over everything before it. Content versions
-1 and 2 are read in `delete_kryo`, and not written.
+1 and 2, Java objects that Hudi wrote before 0.14, are refused.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import fastavro
@@ -18,8 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.errors import CorruptTableError, SchemaError, UnsupportedTableError, texts_told
-from hudi_engine.format.logformat.blocks.delete_kryo import KEYS_VERSION, RECORDS_VERSION, decode_objects
-from hudi_engine.format.logformat.blocks.delete_record import DeleteRecord
 from hudi_engine.format.logformat.datums.encode import encode_datums
 from hudi_engine.format.logformat.datums.types import compile_schema
 from hudi_engine.format.logformat.format import CONTENT_VERSION
@@ -28,8 +26,24 @@ _HEAD = struct.Struct(">ii")
 _SPACE = "org.apache.hudi.avro.model"
 _DECIMAL = pa.decimal128(30, 15)
 _INT, _LONG = 2, 3
-_LEAST_RECORD = 3
-"""Bytes of a record that says nothing: three branches of unions."""
+_MIN_RECORD_BYTES = 3
+"""Bytes of a record whose three unions are null."""
+
+
+@dataclass(frozen=True)
+class DeleteRecord:
+    """One deleted key.
+
+    Attributes:
+        ordering_value: Plain Python value, None for the default, a tuple where a table has several ordering
+            fields.
+        wrapper: Name of the union branch of the ordering value; None for the default and for several fields.
+    """
+
+    record_key: str
+    partition_path: str
+    ordering_value: Any
+    wrapper: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -103,22 +117,20 @@ def decode(content: memoryview) -> Iterator[DeleteRecord]:
 
     Raises:
         CorruptTableError: The content is truncated or not what its schema says.
-        UnsupportedTableError: The content version is not known, or an ordering value of an older one.
+        UnsupportedTableError: The content version is not 3.
     """
     if len(content) < _HEAD.size:
         raise CorruptTableError(f"a delete block has {len(content)} bytes, at least {_HEAD.size} are needed")
     version, length = _HEAD.unpack_from(content, 0)
-    older = version in (KEYS_VERSION, RECORDS_VERSION)
-    if version != CONTENT_VERSION and not older:
+    if version != CONTENT_VERSION:
         raise UnsupportedTableError(
-            f"a delete block has content version {version}; known are {KEYS_VERSION}, {RECORDS_VERSION} and "
-            f"{CONTENT_VERSION}. Compact the table with the writer that made it"
+            f"a delete block has content version {version}; only {CONTENT_VERSION}, of Hudi 0.14 and later, is read. "
+            "Compact the table with the Hudi release that wrote it"
         )
     if length < 0 or length > len(content) - _HEAD.size:
-        raise CorruptTableError(f"a delete block says {length} bytes, {len(content) - _HEAD.size} are there")
-    if older:
-        yield from decode_objects(content[_HEAD.size : _HEAD.size + length], version)
-        return
+        raise CorruptTableError(
+            f"a delete block has a length of {length} bytes, {len(content) - _HEAD.size} are there"
+        )
     data = io.BytesIO(content[_HEAD.size : _HEAD.size + length])
     try:
         while count := _count(data, length):
@@ -139,7 +151,7 @@ def _count(data: io.BytesIO, length: int) -> int:
     if count < 0:
         # The bytes that the records take come first: who skips them needs to know.
         fastavro.schemaless_reader(data, "long", None)
-    if abs(count) * _LEAST_RECORD > length - data.tell():
+    if abs(count) * _MIN_RECORD_BYTES > length - data.tell():
         raise ValueError(f"{abs(count)} records in {length - data.tell()} bytes")
     return abs(int(count))
 
