@@ -27,7 +27,6 @@ from hudi_engine.format.merge.younger_columns import schema_that_fills
 from hudi_engine.format.schema.avro import arrow_to_avro, with_meta_fields
 from hudi_engine.format.schema.avro_change import avro_with_columns
 from hudi_engine.format.schema.meta_fields import with_meta_columns, without_meta_columns
-from hudi_engine.format.schema.only_read import refuse_only_read
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.beginning import first_write
@@ -93,26 +92,18 @@ class TableState:
         return self.data_schema(as_of) or self.data_schema()
 
     def check_rows_writable(self) -> None:
-        """Refuse a table whose payload class or columns are only read, before a write or a service begins.
+        """Refuse a table whose payload class is only read, before a write or a service begins.
 
         Raises:
-            UnsupportedTableError: It names the class or the columns, and the way out.
+            UnsupportedTableError: It names the class and the way out.
         """
         refuse_to_write(self.config)
-        text = self.schema_json()
-        if text is not None:
-            refuse_only_read(text, self.config.name)
 
     def avro_schema(self, data_schema: pa.Schema) -> dict[str, Any]:
-        """Return Avro record of ``data_schema``; of the table's own text is kept what does not change.
-
-        Raises:
-            UnsupportedTableError: as `check_rows_writable` does.
-        """
+        """Return Avro record of ``data_schema``; of the table's own text is kept what does not change."""
         text = None if self.is_written_anew else self.schema_json()
         if text is None:
             return arrow_to_avro(data_schema, self.config.name)
-        refuse_only_read(text, self.config.name)
         return avro_with_columns(text, data_schema, self.config.name)
 
     def read_context(

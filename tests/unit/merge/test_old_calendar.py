@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,14 @@ import pytest
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.format.logformat.format import BlockType, HeaderKey
 from hudi_engine.format.logformat.writer import encode_block
-from hudi_engine.format.merge import base_reader
-from hudi_engine.format.merge.base_reader import opened_base_file
+from hudi_engine.format.merge.base_reader import BaseFileRows, opened_base_file
 from hudi_engine.format.merge.slice_reader import read_slice
-from hudi_engine.format.schema.old_calendar import OldCalendar
 from slices import SliceBuilder, config, instant, with_meta
 
 AT = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema([("id", pa.string()), ("d", pa.date32()), ("t", AT), ("l", pa.list_(pa.date32()))])
-JULIAN_DAY, DAY = -719_164, -719_162
-"""0001-01-01 in both calendars."""
+JULIAN_DAY = -719_164
+"""0001-01-01."""
 RECENT = 19_737
 MARKS = {
     "org.apache.spark.version": "3.5.0",
@@ -74,76 +72,55 @@ def days_in(rows: pa.Table) -> list[Any]:
     return days
 
 
-@pytest.mark.parametrize(
-    ("marks", "is_old"),
-    [
-        (MARKS, True),
-        ({"org.apache.spark.version": "2.4.8", "org.apache.spark.timeZone": "UTC"}, True),
-        ({"org.apache.spark.version": "3.0.0", "org.apache.spark.timeZone": "UTC"}, False),
-        ({**MARKS, "org.apache.spark.timeZone": "Etc/UTC"}, True),
-        ({key: value for key, value in MARKS.items() if "version" not in key}, False),
-        ({}, False),
-    ],
-)
-def test_old_values_of_marked_files_are_turned_however_they_are_read(
-    tmp_path: Path, marks: dict[str, str], is_old: bool
-) -> None:
-    stored: list[int | None] = [JULIAN_DAY, None, RECENT]
-    meant = [DAY if is_old else JULIAN_DAY, None, RECENT]
-    builder = in_base(tmp_path / "base", stored, marks)
+OLD_SPARK = {"org.apache.spark.version": "2.4.8", "org.apache.spark.timeZone": "UTC"}
+
+
+def readings_of(folder: Path, days: list[int | None], marks: dict[str, str]) -> list[Callable[[], pa.Table]]:
+    """Each way to read such a base file or log block."""
+    builder = in_base(folder / "base", days, marks)
     context, file_slice = builder.context(config()), builder.build()
     header = [(HeaderKey.INSTANT_TIME, instant(2))]
-    in_log = SliceBuilder(tmp_path / "log", schema=SCHEMA)
-    in_log.add_log(encode_block(BlockType.PARQUET_DATA, header, content_of(stored, marks)))
-    before = pc.field("d") < pa.scalar(DAY + 1, pa.int32()).cast(pa.date32())
+    in_log = SliceBuilder(folder / "log", schema=SCHEMA)
+    in_log.add_log(encode_block(BlockType.PARQUET_DATA, header, content_of(days, marks)))
+    before = pc.field("d") < pa.scalar(RECENT + 1, pa.int32()).cast(pa.date32())
+    base = builder.base
+    assert base is not None
 
-    assert days_in(read_slice(context, file_slice)) == meant
-    assert days_in(read_slice(context, file_slice, filters=before)) == meant[:1]
-    assert days_in(read_slice(in_log.context(config()), in_log.build())) == meant
-    assert builder.base is not None
-    with opened_base_file(context, builder.base) as file:
-        assert days_in(file.read(SCHEMA.names)) == meant
-        assert days_in(pa.concat_tables(file.blocks(SCHEMA.names, rows=2))) == meant
-        assert days_in(file.take(np.array([0, 2]), SCHEMA.names)) == [meant[0], meant[2]]
+    def opened(read: Callable[[BaseFileRows], pa.Table]) -> pa.Table:
+        with opened_base_file(context, base) as file:
+            return read(file)
+
+    return [
+        lambda: read_slice(context, file_slice),
+        lambda: read_slice(context, file_slice, filters=before),
+        lambda: read_slice(in_log.context(config()), in_log.build()),
+        lambda: opened(lambda file: file.read(SCHEMA.names)),
+        lambda: opened(lambda file: pa.concat_tables(file.blocks(SCHEMA.names, rows=2))),
+        lambda: opened(lambda file: file.take(np.array([0, 2]), SCHEMA.names)),
+    ]
 
 
-def test_a_filter_is_asked_of_row_groups_whose_statistics_have_no_old_value(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[object] = []
-    monkeypatch.setattr(base_reader, "read_base_file", lambda *given: read.append(given) or rows_of([1]))
-    recent, old = (in_base(tmp_path / str(day), [day, RECENT], MARKS) for day in (-20_000, JULIAN_DAY))
-
-    for builder in (recent, old):
-        assert builder.base is not None
-        found = base_reader.scan_base_file(
-            builder.context(config()), builder.base, ["id", "d"], pc.field("d") == dt.date(2024, 1, 15)
-        )
-        assert found.num_rows == (builder is recent)
-    assert len(read) == 1
+@pytest.mark.parametrize("marks", [MARKS, OLD_SPARK])
+def test_old_values_of_marked_files_are_refused(tmp_path: Path, marks: dict[str, str]) -> None:
+    for read in readings_of(tmp_path, [JULIAN_DAY, None, RECENT], marks):
+        with pytest.raises(UnsupportedTableError, match=r"column '[dt]' of .* before 3\.0.*=CORRECTED"):
+            read()
 
 
 @pytest.mark.parametrize(
-    ("zone", "days"), [(None, JULIAN_DAY), ("+01:00", JULIAN_DAY), ("Europe/Berlin", -800_000)]
+    ("day", "marks"),
+    [
+        (-20_000, MARKS),
+        (JULIAN_DAY, {"org.apache.spark.version": "3.0.0"}),
+        (JULIAN_DAY, {key: value for key, value in MARKS.items() if "version" not in key}),
+        (JULIAN_DAY, {}),
+    ],
 )
-def test_times_of_which_the_zone_is_not_known_are_refused(
-    tmp_path: Path, zone: str | None, days: int
-) -> None:
-    marks = {key: value for key, value in MARKS.items() if "Zone" not in key}
-    builder = in_base(
-        tmp_path, [days], marks if zone is None else {**marks, "org.apache.spark.timeZone": zone}
-    )
-
-    with pytest.raises(
-        UnsupportedTableError, match=r"column 't' of base file 'f-0_.*\.parquet' has timestamps before 1900"
-    ):
-        read_slice(builder.context(config()), builder.build())
-
-    assert read_slice(builder.context(config()), builder.build(), columns=["id", "d"])["d"].null_count == 0
+def test_other_values_are_read_as_stored(tmp_path: Path, day: int, marks: dict[str, str]) -> None:
+    for read in readings_of(tmp_path, [day, None, RECENT], marks):
+        assert days_in(read())[0] == day
 
 
-def test_a_file_of_recent_values_is_given_as_it_is() -> None:
-    rows = rows_of([RECENT, None, -20_000])
-    calendar = OldCalendar(dates=True, int96=frozenset(), zone=None)
-
-    assert calendar.turned(rows, "it") is rows
+def test_columns_that_are_not_read_are_not_checked(tmp_path: Path) -> None:
+    builder = in_base(tmp_path, [JULIAN_DAY], MARKS)
+    assert read_slice(builder.context(config()), builder.build(), columns=["id"]).num_rows == 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +22,9 @@ from hudi_engine.format.merge.rows_at import rows_at
 from hudi_engine.format.merge.stored_columns import fit_columns, stored_names
 from hudi_engine.format.schema.coded import decoded, plain_schema, with_one_dictionary
 from hudi_engine.format.schema.meta_fields import COMMIT_TIME, RECORD_KEY
-from hudi_engine.format.schema.old_calendar import OldCalendar
+from hudi_engine.format.schema.old_calendar import check_calendar, is_in_old_calendar
 from hudi_engine.format.schema.time_units import as_meant, is_of_others
 from hudi_engine.format.storage.damage import DAMAGE
-
-if TYPE_CHECKING:
-    import pyarrow.dataset as ds
 
 _INT96_UNIT = "us"
 _DICTIONARIES = frozenset({"RLE_DICTIONARY", "PLAIN_DICTIONARY"})
@@ -58,7 +54,8 @@ def read_base_file(
         names = stored_names(context, file.schema_arrow, base_file.instant, wanted)
         stored = _read_whole(base_file, file, list(dict.fromkeys(names.values())))
         stored = _as_meant(stored, file, names, wanted)
-        stored = _in_new_calendar(stored, OldCalendar.of(file.metadata), base_file)
+        if is_in_old_calendar(file.metadata):
+            check_calendar(stored, f"base file {base_file.path!r}")
     return fit_columns(context, stored, names, base_file.instant, base_file.partition, wanted)
 
 
@@ -88,7 +85,7 @@ def scan_base_file(
         flat = (field.name for field in wanted if not pa.types.is_nested(field.type))
         is_counted = any(stored.get_field_index(name) >= 0 for name in flat)  # Arrow counts those alone
         as_wanted = is_counted and _is_as_wanted(context, stored, wanted)
-        if as_wanted and not _may_be_old(fragment, wanted):
+        if as_wanted and not is_in_old_calendar(fragment.metadata):
             projection = {name: pc.field(name) for name in columns}
             rows: pa.Table = fragment.to_table(schema=wanted, columns=projection, filter=filters)
             return rows.cast(select_schema(context.schema, columns))
@@ -101,11 +98,6 @@ def _is_as_wanted(context: ReadContext, stored: pa.Schema, wanted: pa.Schema) ->
         return False
     places = [(stored.get_field_index(field.name), field) for field in wanted]
     return all(place < 0 or stored.field(place).type.equals(field.type) for place, field in places)
-
-
-def _may_be_old(fragment: ds.ParquetFileFragment, wanted: pa.Schema) -> bool:
-    calendar = OldCalendar.of(fragment.metadata)
-    return calendar is not None and calendar.may_be_old(fragment.metadata, wanted)
 
 
 def check_base_file(context: ReadContext, base_file: BaseFile) -> None:
@@ -141,9 +133,9 @@ class BaseFileRows:
         return self.footer.metadata or {}
 
     @cached_property
-    def calendar(self) -> OldCalendar | None:
-        """In which old calendar the file has dates and timestamps; None where all readers take them as they stand."""
-        return OldCalendar.of(self.footer, self.texts)
+    def is_in_old_calendar(self) -> bool:
+        """Whether the footer marks dates and times as those of Spark before 3.0."""
+        return is_in_old_calendar(self.footer, self.texts)
 
     @property
     def count(self) -> int:
@@ -250,7 +242,8 @@ class BaseFileRows:
         """Return stored rows under the wanted names and types."""
         with _told_of(self._base):
             stored = _as_meant(stored, self._file, names, wanted)
-        stored = _in_new_calendar(stored, self.calendar, self._base)
+        if self.is_in_old_calendar:
+            check_calendar(stored, f"base file {self._base.path!r}")
         return fit_columns(self._context, stored, names, self._base.instant, self._base.partition, wanted)
 
     def _named(self, columns: Sequence[str]) -> tuple[pa.Schema, dict[str, str]]:
@@ -270,10 +263,6 @@ def _as_meant(stored: pa.Table, file: pq.ParquetFile, names: dict[str, str], wan
         return stored
     kinds = {name: wanted.field(under).type for under, name in names.items()}
     return as_meant(stored, file.metadata.created_by, kinds)
-
-
-def _in_new_calendar(stored: pa.Table, calendar: OldCalendar | None, base_file: BaseFile) -> pa.Table:
-    return stored if calendar is None else calendar.turned(stored, f"base file {base_file.path!r}")
 
 
 def _stored_names(

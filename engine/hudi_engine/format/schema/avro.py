@@ -22,7 +22,6 @@ import pyarrow as pa
 from hudi_engine.errors import HudiError, SchemaError
 from hudi_engine.format.schema.avro_limits import MAX_TABLE_TYPES, check_decodable
 from hudi_engine.format.schema.meta_fields import META_FIELDS, meta_fields
-from hudi_engine.format.schema.vectors import is_vector, vector_type
 
 AvroSchema = Any
 
@@ -48,6 +47,11 @@ _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
     ("long", "local-timestamp-millis"): pa.timestamp("ms"),
     ("long", "local-timestamp-micros"): pa.timestamp("us"),
 }
+_NOT_READ: Mapping[Any, tuple[str, str]] = {
+    "variant": ("VARIANT", "text (to_json)"),
+    "vector": ("VECTOR", "an array of numbers"),
+}
+"""Logical types of Hudi 1.2: the SQL type of each, and what to make of it."""
 _TO_AVRO: Mapping[pa.DataType, AvroSchema] = {
     pa.bool_(): "boolean",
     pa.int8(): "int",
@@ -369,10 +373,11 @@ def _complex_type(
         return pa.decimal128(int(schema["precision"]), int(schema.get("scale", 0)))
     if isinstance(kind, str) and (kind, logical) in _LOGICAL:
         return _LOGICAL[(kind, str(logical))]
-    if kind == "record" and logical == "variant":
+    if logical in _NOT_READ:
+        name, instead = _NOT_READ[logical]
         raise SchemaError(
-            f"column {'.'.join(path)!r} is a VARIANT of Apache Hudi, which this engine does not read. Read the table with Apache "
-            "Hudi on Spark 4, or copy it there with the column as text (to_json)"
+            f"column {'.'.join(path)!r} is a {name} of Apache Hudi, which this engine does not read. Read the table with Apache "
+            f"Hudi, or copy it there with the column as {instead}"
         )
     if kind == "record":
         return _record_type(schema, space, names, path)
@@ -385,5 +390,5 @@ def _complex_type(
         return pa.string()
     if kind == "fixed":
         _register(schema, space, names)
-        return vector_type(schema, ".".join(path)) if is_vector(schema) else pa.binary()
+        return pa.binary()
     return _arrow_type(kind, space, names, path)

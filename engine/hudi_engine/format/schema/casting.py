@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from hudi_engine.errors import SchemaError
 from hudi_engine.format.schema.number_text import java_float_text
-from hudi_engine.format.schema.vectors import is_of_vectors, vectors_of
 
 _UNITS = ("s", "ms", "us", "ns")
 _UNIT_NAMES = {"s": "second", "ms": "millisecond", "us": "microsecond"}
@@ -74,8 +73,6 @@ def cast_array(array: pa.Array, kind: pa.DataType, name: str = "") -> pa.Array:
         return _cast_list(array, kind, name)
     if pa.types.is_map(kind) and pa.types.is_map(stored):
         return _cast_map(array, kind, name)
-    if is_of_vectors(stored, kind):
-        return vectors_of(array, kind)
     try:
         return _cast_plain(array, kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

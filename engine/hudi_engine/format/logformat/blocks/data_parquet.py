@@ -9,7 +9,7 @@ from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.config.enums import ParquetCodec
 from hudi_engine.format.schema.avro import avro_to_arrow
 from hudi_engine.format.schema.leaves import dictionary_leaves, leaves_with_statistics
-from hudi_engine.format.schema.old_calendar import OldCalendar
+from hudi_engine.format.schema.old_calendar import check_calendar, is_in_old_calendar
 from hudi_engine.format.schema.time_units import as_meant, is_of_others
 from hudi_engine.format.storage.damage import DAMAGE
 
@@ -22,7 +22,7 @@ def decode(content: memoryview, schema: str | None = None) -> pa.Table:
 
     Raises:
         CorruptTableError: The content is no readable Parquet file.
-        UnsupportedTableError: It has timestamps in an old calendar that cannot be told here.
+        UnsupportedTableError: It has old dates or times in the calendar of Spark before 3.0.
     """
     try:
         file = pq.ParquetFile(
@@ -37,8 +37,9 @@ def decode(content: memoryview, schema: str | None = None) -> pa.Table:
         ) from error
     if schema is not None and is_of_others(created_by):
         rows = as_meant(rows, created_by, {field.name: field.type for field in avro_to_arrow(schema)})
-    calendar = OldCalendar.of(file.metadata)
-    return rows if calendar is None else calendar.turned(rows, "a Parquet log block")
+    if is_in_old_calendar(file.metadata):
+        check_calendar(rows, "a Parquet log block")
+    return rows
 
 
 def encode(table: pa.Table, codec: ParquetCodec) -> bytes:

@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.logformat.datums.types import AvroType
-from hudi_engine.format.schema.vectors import vectors_in_rows
 
 Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
@@ -155,9 +154,6 @@ class DatumDecoder:
             self._need(positions, schema.size)
             if schema.is_decimal:
                 return self._decimals(schema, positions, lengths), positions + lengths
-            if pa.types.is_list(schema.arrow):
-                matrix = self._matrix(positions, schema.size)
-                return vectors_in_rows(matrix, schema.arrow), positions + lengths
             return self._slices(positions, lengths), positions + lengths
         width, kind = (4, "<f4") if schema.kind == "float" else (8, "<f8")
         numbers = self._matrix(positions, width).reshape(-1).view(kind)

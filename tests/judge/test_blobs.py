@@ -1,4 +1,4 @@
-"""Columns of vectors, blobs and variants, which Apache Hudi 1.2 brought: read as it reads them, or refused by name."""
+"""Columns of blobs of Apache Hudi 1.2 are read as it reads them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.format.storage import open_storage
 from hudi_engine.spark.catalog import TableName, register_table
 
@@ -15,8 +14,6 @@ from tests.judge.arrow_rows import rows_of_spark
 from tests.judge.readers import Judges
 from tests.judge.rows import difference, without_meta
 
-VECTORS = "near VECTOR(3), far VECTOR(2, DOUBLE), small VECTOR(4, INT8), twin VECTOR(3)"
-FULL = "array(1.5F, -2.25F, 0F), array(0.1D, -2D), array(1Y, -2Y, 127Y, -128Y), array(9F, 8F, 7F)"
 INLINE = "named_struct('type', 'INLINE', 'data', cast('{}' as binary), 'reference', cast(null as struct<external_path:string,"
 INLINE += "offset:bigint,length:bigint,managed:boolean>))"
 
@@ -50,41 +47,6 @@ def assert_ours(spark: Any, path: Path, expected: list[dict[str, Any]]) -> None:
     register_table(spark, name, open_storage(str(path)))
     named = without_meta(rows_of_spark(spark.table(name.sql)))
     assert difference(named, without_meta(expected)) == "", "by name"
-
-
-@pytest.mark.parametrize(
-    ("version", "kind", "log_format"),
-    [(6, "cow", "avro"), (6, "mor", "avro"), (9, "mor", "parquet")],
-    ids=["version 6, copy on write", "version 6, Avro logs", "version 9, Parquet logs"],
-)
-def test_vectors_are_read_as_apache_hudi_reads_them_and_not_written(
-    version: int, kind: str, log_format: str, spark: Any, tmp_path: Path, apache_hudi: Judges
-) -> None:
-    hudi, path = apache_hudi("1.2.0"), tmp_path / "t"
-    made(
-        hudi, path, version, kind, VECTORS,
-        f"INSERT INTO {{}} SELECT 1L, {FULL}, 10L UNION ALL SELECT 2L, {FULL}, 10L "
-        "UNION ALL SELECT 3L, null, null, null, null, 10L",
-        "UPDATE {} SET near = array(3F, 4F, 5F), far = null, ts = 20L WHERE id = 2",
-        log_format=log_format,
-    )  # fmt: skip
-    expected = hudi.read(path)
-    assert [row["near"] for row in sorted(expected, key=lambda row: row["id"])] == [
-        [1.5, -2.25, 0.0], [3.0, 4.0, 5.0], None,
-    ]  # fmt: skip
-    assert_ours(spark, path, expected)
-
-    table, before = HudiTable.open(spark, str(path)), sorted(path.rglob("*"))
-    told = "'near', 'far', 'small', 'twin'" if version == 6 else "has version 9"
-    for write in (
-        lambda: table.upsert(table.snapshot().select("id", "near", "far", "small", "twin", "ts")),
-        lambda: table.delete_where("id = 1"),
-        table.schedule_clustering,
-        table.schedule_compaction if kind == "mor" else table.cluster,
-    ):
-        with pytest.raises(UnsupportedTableError, match=told):
-            write()
-    assert sorted(path.rglob("*")) == before
 
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
