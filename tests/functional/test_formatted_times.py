@@ -28,7 +28,7 @@ PROPERTIES = {
 }
 GIVEN = (
     "{by: ['country:simple', 'ts:timestamp'], times: {hoodie.keygen.timebased.timestamp.type: EPOCHMILLISECONDS, "
-    "hoodie.keygen.timebased.output.dateformat: yyyy/MM/dd}}"
+    "hoodie.keygen.timebased.output.dateformat: yyyy/MM/dd, hoodie.keygen.timebased.output.timezone: UTC}}"
 )
 
 
@@ -46,7 +46,7 @@ class TestGoingOn:
         run_dbt(["run-operation", "hudi_adopt", "--args", "{table: orders, location: lake/orders}"])
 
         told = str(run_dbt_and_capture(["run"], expect_pass=False)[1])
-        assert "would lie in 'us/1705311000000'" in told and "nothing was written" in told
+        assert "partitionpath.field with the kind of each field" in told and "nothing was written" in told
         run_dbt(["run", "--vars", GIVEN])
         found = project.run_sql("select id, v from {schema}.orders", fetch="all")
         assert [tuple(each) for each in found] == [(1, "new")]
@@ -64,18 +64,4 @@ class TestOfItsOwn:
         place = Path(project.project_root) / "lake" / "orders"
         found = {str(each.parent.relative_to(place)) for each in place.rglob("*.parquet")}
         assert found == {"country=us/ts=2024%2F01%2F15"}
-        assert project.run_sql("select count(*) from {schema}.orders", fetch="one")[0] == 1
-
-    def test_a_zone_that_java_does_not_know_is_said_anew(self, project: Any) -> None:
-        zone = "hoodie.keygen.timebased.output.timezone"
-        at_night = f"{{at: 1705282200000, {GIVEN[1:-2]}, {zone}: "
-        run_dbt(["run", "--full-refresh", "--vars", f"{at_night}GMT-08:00}}}}"])
-        settings = Path(project.project_root) / "lake" / "orders" / ".hoodie" / "hoodie.properties"
-        lines = [each for each in settings.read_text().splitlines() if "checksum" not in each]
-        settings.write_text("\n".join(lines).replace("GMT-08\\:00", "-08\\:00"))
-        assert "timezone=-08" in settings.read_text()
-
-        told = str(run_dbt_and_capture(["run", "--vars", f"{at_night}UTC}}}}"], expect_pass=False)[1])
-        assert f"The stored rows fit {zone}=GMT-08:00: give that" in told
-        run_dbt(["run", "--vars", f"{at_night}GMT-8}}}}"])
         assert project.run_sql("select count(*) from {schema}.orders", fetch="one")[0] == 1

@@ -36,7 +36,9 @@ def places(hudi: ApacheHudi, path: Path) -> list[tuple[int, str]]:
 def test_rows_meet_those_of_their_key(version: str, spark: Any, tmp_path: Path, apache_hudi: Judges) -> None:
     hudi, theirs, ours = apache_hudi(version), tmp_path / "theirs", tmp_path / "ours"
     hudi.write(theirs, ROWS, SAID, operation="insert", mode="overwrite")
-    result = HudiTable.open(spark, str(theirs)).upsert(ROWS, options=TIMES)
+    result = HudiTable.open(spark, str(theirs)).upsert(
+        ROWS, options={**TIMES, "hoodie.keygen.timebased.input.timezone": ""}
+    )
     assert result.rows_updated == 2
     assert places(hudi, theirs) == [(1, "2023/04/01/23"), (2, "2023/04/01/23")]
 

@@ -37,7 +37,7 @@ def test_a_table_of_another_engine_may_leave_them_out_and_contradict_none() -> N
 
 
 @pytest.mark.parametrize(("stored", "given", "fits"), [("-08:00", "GMT-8", True), ("UTC", "GMT-8", False)])
-def test_a_zone_that_two_take_for_two_is_said_anew(stored: str, given: str, fits: bool) -> None:
+def test_a_zone_unknown_to_java_may_be_replaced(stored: str, given: str, fits: bool) -> None:
     zone = "hoodie.keygen.timebased.output.timezone"
     config = {**CONFIG, "hudi_options": {**TIMES, zone: given}}
     plan = resolve_plan({"config": config}, "analytics", "orders", Places("/warehouse", "/project"))

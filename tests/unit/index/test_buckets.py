@@ -10,7 +10,6 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.index.buckets import (
     bucket_ids,
     bucket_of_file,
-    has_one_form,
     java_hash,
     java_hashes,
     split_complex_keys,
@@ -129,31 +128,6 @@ def test_keys_are_in_the_buckets_of_the_release(key, hashed, release_0, release_
     for form, expected in ((BucketForm.RELEASE_0, release_0), (BucketForm.RELEASE_1, release_1)):
         other = "1" if fields == "id" else "a:1,b:1"
         assert buckets_of([key, other, key], 256, fields, hashed, form)[::2] == [expected] * 2
-
-
-def test_tables_filled_before_keep_their_buckets():
-    earlier = BucketForm.EARLIER
-    assert buckets_of(["a:1,b:2"], 256, "a,b", "b,a", earlier) == [0]
-    assert buckets_of(["id:1", "2"], 256, form=earlier, keygen="COMPLEX") == buckets_of(["1", "2"], 256)
-
-
-@pytest.mark.parametrize(
-    ("keys", "fields", "hashed", "one"),
-    [
-        (["1", "x,y"], "id", None, True),
-        (["1", "10:30"], "id", None, False),
-        (["a:1,b:2"], "a,b", None, True),
-        (["a:1,b:2"], "a,b", "b", True),
-        (["a:1,b:2"], "a,b", "b,a", False),
-        (["a:1,b:2", "a:10:30,b:2"], "a,b", None, False),
-    ],
-)
-def test_it_is_told_which_keys_every_release_puts_into_the_same_bucket(keys, fields, hashed, one):
-    options = resolve_options({} if hashed is None else {"hoodie.bucket.index.hash.field": hashed})
-    known = config(fields, "COMPLEX" if "," in fields else "SIMPLE")
-    assert has_one_form(pa.chunked_array([keys]), known, options) is one
-    forms = {tuple(buckets_of(keys, 10**7, fields, hashed, form)) for form in BucketForm}
-    assert not one or len(forms) == 1
 
 
 def test_the_option_names_the_fields_to_hash():

@@ -13,7 +13,7 @@ from hudi_engine.format.config.option import Option, OptionValue
 from hudi_engine.format.config.options import OPTIONS, canonical_key, resolve_options
 from hudi_engine.format.config.other_keys import DEFINED_ELSEWHERE
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.keygen.joda.time_zone import may_be_said_anew
+from hudi_engine.format.keygen.joda.time_zone import is_known_zone
 from hudi_engine.format.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.table.services.compaction.strategies import strategy_of
 from hudi_engine.table.write.define.properties import table_properties
@@ -94,8 +94,8 @@ def changed_options(
 ) -> dict[str, tuple[str, str]]:
     """Return the options of a model that its table was not made with: what each asks for, and what the table has.
 
-    How times become keys and folders is no such option where a table that another engine made does not say it, nor a zone that may
-    be said anew.
+    How times become keys and folders is no such option where a table that another engine made does not keep it, nor a zone that
+    Java does not know.
 
     Args:
         definition: The table as the model defines it now.
@@ -108,7 +108,7 @@ def changed_options(
         for key in given
         if is_of_table(key)
         and (ours or canonical_key(key) in said or not _is_of_times(key))
-        and not (key.endswith("timezone") and may_be_said_anew(said.get(canonical_key(key), ""), given[key]))
+        and not (key.endswith("timezone") and not is_known_zone(said.get(canonical_key(key)) or "UTC"))
     ]
     if not fixed:
         return {}

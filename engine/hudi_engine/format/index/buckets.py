@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from hudi_engine.errors import ConfigError, InvalidKeyError
 from hudi_engine.format.config.declared.write_options import IndexOptions
-from hudi_engine.format.config.enums import KeyGeneratorType
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.complex_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
@@ -27,7 +26,6 @@ from hudi_engine.format.schema.meta_fields import RECORD_KEY
 
 _PRIME = np.uint32(31)
 _MAX_BUCKETS = 99_999_999
-_PREFIXING = (KeyGeneratorType.COMPLEX, KeyGeneratorType.GLOBAL_DELETE)
 _KEYS_PER_BLOCK = 1 << 14
 
 
@@ -87,30 +85,13 @@ def bucket_ids(
     fields, hashed = config.record_key_fields, _index_fields(config, options)
     odd = _odd_keys(keys, fields, form)
     if not odd.any():
-        hashes = _hash_of(_plain_values(keys, config, hashed, form), len(keys))
+        hashes = _hash_of(_plain_values(keys, fields, hashed), len(keys))
     else:
         hashes = np.ones(len(keys), dtype=np.uint32)
         rest = keys.filter(pa.array(~odd))
-        hashes[~odd] = _hash_of(_plain_values(rest, config, hashed, form), len(rest))
+        hashes[~odd] = _hash_of(_plain_values(rest, fields, hashed), len(rest))
         hashes[odd] = _odd_hashes(keys.filter(pa.array(odd)), fields, hashed, form)
     return pa.array(((hashes & np.uint32(0x7FFFFFFF)) % np.uint32(buckets)).astype(np.int32))
-
-
-def has_one_form(keys: pa.ChunkedArray, config: TableConfig, options: Options) -> bool:
-    """Tell whether all forms give keys the same buckets.
-
-    Args:
-        config: Settings of the table: its key fields and key generator.
-        options: Options of the write; ``hoodie.bucket.index.hash.field`` names the fields to hash.
-
-    Raises:
-        ConfigError: An index field is no key field.
-    """
-    fields, hashed = config.record_key_fields, _index_fields(config, options)
-    if len(fields) < 2:
-        return not pc.any(pc.match_substring(keys, ":")).as_py()
-    in_order = hashed == tuple(field for field in fields if field in hashed)
-    return in_order and not _odd_keys(pc.cast(keys, pa.string()), fields, BucketForm.RELEASE_1).any()
 
 
 def _index_fields(config: TableConfig, options: Options) -> tuple[str, ...]:
@@ -132,8 +113,6 @@ def _odd_keys(
     keys: pa.Array | pa.ChunkedArray, fields: Sequence[str], form: BucketForm
 ) -> npt.NDArray[np.bool_]:
     """Tell which keys have to be taken apart one by one."""
-    if form is BucketForm.EARLIER:
-        return np.zeros(len(keys), dtype=bool)
     if len(fields) > 1:
         names = ",".join(f"{re.escape(field)}:[^,:]*" for field in fields)
         found = pc.invert(pc.match_substring_regex(keys, f"(?s)^{names}$"))
@@ -145,17 +124,12 @@ def _odd_keys(
     return odd
 
 
-def _plain_values(
-    keys: pa.StringArray, config: TableConfig, hashed: Sequence[str], form: BucketForm
-) -> list[pa.StringArray]:
+def _plain_values(keys: pa.StringArray, fields: Sequence[str], hashed: Sequence[str]) -> list[pa.StringArray]:
     """Return the values that are hashed of keys that come apart in one way."""
-    fields = config.record_key_fields
-    if len(fields) > 1:
-        split = split_complex_keys(keys, fields)
-        return [split[each] for each in (hashed if form is BucketForm.EARLIER else fields) if each in hashed]
-    if fields and form is BucketForm.EARLIER and config.key_generator in _PREFIXING:
-        return [pc.replace_substring_regex(keys, pattern=f"(?s)^{re.escape(fields[0])}:", replacement="")]
-    return [keys]
+    if len(fields) < 2:
+        return [keys]
+    split = split_complex_keys(keys, fields)
+    return [split[each] for each in fields if each in hashed]
 
 
 def _odd_hashes(

@@ -18,15 +18,10 @@ class BucketForm(str, Enum):
 
     RELEASE_1 = "Apache Hudi 1"
     RELEASE_0 = "Apache Hudi 0"
-    EARLIER = "dbt-hudi before it hashed as Apache Hudi 1 does"
 
 
 def hashed_parts(key: str, fields: Collection[str], form: BucketForm) -> Parts:
-    """Return the values of a key that are hashed, in the order of the key.
-
-    Args:
-        form: ``RELEASE_1`` or ``RELEASE_0``.
-    """
+    """Return the values of a key that are hashed, in the order of the key."""
     return _of_release_0(key, fields) if form is BucketForm.RELEASE_0 else _of_release_1(key, fields)
 
 

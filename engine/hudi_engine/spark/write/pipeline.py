@@ -204,7 +204,7 @@ def _commit(
         context = allowing_nulls(context, incoming, delete_only=operation.delete_only)
         plan = _plan(config, request, index, operation)
         units = _units(state, incoming, index, request)
-        plan = as_stored(plan, state, context, incoming.table, units)
+        plan = as_stored(plan, state, context, units)
         plan = replace(plan, sidecars=sidecar_state(context, state, units))
         with phase("write"):
             if incoming.table is not None:

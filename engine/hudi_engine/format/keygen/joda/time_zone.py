@@ -33,8 +33,6 @@ _SHORT_IDS = {
     "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
 }  # fmt: skip
 """What Joda-Time makes of Java's short ids; of those that IANA has too, it is another zone."""
-_OFFSET_OF_IANA = {"EST": "GMT-05:00", "MST": "GMT-07:00"}
-"""What IANA has under short ids that are another clock to Joda-Time."""
 _EPOCH = date(1970, 1, 1)
 _SECONDS_PER_CYCLE = _DAYS_PER_CYCLE * 86_400
 # Two days less than datetime reaches, for the offset of any zone.
@@ -70,29 +68,13 @@ def find_zone(name: str) -> tzinfo:
     return found
 
 
-def zones_meant(name: str) -> tuple[str, ...]:
-    """Return the zones that a table's zone may have meant to who wrote it, as Java's ids; none where all take it for one.
-
-    Args:
-        name: What the table says: ``EST`` is New York to Joda-Time and an offset to IANA, ``-08:00`` an offset to some and UTC to
-            Java, as is every other id that Java does not know.
-    """
-    text = name.strip()
-    if not text:
-        return ()
-    if text in _OFFSET_OF_IANA:
-        return (_SHORT_IDS[text], _OFFSET_OF_IANA[text])
+def is_known_zone(name: str) -> bool:
+    """Return whether Java knows a zone; it takes every other id for UTC."""
     try:
-        find_zone(text)
+        find_zone(name)
     except ConfigError:
-        prefix, offset = _custom_zone(text)
-        return ("UTC",) if offset is None else ("UTC", f"{_JAVA_PREFIX}{text.removeprefix(prefix)}")
-    return ()
-
-
-def may_be_said_anew(had: str, given: str) -> bool:
-    """Return whether a zone is one of those that a table's zone may have meant; see `zones_meant`."""
-    return any(is_one_zone(each, given) for each in zones_meant(had))
+        return False
+    return True
 
 
 def is_one_zone(one: str, other: str) -> bool:

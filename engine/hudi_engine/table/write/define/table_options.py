@@ -12,7 +12,7 @@ from hudi_engine.format.config.key_generator import CLASS_KEY, TYPE_KEY, declare
 from hudi_engine.format.config.option import Option, OptionValue
 from hudi_engine.format.config.options import Options, canonical_key, laid_over, resolve_options
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.keygen.joda.time_zone import is_one_zone, may_be_said_anew
+from hudi_engine.format.keygen.joda.time_zone import is_known_zone, is_one_zone
 from hudi_engine.format.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.format.keygen.timestamp_format import zones_that_count
 from hudi_engine.format.schema.meta_fields import IS_DELETED
@@ -199,7 +199,7 @@ def _time_problems(config: TableConfig, options: Options) -> list[str]:
         for key, given in options.raw.items()
         if (had := stored.get(canonical_key(key))) is not None
         and _folded(key, given) != _folded(key, had)
-        and not (key.endswith("timezone") and may_be_said_anew(had, given))
+        and not (key.endswith("timezone") and not is_known_zone(had))
     ] + _problems_with_defaults(config, options)
 
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-import pyarrow as pa
-
 from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.filegroup.file_slice import FileSlice
-from hudi_engine.format.schema.meta_fields import RECORD_KEY
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.lookup.bucket_form import with_bucket_form
@@ -24,13 +21,9 @@ def as_stored(
     plan: UnitPlan,
     state: TableState,
     context: WriteContext,
-    table: pa.Table | None,
     units: Mapping[str, PartitionUnit],
 ) -> UnitPlan:
     """Return the plan with buckets of the form that the table's are of, and refuse one that leaves them unsaid.
-
-    Args:
-        table: The batch, None when its rows are not in this process.
 
     Raises:
         ConfigError: Stored keys are in other buckets than the options say, or no option says that file groups are buckets.
@@ -42,16 +35,7 @@ def as_stored(
         refuse_unsaid_buckets(context.config, context.options, _file_ids(slices, state.timeline))
     # An overwrite of the whole table leaves nothing behind that could be in other buckets.
     anew = context.operation == WriteOperation.INSERT_OVERWRITE_TABLE.value
-    # Rows whose keys are yet to be made have no bucket.
-    keys = None if table is None or RECORD_KEY not in table.column_names else table.column(RECORD_KEY)
-    index = with_bucket_form(
-        plan.index,
-        context.read,
-        context.options,
-        keys,
-        () if anew else slices,
-        lambda: () if anew else state.view().latest_slices(),
-    )
+    index = with_bucket_form(plan.index, context.read, context.options, () if anew else slices)
     return replace(plan, index=index)
 
 
