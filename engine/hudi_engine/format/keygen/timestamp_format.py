@@ -20,11 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.errors import ConfigError, InvalidKeyError, SchemaError
-from hudi_engine.format.keygen.joda.columns import DateColumnReader
-from hudi_engine.format.keygen.joda.parser import DateTextError, JodaParser, ParsedInstant
-from hudi_engine.format.keygen.joda.pattern import format_millis, tokenize
-from hudi_engine.format.keygen.joda.time_zone import find_zone
+from hudi_engine.format.keygen.date_pattern import DateReader, format_millis, tokenize, utc_of_local
 from hudi_engine.format.keygen.text import map_distinct
+from hudi_engine.format.keygen.time_zone import find_zone
 
 PREFIX = "hoodie.keygen.timebased."
 
@@ -50,7 +48,7 @@ _NULL_STANDS_FOR = 1
 
 
 def zones_that_count(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the zones that settings give, by their names: a blank one is none, and beside ``timezone`` no other counts.
+    """Return the zones that settings give, by their names; blank ones are left out, and ``timezone`` comes before the others.
 
     Args:
         settings: Keys without their prefix ``hoodie.keygen.timebased.``.
@@ -107,7 +105,7 @@ class TimestampFormat:
         for name in (self.input_timezone, self.output_timezone):
             if name:
                 find_zone(name)
-        self._parsers  # noqa: B018 - refuses patterns that cannot be read before any row is touched
+        self._readers  # noqa: B018 - refuses patterns that cannot be read before any row is touched
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, str]) -> TimestampFormat:
@@ -160,8 +158,8 @@ class TimestampFormat:
         return self._from_millis(millis.to_numpy(zero_copy_only=False), self._number_zone())
 
     @cached_property
-    def _parsers(self) -> tuple[JodaParser, ...]:
-        return tuple(JodaParser(pattern) for pattern in self.input_formats)
+    def _readers(self) -> tuple[DateReader, ...]:
+        return tuple(DateReader(pattern) for pattern in self.input_formats)
 
     def _number_zone(self) -> tzinfo:
         return find_zone(self.output_timezone) if self.output_timezone else timezone.utc
@@ -221,10 +219,10 @@ class TimestampFormat:
             return 60_000 if "m" in letters else 900_000
         if "m" in letters:
             return 60_000
-        return 3_600_000 if letters & set("aKhHk") else 86_400_000
+        return 3_600_000 if letters & set("ahHZ") else 86_400_000
 
     def _from_texts(self, texts: pa.StringArray, field: str) -> pa.StringArray:
-        if not self._parsers or self.timestamp_type not in (None, *_TEXT_TYPES):
+        if not self._readers or self.timestamp_type not in (None, *_TEXT_TYPES):
             received = "not set" if self.timestamp_type is None else self.timestamp_type
             raise ConfigError(
                 f"partition column {field!r} holds text, but {PREFIX}timestamp.type is {received}; "
@@ -234,43 +232,28 @@ class TimestampFormat:
         return self._from_distinct(encoded.dictionary, field).take(encoded.indices)
 
     def _from_distinct(self, texts: pa.StringArray, field: str) -> pa.StringArray:
-        zone = find_zone(self.input_timezone or "UTC")
-        reader = DateColumnReader.for_pattern(self.input_formats[0], zone)
+        """Read texts by the first pattern that each fits, and write them in the output zone."""
+        local, offsets = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.int64)
+        has_offset, good = np.zeros(len(texts), bool), np.zeros(len(texts), bool)
+        for reader in self._readers:
+            rest = np.flatnonzero(~good)
+            if len(rest):
+                found = reader.read(texts.take(pa.array(rest)))
+                local[rest], offsets[rest] = found.millis, found.offsets
+                has_offset[rest], good[rest] = found.has_offset, found.good
+        in_zone, exists = utc_of_local(local, find_zone(self.input_timezone or "UTC"))
+        good &= has_offset | exists
+        if not good.all():
+            patterns = ", ".join(repr(each.pattern) for each in self._readers)
+            raise InvalidKeyError(
+                f"partition column {field!r} holds {texts[int(np.argmin(good))].as_py()!r}, which fits no pattern of "
+                f"{PREFIX}input.dateformat ({patterns}), or is skipped by the clocks of its zone; correct the value or add its "
+                "pattern"
+            )
         named = self.output_timezone or self.input_timezone
-        if reader is None or (reader.names_offset and not named):
-            return self._one_by_one(texts, field)
-        millis, good = reader.read(texts)
-        mask = pa.array(good)
-        found = self._from_millis(millis[good], find_zone(named or "UTC"))
-        if good.all():
-            return found
-        others = self._one_by_one(texts.filter(pc.invert(mask)), field)
-        places = np.where(good, np.cumsum(good) - 1, len(found) + np.cumsum(~good) - 1)
-        return pa.concat_arrays([found, others]).take(pa.array(places))
-
-    def _one_by_one(self, texts: pa.StringArray, field: str) -> pa.StringArray:
-        tokens = tokenize(self.output_format)
-        named = self.output_timezone or self.input_timezone
-
-        def convert(text: object) -> str:
-            parsed = self._parse(str(text), field)
-            zone = find_zone(named) if named else parsed.zone
-            return format_millis(tokens, parsed.millis, zone)
-
-        return pa.array([convert(text) for text in texts.to_pylist()], pa.string())
-
-    def _parse(self, text: str, field: str) -> ParsedInstant:
-        zone = find_zone(self.input_timezone or "UTC")
-        problems = []
-        for parser in self._parsers:
-            try:
-                return parser.parse(text, zone)
-            except DateTextError as error:
-                problems.append(f"{parser.pattern!r}: {error}")
-        raise InvalidKeyError(
-            f"partition column {field!r} holds {text!r}, which fits no pattern of {PREFIX}input.dateformat "
-            f"({'; '.join(problems)}); correct the value or add its pattern"
-        )
+        if not named:
+            return self._from_millis(local, timezone.utc)
+        return self._from_millis(np.where(has_offset, local - offsets, in_zone), find_zone(named))
 
     def _text_of_null(self) -> str:
         zone = find_zone(self.input_timezone or self.output_timezone or "UTC")

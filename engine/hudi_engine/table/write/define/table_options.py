@@ -12,7 +12,7 @@ from hudi_engine.format.config.key_generator import CLASS_KEY, TYPE_KEY, declare
 from hudi_engine.format.config.option import Option, OptionValue
 from hudi_engine.format.config.options import Options, canonical_key, laid_over, resolve_options
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.keygen.joda.time_zone import is_known_zone, is_one_zone
+from hudi_engine.format.keygen.time_zone import is_known_zone, is_one_zone
 from hudi_engine.format.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.format.keygen.timestamp_format import zones_that_count
 from hudi_engine.format.schema.meta_fields import IS_DELETED

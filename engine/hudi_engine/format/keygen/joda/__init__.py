@@ -1,1 +1,0 @@
-"""Date patterns and time zones as Joda-Time has them, for the timestamp-based key generator."""
