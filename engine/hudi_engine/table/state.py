@@ -19,11 +19,11 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.config.trusted_rules import RULE_PROPERTY
 from hudi_engine.format.filegroup.missing import check_nothing_missing
 from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.merge.missing_columns import schema_with_defaults
 from hudi_engine.format.merge.modes.defaults import defaults_that_fill, refuse_defaults
 from hudi_engine.format.merge.modes.registry import merge_rule, refuse_to_write
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.merge.table_reader import read_context, table_schema
-from hudi_engine.format.merge.younger_columns import schema_that_fills
 from hudi_engine.format.schema.avro import arrow_to_avro, with_meta_fields
 from hudi_engine.format.schema.avro_change import avro_with_columns
 from hudi_engine.format.schema.meta_fields import with_meta_columns, without_meta_columns
@@ -128,7 +128,7 @@ class TableState:
             spill_dir=options[MergeOptions.SPILL_FOLDER],
             schema_history=history,
             defaults=defaults_that_fill(self.config, avro),
-            fills_by=schema_that_fills(self.config, avro, by_ids=history is not None),
+            fills_by=schema_with_defaults(self.config, avro, by_ids=history is not None),
         )
 
     def write_context(

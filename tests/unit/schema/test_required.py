@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hudi_engine.format.schema.required import has_required, nulls_of_rows, with_nulls_allowed
+from hudi_engine.format.schema.required import columns_with_nulls, has_required, with_nulls_allowed
 
 INNER = {
     "type": "record",
@@ -32,27 +32,40 @@ ROWS = pa.schema(
 )  # fmt: skip
 
 
-def kinds(*rows: dict[str, Any]) -> dict[str, Any]:
-    found = with_nulls_allowed(RECORD, nulls_of_rows(pa.Table.from_pylist([FULL, *rows], schema=ROWS)))
-    return {field["name"]: field["type"] for field in found["fields"]}
+OPTIONAL = {
+    "n": ["null", "int"],
+    "s": [
+        "null",
+        {**INNER, "fields": [{"name": name, "type": ["null", "int"], "default": None} for name in "ab"]},
+    ],
+    "l": ["null", {"type": "array", "items": ["null", "int"]}],
+    "m": ["null", {"type": "map", "values": ["null", "int"]}],
+}
 
 
 @pytest.mark.parametrize(
-    ("row", "expected"),
+    ("row", "changed"),
     [
-        ({}, {}),
-        ({"n": None}, {"n": ["null", "int"]}),
-        ({"s": None}, {"s": ["null", INNER]}),
-        ({"s": {"a": 1, "b": None}},
-         {"s": {**INNER, "fields": [INNER["fields"][0], {"name": "b", "type": ["null", "int"], "default": None}]}}),
-        ({"l": [1, None]}, {"l": {"type": "array", "items": ["null", "int"]}}),
-        ({"m": {"x": None}}, {"m": {"type": "map", "values": ["null", "int"]}}),
-        ({"l": None, "m": None}, {"l": ["null", KINDS["l"]], "m": ["null", KINDS["m"]]}),
+        ({}, ""),
+        ({"n": None}, "n"),
+        ({"s": None}, "s"),
+        ({"s": {"a": 1, "b": None}}, "s"),
+        ({"l": [1, None]}, "l"),
+        ({"m": {"x": None}}, "m"),
+        ({"l": None, "m": None}, "lm"),
     ],
     ids=["no-null", "column", "struct", "field", "element", "value", "list-and-map"],
-)  # fmt: skip
-def test_only_what_has_a_null_becomes_optional(row: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert kinds({**FULL, **row}) == {**KINDS, **expected}
+)
+def test_only_columns_with_a_null_become_optional(row: dict[str, Any], changed: str) -> None:
+    rows = pa.Table.from_pylist([FULL, {**FULL, **row}], schema=ROWS)
+
+    found = with_nulls_allowed(RECORD, columns_with_nulls(rows))
+
+    kinds = {field["name"]: field["type"] for field in found["fields"]}
+    assert kinds == {**KINDS, **{name: OPTIONAL[name] for name in changed}}
+    assert not changed or not has_required(
+        {**found, "fields": [each for each in found["fields"] if each["name"] in changed]}
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +80,7 @@ def test_only_what_has_a_null_becomes_optional(row: dict[str, Any], expected: di
 def test_a_default_stays_a_value_of_the_unions_first_type(field: Any, expected: Any) -> None:
     record = {"type": "record", "name": "r", "fields": [{"name": "n", **field}]}
 
-    found = with_nulls_allowed(record, pa.schema([pa.field("n", pa.int32(), nullable=True)]))
+    found = with_nulls_allowed(record, {"n"})
 
     assert found["fields"] == [{"name": "n", **expected}]
 

@@ -22,13 +22,13 @@ from hudi_engine.format.merge.base_reader import select_schema
 from hudi_engine.format.merge.delete_marker import delete_mask
 from hudi_engine.format.merge.entries import Entries, concat_entries, plain_entries
 from hudi_engine.format.merge.log_scanner import LogScan, load_blocks, scan_slice
+from hudi_engine.format.merge.missing_columns import fill_defaults
 from hudi_engine.format.merge.modes.defaults import refuse_to_fill
 from hudi_engine.format.merge.ordering import is_default
 from hudi_engine.format.merge.read_context import ReadContext, in_instant_range, range_allows
 from hudi_engine.format.merge.record_keys import key_column_names, record_keys
 from hudi_engine.format.merge.spill import SpillStore
 from hudi_engine.format.merge.stored_columns import fit_columns, stored_names
-from hudi_engine.format.merge.younger_columns import fill_younger
 from hudi_engine.format.schema.meta_fields import COMMIT_TIME, META_FIELDS, PARTITION_PATH, RECORD_KEY
 
 Combine = Callable[[Entries], Entries]
@@ -139,7 +139,7 @@ def _fitted(
     context: ReadContext, file_slice: FileSlice, block: LogBlock, stored: pa.Table, wanted: pa.Schema
 ) -> tuple[dict[str, str], pa.Table]:
     """Return the stored name of each wanted column that the block has, and its rows under the wanted names and types."""
-    stored = fill_younger(stored, block.kind, context.fills_by, wanted)
+    stored = fill_defaults(stored, block.kind, context.fills_by, wanted)
     names = stored_names(context, stored.schema, block.instant_time, wanted)
     return names, fit_columns(context, stored, names, block.instant_time, file_slice.partition, wanted)
 

@@ -11,10 +11,10 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.view import FileSystemView
 from hudi_engine.format.merge.base_reader import select_schema
+from hudi_engine.format.merge.missing_columns import schema_with_defaults
 from hudi_engine.format.merge.modes.defaults import defaults_that_fill
 from hudi_engine.format.merge.read_context import InstantRange, ReadContext
 from hudi_engine.format.merge.slice_reader import BASE_ONLY, PAYLOAD_COMBINE, read_slice
-from hudi_engine.format.merge.younger_columns import schema_that_fills
 from hudi_engine.format.schema.avro import avro_to_arrow
 from hudi_engine.format.schema.meta_fields import OPERATION, with_meta_columns
 from hudi_engine.format.storage.base import Storage
@@ -87,7 +87,7 @@ def read_context(
         as_of=as_of,
         schema_history=history,
         defaults=defaults_that_fill(config, avro),
-        fills_by=schema_that_fills(config, avro, by_ids=history is not None),
+        fills_by=schema_with_defaults(config, avro, by_ids=history is not None),
     )
 
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 from hudi_engine.errors import HudiError, SchemaError
 from hudi_engine.format.schema.avro_limits import MAX_TABLE_TYPES, check_decodable
 from hudi_engine.format.schema.meta_fields import META_FIELDS, meta_fields
+from hudi_engine.format.schema.nested import is_list, type_parts
 
 AvroSchema = Any
 
@@ -176,7 +177,7 @@ def check_avro_names(schema: pa.Schema, next_step: str = "rename it in the query
             f"column(s) {', '.join(map(repr, deep))} nest structs, arrays and maps more than {MAX_NESTING} levels deep, which "
             "Arrow cannot carry; flatten them, or keep them as text: to_json(...)"
         )
-    problems = list(_name_problems(list(schema), ""))
+    problems = list(_name_problems(type_parts(pa.struct(list(schema))), ""))
     if problems:
         raise SchemaError(
             "; ".join(problems)
@@ -189,16 +190,18 @@ def decimal_size(precision: int) -> int:
     return (int(10**precision - 1).bit_length() + 8) // 8
 
 
-def _name_problems(fields: list[pa.Field], parent: str) -> Iterator[str]:
+def _name_problems(parts: list[tuple[str, pa.DataType]], parent: str) -> Iterator[str]:
     seen: dict[str, str] = {}
-    for field in fields:
-        path = f"{parent}{field.name}"
-        if not _NAME.match(field.name):
+    for name, kind in parts:
+        path = f"{parent}{name}"
+        if not _NAME.match(name):
             yield f"column name {path!r} is not allowed"
-        other = seen.setdefault(field.name.lower(), path)
+        other = seen.setdefault(name.lower(), path)
         if other is not path:
             yield f"column {path!r} appears twice (first as {other!r})"
-        yield from _name_problems(_struct_fields(field.type), f"{path}.")
+        while is_list(kind) or pa.types.is_map(kind):
+            kind = type_parts(kind)[-1][1]
+        yield from _name_problems(type_parts(kind), f"{path}.")
 
 
 def _depth(kind: pa.DataType) -> int:
@@ -212,20 +215,6 @@ def _depth(kind: pa.DataType) -> int:
     ]:
         depth += 1
     return depth
-
-
-def _struct_fields(kind: pa.DataType) -> list[pa.Field]:
-    if pa.types.is_struct(kind):
-        return list(kind)
-    if pa.types.is_map(kind):
-        return _struct_fields(kind.item_type)
-    if _is_list(kind):
-        return _struct_fields(kind.value_type)
-    return []
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def avro_field(field: pa.Field, space: str, path: tuple[str, ...]) -> dict[str, Any]:
@@ -265,7 +254,7 @@ def avro_type(kind: pa.DataType, name: str, space: str, path: tuple[str, ...]) -
         return _avro_decimal(kind, f"{space}.{name}")
     if pa.types.is_dictionary(kind):
         return avro_type(kind.value_type, name, space, path)
-    if _is_list(kind):
+    if is_list(kind):
         return {
             "type": "array",
             "items": ["null", avro_type(kind.value_type, name, space, (*path, "element"))],

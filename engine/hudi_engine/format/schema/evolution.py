@@ -13,6 +13,7 @@ from hudi_engine.errors import SchemaError
 from hudi_engine.format.schema.avro import check_avro_names
 from hudi_engine.format.schema.casting import cast_array, cast_column, cast_table
 from hudi_engine.format.schema.meta_fields import META_FIELDS, with_meta_columns, without_meta_columns
+from hudi_engine.format.schema.nested import TypePair, paired_parts, type_of_parts
 
 __all__ = ["can_change", "can_promote", "cast_array", "cast_column", "cast_table", "evolve"]
 
@@ -44,12 +45,11 @@ def evolve(table: pa.Schema, incoming: pa.Schema, *, allow_missing: bool = True)
             brings an illegal name. All problems are in the message.
     """
     problems: list[str] = []
-    fields = _merge_fields(
-        list(without_meta_columns(table)), list(without_meta_columns(incoming)), "", allow_missing, problems
-    )
+    own, batch = (pa.struct(list(without_meta_columns(each))) for each in (table, incoming))
+    fields = _merge_types(own, batch, "", allow_missing, problems)
     if problems:
         raise SchemaError("the batch does not fit the table: " + "; ".join(problems))
-    merged = pa.schema(fields)
+    merged = pa.schema(list(fields))
     check_avro_names(merged)
     has_meta = any(name in META_FIELDS for name in table.names)
     return with_meta_columns(merged) if has_meta else merged
@@ -76,43 +76,13 @@ def can_change(stored: pa.DataType, wanted: pa.DataType) -> bool:
     return not problems and bool(merged.equals(wanted))
 
 
-def _merge_fields(
-    table: list[pa.Field], incoming: list[pa.Field], parent: str, allow_missing: bool, problems: list[str]
-) -> list[pa.Field]:
-    batch = {field.name: field for field in incoming}
-    known = {field.name for field in table}
-    merged = []
-    for field in table:
-        path = f"{parent}{field.name}"
-        other = batch.get(field.name)
-        if other is None:
-            if not allow_missing:
-                problems.append(
-                    f"column {path!r} of the table is missing in the batch: add it, or allow missing columns"
-                )
-            merged.append(field)
-            continue
-        merged.append(
-            pa.field(field.name, _merge_types(field.type, other.type, path, allow_missing, problems))
-        )
-    merged.extend(pa.field(field.name, field.type) for field in incoming if field.name not in known)
-    return merged
-
-
 def _merge_types(
     table: pa.DataType, incoming: pa.DataType, path: str, allow_missing: bool, problems: list[str]
 ) -> pa.DataType:
     """Return the wider of two types, nested ones part by part; a problem is noted and the rest still checked."""
-    if pa.types.is_struct(table) and pa.types.is_struct(incoming):
-        return pa.struct(_merge_fields(list(table), list(incoming), f"{path}.", allow_missing, problems))
-    if pa.types.is_list(table) and pa.types.is_list(incoming):
-        element = _merge_types(
-            table.value_type, incoming.value_type, f"{path}.element", allow_missing, problems
-        )
-        return pa.list_(pa.field("element", element))
-    if pa.types.is_map(table) and pa.types.is_map(incoming):
-        value = _merge_types(table.item_type, incoming.item_type, f"{path}.value", allow_missing, problems)
-        return pa.map_(table.key_type, value)
+    pairs = paired_parts(table, incoming)
+    if pairs is not None:
+        return _merge_parts(table, pairs, path, allow_missing, problems)
     if can_promote(incoming, table):
         return table
     if can_promote(table, incoming):
@@ -124,3 +94,25 @@ def _merge_types(
         f"cast it to {table}"
     )
     return table
+
+
+def _merge_parts(
+    table: pa.DataType, pairs: list[TypePair], path: str, allow_missing: bool, problems: list[str]
+) -> pa.DataType:
+    """Return a nested type with the wider of each two parts; fields of the batch alone come last."""
+    merged: list[tuple[str, pa.DataType]] = []
+    for name, own, other in pairs:
+        inner = f"{path}.{name}" if path else name
+        if own is None:
+            merged.append((name, other))
+        elif other is None:
+            if not allow_missing:
+                problems.append(
+                    f"column {inner!r} of the table is missing in the batch: add it, or allow missing columns"
+                )
+            merged.append((name, own))
+        else:
+            merged.append((name, _merge_types(own, other, inner, allow_missing, problems)))
+    if pa.types.is_struct(table):
+        return pa.struct(merged)
+    return type_of_parts(table, [part for _, part in merged])

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_engine.errors import CorruptTableError
+from hudi_engine.format.schema.nested import array_of_parts, array_parts, type_of_parts
 
 
 @dataclass(frozen=True)
@@ -156,45 +157,35 @@ def rename_nested(array: pa.Array, written: ColumnNode, wanted: ColumnNode) -> p
     """
     if not wanted.children or not written.children:
         return array
-    kind = array.type
+    kind, held = array.type, array_parts(array)
     if pa.types.is_struct(kind):
-        return _rename_struct(array, written, wanted)
-    if array.offset:
-        # Arrow makes no list with nulls of the offsets of a slice.
-        array = pa.concat_arrays([array])
-    if pa.types.is_list(kind):
-        values = rename_nested(array.values, written.children[0], wanted.children[0])
-        return pa.ListArray.from_arrays(array.offsets, values, mask=_nulls(array))
-    if pa.types.is_map(kind):
-        items = rename_nested(array.items, written.children[-1], wanted.children[-1])
-        kind = pa.map_(array.keys.type, items.type)
-        return pa.MapArray.from_arrays(array.offsets, array.keys, items, type=kind, mask=_nulls(array))
-    return array
+        return _rename_struct(array, held, written, wanted)
+    parts = [*held[:-1], rename_nested(held[-1], written.children[-1], wanted.children[-1])]
+    return array_of_parts(array, parts, type_of_parts(kind, [part.type for part in parts]))
 
 
-def _rename_struct(array: pa.StructArray, written: ColumnNode, wanted: ColumnNode) -> pa.Array:
+def _rename_struct(
+    array: pa.StructArray, held: list[pa.Array], written: ColumnNode, wanted: ColumnNode
+) -> pa.Array:
     """Give a struct's fields the names that their ids have now; fields whose id is gone are left out."""
     names = {node.column_id: node for node in wanted.children}
-    children, labels = [], []
-    for position, field in enumerate(array.type):
+    parts: dict[str, pa.Array] = {}
+    for field, part in zip(array.type, held, strict=True):
         old = written.child(field.name)
         new = names.get(old.column_id) if old is not None else None
-        if old is None or new is not None:
-            child = array.flatten()[position]
-            children.append(child if old is None or new is None else rename_nested(child, old, new))
-            labels.append(field.name if new is None else new.name)
-    if not children:
+        if old is None:
+            parts[field.name] = part
+        elif new is not None:
+            parts[new.name] = rename_nested(part, old, new)
+    if not parts:
         return pa.nulls(len(array), pa.struct([]))
-    return pa.StructArray.from_arrays(children, labels, mask=_nulls(array))
+    kind = pa.struct([pa.field(name, part.type) for name, part in parts.items()])
+    return array_of_parts(array, list(parts.values()), kind)
 
 
 def _number(instant: str) -> int:
     """Return an instant as a number to compare with the 17 digits of versions; one of 14 digits is the first of its second."""
     return int(f"{instant}000" if len(instant) == 14 else instant)
-
-
-def _nulls(array: pa.Array) -> pa.Array | None:
-    return array.is_null() if array.null_count else None
 
 
 def _text(entry: Mapping[str, Any]) -> str:

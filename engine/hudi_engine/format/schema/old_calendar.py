@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_engine.errors import UnsupportedTableError
-from hudi_engine.format.schema.casting import with_leaves
+from hudi_engine.format.schema.nested import map_leaves
 
 _VERSION = b"org.apache.spark.version"
 _DATES, _INT96 = (b"org.apache.spark.legacyDateTime", "3.0.0"), (b"org.apache.spark.legacyINT96", "3.1.0")
@@ -58,7 +58,7 @@ def check_calendar(rows: pa.Table, source: str) -> None:
             return values
 
         for chunk in column.chunks:
-            with_leaves(chunk, check)
+            map_leaves(chunk, check)
 
 
 def _is_old(values: pa.Array) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from hudi_engine.format.schema.casting import cast_table
+from hudi_engine.format.schema.nested import map_leaf_types, paired_parts, type_of_parts
 
 _SPARK_UNIT = "us"
 _ARROW = "parquet-cpp-arrow"
@@ -22,7 +23,7 @@ def for_spark(rows: pa.Table) -> pa.Table:
     Args:
         rows: Rows in the types of the table, with any further columns.
     """
-    wanted = pa.schema([field.with_type(_in_spark_unit(field.type)) for field in rows.schema])
+    wanted = pa.schema([field.with_type(map_leaf_types(field.type, _in_spark_unit)) for field in rows.schema])
     return cast_table(rows, wanted)
 
 
@@ -89,34 +90,17 @@ def _paired(
     given: pa.DataType, known: pa.DataType, of_time: Callable[[pa.DataType, pa.DataType], pa.DataType]
 ) -> pa.DataType:
     """Return a type with those times in it chosen anew that another one has at the same place, in the same kind of zone."""
-    if pa.types.is_struct(given) and pa.types.is_struct(known):
-        fields = {field.name: field.type for field in known}
-        return pa.struct(
-            [
-                field.with_type(_paired(field.type, fields.get(field.name, field.type), of_time))
-                for field in given
-            ]
-        )
-    if pa.types.is_list(given) and pa.types.is_list(known):
-        return _list_of(_paired(given.value_type, known.value_type, of_time))
-    if pa.types.is_map(given) and pa.types.is_map(known):
-        return pa.map_(given.key_type, _paired(given.item_type, known.item_type, of_time))
+    pairs = paired_parts(given, known)
+    if pairs is not None:
+        parts = [
+            one if other is None else _paired(one, other, of_time)
+            for _, one, other in pairs
+            if one is not None
+        ]
+        return type_of_parts(given, parts)
     both_times = pa.types.is_timestamp(given) and pa.types.is_timestamp(known)
     return of_time(given, known) if both_times and given.tz == known.tz else given
 
 
 def _in_spark_unit(kind: pa.DataType) -> pa.DataType:
-    """Return a type with all times in it in the unit of Spark."""
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp(_SPARK_UNIT, kind.tz)
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_in_spark_unit(field.type)) for field in kind])
-    if pa.types.is_list(kind):
-        return _list_of(_in_spark_unit(kind.value_type))
-    if pa.types.is_map(kind):
-        return pa.map_(kind.key_type, _in_spark_unit(kind.item_type))
-    return kind
-
-
-def _list_of(element: pa.DataType) -> pa.DataType:
-    return pa.list_(pa.field("element", element))
+    return pa.timestamp(_SPARK_UNIT, kind.tz) if pa.types.is_timestamp(kind) else kind

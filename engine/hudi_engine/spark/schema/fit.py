@@ -22,6 +22,7 @@ from hudi_engine.errors import SchemaError
 from hudi_engine.format.config.enums import SchemaChange
 from hudi_engine.format.schema.any_case import AnyCase, spellings
 from hudi_engine.format.schema.evolution import evolve
+from hudi_engine.format.schema.nested import paired_parts
 from hudi_engine.format.schema.time_units import in_units_of
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
 
@@ -237,17 +238,11 @@ def _changed(path: str, old: pa.DataType, new: pa.DataType) -> list[tuple[str, p
     """Leaves of a type that another one has in another type."""
     if old.equals(new):
         return []
-    if pa.types.is_struct(old):
-        return [
-            change
-            for field in old
-            for change in _changed(f"{path}.{field.name}", field.type, new.field(field.name).type)
-        ]
-    if pa.types.is_list(old):
-        return _changed(f"{path}.element", old.value_type, new.value_type)
-    if pa.types.is_map(old):
-        return _changed(f"{path}.value", old.item_type, new.item_type)
-    return [(path, old, new)]
+    pairs = paired_parts(old, new)
+    if pairs is None:
+        return [(path, old, new)]
+    both = [(name, one, other) for name, one, other in pairs if one is not None and other is not None]
+    return [change for name, one, other in both for change in _changed(f"{path}.{name}", one, other)]
 
 
 def _spelled(incoming: pa.Schema, names: Sequence[str]) -> pa.Schema:

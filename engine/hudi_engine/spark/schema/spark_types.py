@@ -85,25 +85,6 @@ def arrow_to_spark(
     )
 
 
-def nulls_of_frame(struct: StructType) -> pa.Schema:
-    """Return the columns of a DataFrame; nullable is what may have a null by its plan. Single values are all boolean."""
-    return pa.schema(
-        [pa.field(each.name, _flags(each.dataType), nullable=each.nullable) for each in struct.fields]
-    )
-
-
-def _flags(kind: DataType) -> pa.DataType:
-    name, part = type(kind).__name__, cast("Any", kind)
-    if name == "StructType":
-        return pa.struct(list(nulls_of_frame(part)))
-    if name == "ArrayType":
-        return pa.list_(pa.field("element", _flags(part.elementType), nullable=part.containsNull))
-    if name == "MapType":
-        value = pa.field("value", _flags(part.valueType), nullable=part.valueContainsNull)
-        return pa.map_(pa.string(), value)
-    return pa.bool_()
-
-
 def _to_arrow(kind: DataType, path: str, problems: list[str]) -> pa.DataType:
     """Return the Arrow type of a Spark type; a refusal is noted by path and null stands in, so that all are told at once."""
     name = type(kind).__name__

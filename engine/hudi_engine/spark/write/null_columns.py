@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pyarrow as pa
+from pyspark.sql import types as T
 
-from hudi_engine.format.schema.required import has_required, nulls_of_rows, with_nulls_allowed
-from hudi_engine.spark.schema.spark_types import nulls_of_frame
+from hudi_engine.format.schema.required import columns_with_nulls, has_required, with_nulls_allowed
 from hudi_engine.spark.write.incoming import Incoming
 from hudi_engine.table.handles.write_context import WriteContext
+
+_NESTED = (T.StructType, T.ArrayType, T.MapType)
 
 
 def allowing_nulls(context: WriteContext, incoming: Incoming, *, delete_only: bool) -> WriteContext:
@@ -21,12 +22,12 @@ def allowing_nulls(context: WriteContext, incoming: Incoming, *, delete_only: bo
     if delete_only or not has_required(context.avro_schema):
         return context
     if incoming.table is not None:
-        nulls = nulls_of_rows(incoming.table)
+        nulls = columns_with_nulls(incoming.table)
     else:
         assert incoming.distributed is not None
-        keys = context.config.record_key_fields
-        # a row whose only key column is null is refused
-        only_key = keys[0] if len(keys) == 1 else None
-        may_be_null = nulls_of_frame(incoming.distributed.frame.schema)
-        nulls = pa.schema([field for field in may_be_null if field.name != only_key])
+        fields = incoming.distributed.frame.schema.fields
+        nulls = {each.name for each in fields if each.nullable or isinstance(each.dataType, _NESTED)}
+        if len(context.config.record_key_fields) == 1:
+            # a row whose only key column is null is refused
+            nulls -= {context.config.record_key_fields[0]}
     return replace(context, avro_schema=with_nulls_allowed(context.avro_schema, nulls))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from hudi_engine.format.schema.nested import paired_parts
 from hudi_engine.format.schema.sql_names import spark_name
 
 
@@ -17,21 +18,18 @@ def alterations(made: pa.DataType, now: pa.DataType, *, chosen: bool, path: str 
         chosen: The reader was asked for some of the columns, so that others are left out.
         path: Path of what holds the fields, which begins with a dot.
     """
-    if pa.types.is_struct(made) and pa.types.is_struct(now):
-        known, there = ({field.name: field.type for field in kind} for kind in (made, now))
-        for name, kind in known.items():
-            if name in there:
-                yield from alterations(kind, there[name], chosen=chosen, path=f"{path}.{name}")
-            else:
-                yield f"{_name(path, name)} was renamed or dropped"
-        if not chosen:
-            yield from (f"{_name(path, name)} is new" for name in there if name not in known)
-    elif pa.types.is_list(made) and pa.types.is_list(now):
-        yield from alterations(made.value_type, now.value_type, chosen=chosen, path=f"{path}.element")
-    elif pa.types.is_map(made) and pa.types.is_map(now):
-        yield from alterations(made.item_type, now.item_type, chosen=chosen, path=f"{path}.value")
-    elif spark_name(made) != spark_name(now):
-        yield f"{path[1:]!r} was {spark_name(made)} and is {spark_name(now)}"
+    pairs = paired_parts(made, now)
+    if pairs is None:
+        if spark_name(made) != spark_name(now):
+            yield f"{path[1:]!r} was {spark_name(made)} and is {spark_name(now)}"
+        return
+    for name, before, after in pairs:
+        if before is not None and after is not None:
+            yield from alterations(before, after, chosen=chosen, path=f"{path}.{name}")
+        elif after is None:
+            yield f"{_name(path, name)} was renamed or dropped"
+        elif not chosen:
+            yield f"{_name(path, name)} is new"
 
 
 def _name(path: str, name: str) -> str:

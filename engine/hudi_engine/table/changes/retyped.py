@@ -14,6 +14,7 @@ from hudi_engine.errors import HistoryGapError, SchemaError
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.schema.casting import cast_array
 from hudi_engine.format.schema.evolution import can_change
+from hudi_engine.format.schema.nested import paired_parts
 from hudi_engine.table.changes.gaps import gap_of_column
 from hudi_engine.table.changes.group import Comparison
 from hudi_engine.table.changes.window import Point
@@ -59,26 +60,16 @@ def _is_readable_as(stored: pa.DataType, wanted: pa.DataType) -> bool:
     if can_change(stored, wanted):
         return True
     if pa.types.is_nested(stored) or pa.types.is_nested(wanted):
-        parts = _parts(stored, wanted)
-        return parts is not None and all(_is_readable_as(*part) for part in parts)
+        pairs = paired_parts(stored, wanted)
+        # a field that only one struct has is left out, or null
+        return pairs is not None and all(
+            one is None or other is None or _is_readable_as(one, other) for _, one, other in pairs
+        )
     try:
         cast_array(_sample(stored), wanted)
     except SchemaError:
         return False
     return True
-
-
-def _parts(stored: pa.DataType, wanted: pa.DataType) -> list[tuple[pa.DataType, pa.DataType]] | None:
-    """Return the types in two nested ones that are read as each other, None where the one is read as no other; see `cast_array`."""
-    if pa.types.is_struct(stored) and pa.types.is_struct(wanted):
-        # by name: a field that only one has is left out, or null
-        known = {field.name: field.type for field in stored}
-        return [(known[field.name], field.type) for field in wanted if field.name in known]
-    if pa.types.is_list(stored) and pa.types.is_list(wanted):
-        return [(stored.value_type, wanted.value_type)]
-    if pa.types.is_map(stored) and pa.types.is_map(wanted):
-        return [(stored.key_type, wanted.key_type), (stored.item_type, wanted.item_type)]
-    return None
 
 
 def _sample(kind: pa.DataType) -> pa.Array:

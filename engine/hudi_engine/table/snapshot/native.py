@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from hudi_engine.format import parallel
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import BaseFile
+from hudi_engine.format.schema.nested import paired_parts
 from hudi_engine.format.schema.time_units import is_as_meant
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.damage import damaged_parquet
@@ -160,16 +161,12 @@ def _same(stored: pa.DataType, wanted: pa.DataType, spark: Release) -> bool:
         return True
     if pa.types.is_timestamp(stored) and pa.types.is_timestamp(wanted):
         return (stored.tz is None) == (wanted.tz is None)
-    if pa.types.is_list(stored) and pa.types.is_list(wanted):
-        return _same(stored.value_type, wanted.value_type, spark)
-    if pa.types.is_map(stored) and pa.types.is_map(wanted):
-        return _same(stored.item_type, wanted.item_type, spark)
-    if pa.types.is_struct(stored) and pa.types.is_struct(wanted):
+    pairs = paired_parts(stored, wanted)
+    if pairs is not None:
         return all(
-            _same(stored.field(child.name).type, child.type, spark)
-            if stored.get_field_index(child.name) >= 0
             # A query that asks for the new field alone takes all structs of the file for null.
-            else spark >= _FILLS_STRUCTS
-            for child in wanted
+            spark >= _FILLS_STRUCTS if held is None else _same(held, part, spark)
+            for _, held, part in pairs
+            if part is not None
         )
     return spark >= _WIDENS and (stored, wanted) in _WIDENINGS_OF_SPARK_4

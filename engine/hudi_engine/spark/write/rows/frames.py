@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.format.schema.any_case import AnyCase, refuse_same_names
+from hudi_engine.format.schema.nested import map_leaf_types
 from hudi_engine.spark.schema.spark_types import MOST_DIGITS, arrow_to_spark
 
 if TYPE_CHECKING:
@@ -187,6 +188,10 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
     """Return the type Spark takes for one that only Arrow has: dictionaries, large and fixed lists, other time units."""
+    return map_leaf_types(kind, _plain_leaf)
+
+
+def _plain_leaf(kind: pa.DataType) -> pa.DataType:
     if kind in _SIMPLE:
         return _SIMPLE[kind]
     if pa.types.is_dictionary(kind):
@@ -195,15 +200,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
         return pa.timestamp("us", kind.tz)
     if pa.types.is_fixed_size_binary(kind):
         return pa.binary()
-    if pa.types.is_decimal(kind):
-        return _plain_decimal(kind)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return pa.list_(pa.field("element", _plain_type(kind.value_type)))
-    if pa.types.is_map(kind):
-        return pa.map_(_plain_type(kind.key_type), _plain_type(kind.item_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(child.name, _plain_type(child.type)) for child in kind])
-    return kind
+    return _plain_decimal(kind) if pa.types.is_decimal(kind) else kind
 
 
 def _plain_decimal(kind: pa.DataType) -> pa.DataType:

@@ -5,7 +5,7 @@ A text that is none could not be written into a log, and in a base file no reade
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.errors import SchemaError
 from hudi_engine.format.logformat.datums.types import AvroType, compile_schema
+from hudi_engine.format.schema.nested import array_parts, walk_avro
 
 
 def check_symbols(rows: pa.Table, avro: Mapping[str, Any]) -> None:
@@ -24,19 +25,13 @@ def check_symbols(rows: pa.Table, avro: Mapping[str, Any]) -> None:
     Raises:
         SchemaError: It names the column, the text and the symbols.
     """
-    if not _names_enum(avro):
+    if not any(each.get("type") == "enum" for each in walk_avro(avro)):
         return
     record = compile_schema(avro)
     for name, kind in zip(record.names, record.children, strict=True):
         if name in rows.column_names and _has_enum(kind):
             for chunk in rows.column(name).chunks:
                 _check(chunk, kind, name)
-
-
-def _names_enum(avro: object) -> bool:
-    if isinstance(avro, Mapping):
-        return avro.get("type") == "enum" or any(_names_enum(each) for each in avro.values())
-    return isinstance(avro, Sequence) and not isinstance(avro, str) and any(map(_names_enum, avro))
 
 
 def _has_enum(kind: AvroType) -> bool:
@@ -55,14 +50,9 @@ def _check(values: pa.Array, kind: AvroType, path: str) -> None:
                 f"column {path!r} is an enum of {', '.join(kind.symbols)} in the table's Avro schema, and {others[0].as_py()!r} is "
                 "none of them. Let the writer that made the schema add it, or rebuild the table, which makes the column text"
             )
-    elif kind.kind == "record":
-        for name, part, values_of in zip(kind.names, kind.children, values.flatten(), strict=True):
-            if _has_enum(part):
-                _check(values_of, part, f"{path}.{name}")
-    elif kind.kind == "array":
-        _check(values.flatten(), kind.children[0], f"{path}.element")
-    elif kind.kind == "map":
-        pairs = values.cast(
-            pa.list_(pa.struct([("key", values.type.key_type), ("value", values.type.item_type)]))
-        )
-        _check(pairs.flatten().flatten()[1], kind.children[0], f"{path}.value")
+    elif _has_enum(kind):
+        # of a map the values have a type of their own, and the keys are text
+        parts = array_parts(values)[-len(kind.children) :]
+        names = kind.names or ("value" if kind.kind == "map" else "element",)
+        for name, part, inner in zip(names, kind.children, parts, strict=True):
+            _check(inner, part, f"{path}.{name}")

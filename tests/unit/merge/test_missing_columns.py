@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.merge.missing_columns import schema_with_defaults
 from hudi_engine.format.merge.slice_reader import read_slice
-from hudi_engine.format.merge.younger_columns import schema_that_fills
 from hudi_engine.format.schema.avro import avro_to_arrow
 from hudi_engine.format.schema.meta_fields import with_meta_columns
 from slices import DEFAULT, SliceBuilder, config, upserts
@@ -37,12 +37,9 @@ def default(name: str, kind: Any, value: Any) -> dict[str, Any]:
     return {"name": name, "type": [kind, "null"], "default": value}
 
 
-def table_schema(*younger: dict[str, Any]) -> str:
-    part = {
-        "type": "record",
-        "name": "Part",
-        "fields": [{"name": "x", "type": "long"}, default("y", "int", 5)],
-    }
+def table_schema(*younger: dict[str, Any], inside: bool = False) -> str:
+    fields = [{"name": "x", "type": "long"}, *([default("y", "int", 5)] if inside else [])]
+    part = {"type": "record", "name": "Part", "fields": fields}
     stored = [
         {"name": "id", "type": "string"},
         {"name": "ts", "type": "long"},
@@ -67,13 +64,13 @@ def rows_of(folder: Path, avro: str, **options: Any) -> dict[str, dict[str, Any]
     )
     settings = config(DEFAULT, **RELEASE_0)
     schema = with_meta_columns(avro_to_arrow(avro))
-    fills_by = schema_that_fills(settings, avro, by_ids=False)
+    fills_by = schema_with_defaults(settings, avro, by_ids=False)
     found = read_slice(builder.context(settings, schema=schema, fills_by=fills_by), builder.build())
     names = avro_to_arrow(avro).names
     return {each["id"]: each for each in found.select(names).to_pylist()}
 
 
-def test_missing_columns_and_nested_fields_have_their_defaults_in_avro_blocks(tmp_path: Path) -> None:
+def test_missing_columns_have_their_defaults_in_avro_blocks(tmp_path: Path) -> None:
     younger = [
         default("text", "string", "x"),
         default("flag", "boolean", False),
@@ -81,8 +78,6 @@ def test_missing_columns_and_nested_fields_have_their_defaults_in_avro_blocks(tm
         default("at", {"type": "long", "logicalType": "timestamp-micros"}, 1_000_000),
         default("clock", {"type": "int", "logicalType": "time-millis"}, 2_000),
         default("raw", "bytes", "\u00ff"),
-        default("whole", "Part", {"x": 3}),
-        default("several", {"type": "array", "items": "long"}, [1, 2]),
         {"name": "nothing", "type": ["null", "long"], "default": None},
     ]
     found = rows_of(tmp_path, table_schema(*younger))
@@ -95,11 +90,9 @@ def test_missing_columns_and_nested_fields_have_their_defaults_in_avro_blocks(tm
         "clock": datetime.time(0, 0, 2),
         "at": second,
         "raw": b"\xff",
-        "whole": {"x": 3, "y": 5},
-        "several": [1, 2],
         "nothing": None,
     }
-    part = {"x": 1, "y": 5}
+    part = {"x": 1}
     assert found["log"] == {
         "id": "log",
         "ts": 1,
@@ -109,20 +102,30 @@ def test_missing_columns_and_nested_fields_have_their_defaults_in_avro_blocks(tm
         **filled,
     }
     assert found["empty"] == {"id": "empty", "ts": 1, "part": None, "list": None, "map": None, **filled}
-    assert found["base"]["part"] == {"x": 1, "y": None}
     assert all(found["base"][name] is None for name in filled)
 
 
 def test_parquet_blocks_have_nulls(tmp_path: Path) -> None:
-    found = rows_of(tmp_path, table_schema(default("text", "string", "x")), block_format="parquet")
+    avro = table_schema(default("text", "string", "x"), inside=True)
+    found = rows_of(tmp_path, avro, block_format="parquet")
 
     assert found["log"]["text"] is None and found["log"]["part"] == {"x": 1, "y": None}
 
 
-def test_a_default_that_cannot_be_filled_is_refused(tmp_path: Path) -> None:
-    decimal = {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2}
-    with pytest.raises(UnsupportedTableError, match="decimal.*has the default"):
-        rows_of(tmp_path, table_schema(default("price", decimal, "\u0001")))
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2}
+
+
+@pytest.mark.parametrize(
+    ("younger", "inside", "problem"),
+    [
+        ([default("price", DECIMAL, "\u0001")], False, "column 'price' of type decimal.*has the default"),
+        ([default("whole", "Part", {"x": 3})], False, "column 'whole' of type struct.*has the default"),
+        ([], True, "column 'part' .*has defaults of fields inside it"),
+    ],
+)
+def test_other_defaults_are_refused(tmp_path: Path, younger: Any, inside: bool, problem: str) -> None:
+    with pytest.raises(UnsupportedTableError, match=problem):
+        rows_of(tmp_path, table_schema(*younger, inside=inside))
 
 
 @pytest.mark.parametrize(
@@ -131,6 +134,6 @@ def test_a_default_that_cannot_be_filled_is_refused(tmp_path: Path) -> None:
     ids=["ours", "by ids"],
 )
 def test_other_tables_have_nulls(settings: TableConfig, by_ids: bool) -> None:
-    assert schema_that_fills(settings, table_schema(), by_ids=by_ids) is None
+    assert schema_with_defaults(settings, table_schema(), by_ids=by_ids) is None
     no_default = json.dumps({"type": "record", "name": "t", "fields": [{"name": "a", "type": "long"}]})
-    assert schema_that_fills(config(DEFAULT, **RELEASE_0), no_default, by_ids=False) is None
+    assert schema_with_defaults(config(DEFAULT, **RELEASE_0), no_default, by_ids=False) is None

@@ -1,0 +1,94 @@
+"""Defaults of columns that a log block in Avro or HFile does not have yet, in tables of Hudi 0.x.
+
+Hudi 0.x reads the records of such a block with the table's Avro schema, so a missing column has its default there. In base
+files and Parquet blocks it is null, and so it is where schema on read keeps ids of columns.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_engine.errors import UnsupportedTableError
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.logformat.format import BlockType
+from hudi_engine.format.schema.avro import avro_to_arrow
+from hudi_engine.format.schema.nested import paired_parts, walk_avro
+
+
+def schema_with_defaults(config: TableConfig, avro: str | None, *, by_ids: bool) -> str | None:
+    """Return the Avro schema by which missing columns are filled; None where they are null.
+
+    Args:
+        by_ids: Whether schema on read keeps the ids of the table's columns.
+    """
+    if avro is None or by_ids or config.drop_partition_columns or not config.merges_as_release_0:
+        return None
+    return avro if any(map(_has_default, walk_avro(json.loads(avro)))) else None
+
+
+def fill_defaults(rows: pa.Table, kind: BlockType, avro: str | None, wanted: pa.Schema) -> pa.Table:
+    """Return the rows of a block with the columns that they lack and that have a default.
+
+    Args:
+        avro: Avro record of the table; None where nothing is filled.
+
+    Raises:
+        UnsupportedTableError: A default is that of a field inside a column, or of a type that is not filled.
+    """
+    if avro is None or kind not in (BlockType.AVRO_DATA, BlockType.HFILE_DATA):
+        return rows
+    record, kinds, has_nested = _parsed(avro)
+    for field in record["fields"]:
+        name = field["name"]
+        if name not in wanted.names:
+            continue
+        place = rows.schema.get_field_index(name)
+        if place < 0 and field.get("default") is not None:
+            rows = rows.append_column(name, _constant(field["default"], kinds.field(name), rows.num_rows))
+        elif (
+            place >= 0 and has_nested and _lacks_fields(rows.schema.field(place).type, kinds.field(name).type)
+        ):
+            raise _refusal(kinds.field(name), "defaults of fields inside it")
+    return rows
+
+
+@lru_cache(maxsize=8)
+def _parsed(avro: str) -> tuple[Any, pa.Schema, bool]:
+    """Return a record, its columns, and whether a field inside a column has a default."""
+    record = json.loads(avro)
+    return record, avro_to_arrow(avro), any(map(_has_default, list(walk_avro(record))[1:]))
+
+
+def _has_default(kind: Any) -> bool:
+    return any(field.get("default") is not None for field in kind.get("fields") or ())
+
+
+def _lacks_fields(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    """Return whether a struct in a stored type lacks a field of the wanted one."""
+    pairs = paired_parts(stored, wanted) or []
+    return any(one is None or (other is not None and _lacks_fields(one, other)) for _, one, other in pairs)
+
+
+def _constant(default: Any, field: pa.Field, count: int) -> pa.Array:
+    kind = field.type
+    types = pa.types
+    if types.is_temporal(kind):
+        default = pa.scalar(default, pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind).as_py()
+    elif types.is_binary(kind):
+        default = default.encode("latin-1")
+    elif not (
+        types.is_boolean(kind) or types.is_string(kind) or types.is_integer(kind) or types.is_floating(kind)
+    ):
+        raise _refusal(field, f"the default {default!r}")
+    return pa.repeat(pa.scalar(default, kind), count)
+
+
+def _refusal(field: pa.Field, default: str) -> UnsupportedTableError:
+    return UnsupportedTableError(
+        f"records of a log are older than column {field.name!r} of type {field.type}, or than fields of it, and it has {default}, "
+        "which this engine does not fill. Compact the table with Apache Hudi, or read its base files only (read optimized)"
+    )
