@@ -87,6 +87,8 @@ def test_texts_are_read_as_joda_does_or_refused(joda):
             continue
         pattern = "".join(letter + rand.choice(SEPARATORS[:-1]) for letter in letters)
         zone, millis = rand.choice(ZONES), rand.randint(0, 2 * 10**12)
+        if "Z:" in pattern:  # Joda-Time takes what follows for the seconds of the offset
+            continue
         try:
             reader = DateReader(pattern)
         except ConfigError:

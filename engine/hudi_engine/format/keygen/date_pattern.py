@@ -123,9 +123,9 @@ def _name(name: str, width: int) -> str:
 
 
 def _offset(at: datetime, width: int) -> str:
-    minutes = int((at.utcoffset() or timedelta()).total_seconds()) // 60
-    sign, colon = "-" if minutes < 0 else "+", ":" if width == 2 else ""
-    return f"{sign}{abs(minutes) // 60:02d}{colon}{abs(minutes) % 60:02d}"
+    ahead = at.utcoffset() or timedelta()
+    hours, minutes = divmod(int(abs(ahead).total_seconds()) // 60, 60)
+    return f"{'-' if ahead < timedelta() else '+'}{hours:02d}{':' if width == 2 else ''}{minutes:02d}"
 
 
 _MONTHS = (
