@@ -6,7 +6,7 @@ Hudi stores less than Spark has: ``byte`` and ``short`` become ``int``; what Avr
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import types as spark
