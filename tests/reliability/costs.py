@@ -53,7 +53,7 @@ COSTS = (
     Cost("drop of a partition", "cow", lambda table: table.delete_partitions(["a"]), 12, 0),
     Cost("compaction", "mor", lambda table: table.compact(), 16, 0),
     Cost("clean", "cow", lambda table: table.clean(1), 9, 0),
-    Cost("rollback", "cow", lambda table: table.rollback(_newest(table)), 17, 0),
+    Cost("rollback", "cow", lambda table: table.rollback(_newest(table)), 14, 0),
 )
 
 

@@ -137,7 +137,7 @@ MUTANTS = (
     Mutant(
         "an undone commit leaves the published list before its files",
         (f"{E}txn.removal:unpublish",),
-        lambda removals, publication: [each.unpublish() for each in removals],
+        lambda removals, *_: [each.unpublish() for each in removals],
         kill.run,
         "rollback, cow",
         0.5,

@@ -19,6 +19,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.telemetry.phases import phase
+from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.table import services
 from hudi_engine.table.clone import CloneResult, clone_table
 from hudi_engine.table.inspect.as_of import check_comment, commit_named
@@ -73,8 +74,9 @@ class TableServices:
         Raises:
             TimelineError: The instant is not there, or something later stands on it.
         """
-        result = rollback_write(self.storage, self.options, self.publication(), instant)
-        self.publish_or_warn()
+        renewed: list[Published] = []
+        result = rollback_write(self.storage, self.options, self.publication(renewed), instant)
+        self._publish_unless(renewed)
         return result
 
     def would_be_rolled_back(self, instant: str) -> RollbackPlan:
@@ -144,8 +146,9 @@ class TableServices:
         target = commit_named(self.storage, instant)
         # What is in the archive already is none of the writes that a restore can take back.
         services.finish_archive(self.storage, self.options, self.publication())
-        result = restore(self.storage, self.options, self.publication(), target)
-        self.publish_or_warn()
+        renewed: list[Published] = []
+        result = restore(self.storage, self.options, self.publication(renewed), target)
+        self._publish_unless(renewed)
         return result
 
     def schedule_compaction(self) -> services.CompactionResult:
@@ -233,7 +236,7 @@ class TableServices:
         state = TableState.load(self.storage)
         state.config.check_writable()
         readers = services.Publication(
-            publish=lambda: None, live_files=lambda: live_manifest_files(self.storage)
+            publish=lambda _: None, live_files=lambda: live_manifest_files(self.storage)
         )
         plan = make_plan(state, options, readers, now=next_instant(state.timeline))
         return [] if isinstance(plan, services.CleanResult) else sorted(plan.paths)
@@ -294,46 +297,65 @@ class TableServices:
         ).publish_or_warn()
         return result
 
-    def publish(self, made: MadeSidecars = NONE_MADE) -> None:
+    def publish(self, made: MadeSidecars = NONE_MADE, committed: Timeline | None = None) -> None:
         """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current.
 
         Args:
             made: Files beside the data that a write has made already, see `AfterWrite`.
+            committed: The timeline right after that write.
         """
         self.on_publish(None)
         run = AfterWrite(self.run_sidecars, made)
-        self.on_publish(publish(self.storage, self.config, run_sidecars=run))
+        config = self.config if committed is None else committed.config
+        self.on_publish(publish(self.storage, config, run_sidecars=run, committed=committed))
 
-    def publish_or_warn(self, made: MadeSidecars = NONE_MADE) -> None:
+    def publish_or_warn(self, made: MadeSidecars = NONE_MADE, committed: Timeline | None = None) -> None:
         """Publish after a commit if the options say so; the commit stands whatever happens here, a failure is a warning."""
         if not self.options[EngineOptions.PUBLISH_MANIFEST]:
             return
         try:
-            self.publish(made)
+            self.publish(made, committed)
         except (HudiError, OSError) as error:
             base = self.storage.base
             logger.warning("%s: the commit stands, but its manifest was not published: %s", base, error)
 
-    def after_commit(self, made: MadeSidecars = NONE_MADE) -> services.ServicesReport:
+    def after_commit(
+        self, made: MadeSidecars = NONE_MADE, committed: Timeline | None = None
+    ) -> services.ServicesReport:
         """Publish a commit, then run the services that are due, and return what they did; a failure is a warning."""
         with phase("publish"):
-            self.publish_or_warn(made)
+            self.publish_or_warn(made, committed)
         with phase("services"):
             report = services.run_after_commit(
                 self.storage,
                 self.options,
                 workers=services.Workers(self.run_tasks, self.run_large),
                 publish=self.publication(),
+                state=None if committed is None else TableState(self.storage, committed.config, committed),
             )
         for failure in report.failures:
             logger.warning("%s: %s", self.storage.base, failure)
         return report
 
-    def publication(self) -> services.Publication:
-        """Return the file lists that readers hold on to; a first one is made only where the options want one."""
+    def publication(self, renewed: list[Published] | None = None) -> services.Publication:
+        """Return the file lists that readers hold on to; a first one is made only where the options want one.
+
+        Args:
+            renewed: Gets each list that was published anew.
+        """
         return publication_of(
-            self.storage, self.run_sidecars, first=self.options[EngineOptions.PUBLISH_MANIFEST]
+            self.storage,
+            self.run_sidecars,
+            first=self.options[EngineOptions.PUBLISH_MANIFEST],
+            on_renew=(lambda _: None) if renewed is None else renewed.append,
         )
+
+    def _publish_unless(self, renewed: list[Published]) -> None:
+        """Publish after commits were undone, unless that was done while they went."""
+        if not renewed:
+            self.publish_or_warn()
+        elif self.options[EngineOptions.PUBLISH_MANIFEST]:
+            self.on_publish(renewed[-1])
 
     def _check_retained(self, retain_commits: int | None) -> None:
         if retain_commits is not None and (not isinstance(retain_commits, int) or retain_commits < 1):

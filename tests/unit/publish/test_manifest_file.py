@@ -148,7 +148,7 @@ def test_trimming_leaves_the_newest_two_and_removes_the_oldest_first(tmp_path):
     folder = ManifestFolder(open_storage(str(tmp_path)), Layout.HIVE)
     for number in (9, 19, 29, 39):
         folder.create(number, format_manifest(STAMP, []))
-    folder.trim(39)
+    folder.trim(39, folder.numbers())
     assert folder.numbers() == [29, 39]
 
 

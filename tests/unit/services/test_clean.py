@@ -221,7 +221,9 @@ def test_nothing_later_than_a_pending_write_is_given_up(five: HandmadeTable) -> 
         unregister(owner)
 
 
-def publication(live: Callable[[], set[str]], publish: Callable[[], object] = lambda: None) -> Publication:
+def publication(
+    live: Callable[[], set[str]], publish: Callable[[object], object] = lambda _: None
+) -> Publication:
     return Publication(publish, live)
 
 
@@ -234,7 +236,7 @@ def test_files_that_readers_hold_on_to_stay_and_are_looked_at_again(five: Handma
     assert 1 not in versions(five)
 
 
-def no_space() -> None:
+def no_space(_: object) -> None:
     raise OSError("no space")
 
 
@@ -247,7 +249,9 @@ def test_a_list_that_names_what_is_to_go_is_renewed_before_anything_goes(five: H
 
 def test_a_renewed_list_lets_the_files_go_in_the_same_clean(five: HandmadeTable) -> None:
     live = {f"{DAY_1}/{GROUP_1}_0-1-1_20260101000001000.parquet"}
-    clean(five.storage, options(), retain_commits=1, publish=publication(lambda: live, live.clear))
+    clean(
+        five.storage, options(), retain_commits=1, publish=publication(lambda: live, lambda _: live.clear())
+    )
     assert versions(five) == [4, 5]
 
 
@@ -272,7 +276,7 @@ def test_files_made_for_readers_go_when_no_list_needs_them(five: HandmadeTable) 
         five.storage,
         options(),
         retain_commits=2,
-        publish=Publication(lambda: None, lambda: {f"{DAY_1}/live.delta"}, obsolete),
+        publish=Publication(lambda _: None, lambda: {f"{DAY_1}/live.delta"}, obsolete),
     )
     assert asked == [([DAY_1], "20260101000004000")]
     assert "live.delta" in data_files(five.storage)

@@ -31,7 +31,7 @@ def test_a_folder_is_listed_once_and_the_published_list_is_read_for_the_plan_and
         looks += 1
         return ()
 
-    publication = Publication(lambda: None, live, lambda listed, _: [])
+    publication = Publication(lambda _: None, live, lambda listed, _: [])
     assert clean(storage, options(), retain_commits=1, publish=publication).files_deleted == 3
     assert (storage.listed, looks) == ([""], 2)
 

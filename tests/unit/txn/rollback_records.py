@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hudi_engine.errors import TimelineError
 from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.format.timeline.instant import State
 from hudi_engine.format.timeline.schemas import ROLLBACK_PLAN
@@ -82,4 +83,10 @@ def refusal(storage: LocalStorage, instant_time: str | None = None) -> str:
 def resume(storage: LocalStorage) -> None:
     """Finish the rollbacks that were begun."""
     config = mini.TableConfig.load(storage)
-    resume_rollbacks(storage, config, UNPUBLISHED, Liveness(storage, config, mini.options()))
+    resume_rollbacks(
+        storage,
+        config,
+        Timeline.load(storage, config),
+        UNPUBLISHED,
+        Liveness(storage, config, mini.options()),
+    )

@@ -296,7 +296,7 @@ def test_the_file_list_is_made_anew_between_unpublishing_and_deleting(cow: Local
     written = mini.write(cow, {"a": {"k1": 10}})
     seen: list[tuple[int, bool]] = []
 
-    def renew() -> None:
+    def renew(_: object) -> None:
         there = any(path.endswith(f"_{written}.parquet") for path in files(cow))
         seen.append((mini.content(cow)[("a", "k1")], there))
 
@@ -309,7 +309,7 @@ def test_a_rollback_whose_file_list_cannot_be_made_anew_deletes_nothing(cow: Loc
     written = mini.write(cow, {"a": {"k1": 10}})
     data = {path for path in files(cow) if path.endswith(".parquet")}
 
-    def renew() -> None:
+    def renew(_: object) -> None:
         raise StorageError("no room")
 
     with pytest.raises(StorageError, match="no room"):
@@ -334,7 +334,7 @@ def test_a_commit_that_comes_while_its_files_go_is_hidden_too(cow: LocalStorage)
     cow.delete(f".hoodie/{late}.commit")
     seen: list[bool] = []
 
-    def renew() -> None:
+    def renew(_: object) -> None:
         seen.append(cow.exists(f".hoodie/{late}.commit"))
 
     rollback_write(Late(cow.base), mini.options(), replace(UNPUBLISHED, renew=renew), late)

@@ -74,6 +74,11 @@ class Timeline:
         return future
 
     @property
+    def config(self) -> TableConfig:
+        """The table's settings with which it was read."""
+        return self._config
+
+    @property
     def zone(self) -> tzinfo | None:
         """Zone of the digits of instants; None for the zone of this machine."""
         return self._config.timeline_zone

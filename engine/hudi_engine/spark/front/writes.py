@@ -420,7 +420,9 @@ class Writes(Reads, HiveEntries):
     def _published(self, result: WriteResult, options: Options) -> WriteResult:
         """After a commit: publish it, run the services that are due, tell of it; the commit stands whatever happens here."""
         with timed("hudi.after_commit", {"hudi.table": self.storage.base}) as seconds:
-            services = self._services(options).after_commit(made_sidecars(result.metadata)).told
+            services = (
+                self._services(options).after_commit(made_sidecars(result.metadata), result.committed).told
+            )
         result = replace(result, services=services, seconds={**result.seconds, **seconds})
         if result.instant is not None and result.metadata is not None:
             commit = Commit(result.action, result.instant, result.metadata, result.seconds)

@@ -228,7 +228,8 @@ def _commit(
             transaction.commit(metadata, key_scope=scope, reads=reads, left=left, follows=request.follows)
     logger.info("%s %s committed: %d file(s)", operation.name.value, transaction.instant, len(stats))
     result = summarise(transaction.instant, metadata, path, rows_replaced)
-    return replace(result, figures=figures, seconds=seconds_so_far(), action=action)
+    committed = transaction.committed
+    return replace(result, figures=figures, seconds=seconds_so_far(), action=action, committed=committed)
 
 
 def _plan(config: TableConfig, request: WriteRequest, index: IndexKind, operation: Operation) -> UnitPlan:

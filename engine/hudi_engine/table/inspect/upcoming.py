@@ -52,7 +52,7 @@ def _compaction(state: TableState, options: Options, snapshot: Snapshot) -> Upco
 
 
 def _clean(state: TableState, options: Options, snapshot: Snapshot) -> Upcoming:
-    readers = Publication(publish=lambda: None, live_files=lambda: live_manifest_files(state.storage))
+    readers = Publication(publish=lambda _: None, live_files=lambda: live_manifest_files(state.storage))
     plan = make_plan(state, options, readers, now=next_instant(state.timeline))
     if isinstance(plan, CleanResult):
         return Upcoming("clean", reason=plan.reason)

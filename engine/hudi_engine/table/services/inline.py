@@ -55,9 +55,9 @@ Result = TypeVar("Result")
 class _Look:
     """One look at the table for all services, until one of them has changed it."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, state: TableState | None) -> None:
         self._storage = storage
-        self._state: TableState | None = None
+        self._state = state
 
     @property
     def state(self) -> TableState:
@@ -77,6 +77,7 @@ def run_after_commit(
     *,
     workers: Workers | None = None,
     publish: Publication | None = None,
+    state: TableState | None = None,
 ) -> ServicesReport:
     """Run the services that the options ask for.
 
@@ -87,6 +88,7 @@ def run_after_commit(
             options of the services.
         workers: Who rewrites file groups; threads of this process by default.
         publish: Published file lists; None for those there are, made anew without Spark.
+        state: The table right after the commit, None to read it.
 
     Raises:
         ServiceError: when a service failed and ``hoodie.engine.services.strict`` is set.
@@ -94,7 +96,7 @@ def run_after_commit(
     if not options[ServiceOptions.ENABLED]:
         return ServicesReport((), None)
     failures: list[str] = []
-    look = _Look(storage)
+    look = _Look(storage, state)
     workers = workers or Workers()
     compactions = _isolated(
         "compaction", lambda: _compact(storage, options, workers.run_tasks, publish, look), failures

@@ -18,9 +18,10 @@ from hudi_engine.errors import HudiError, ServiceError, StorageError, TimelineEr
 from hudi_engine.format.config.declared.engine_options import MergeOptions, WriterOptions
 from hudi_engine.format.config.enums import FailedWritesPolicy
 from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.filegroup.listing import list_partition_files
-from hudi_engine.format.filegroup.markers import delete_markers, list_markers
+from hudi_engine.format.filegroup.markers import delete_markers
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.schema.meta_fields import meta_fields
@@ -40,7 +41,7 @@ from hudi_engine.table.txn.metadata_conflicts import with_checkpoint
 from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.owner import OwnerState, heartbeat_path
 from hudi_engine.table.txn.publication import Publication
-from hudi_engine.table.txn.reconcile import settle_markers
+from hudi_engine.table.txn.reconcile import announced_files, settle_markers
 from hudi_engine.table.txn.recovery import table_lock
 from hudi_engine.table.txn.restore_steps import check_not_rolled_back, pending_rollback_of
 
@@ -173,8 +174,9 @@ class PlanRun:
         storage = self.state.storage
         try:
             # A task of an earlier run that looked for the inflight file just before may have finished since.
-            sweep(storage, self.instant, self.partitions, wanted)
-            settle_markers(storage, self.instant, frozenset())
+            announced = announced_files(storage, self.instant)
+            sweep(storage, self.instant, self.partitions, wanted, announced)
+            settle_markers(storage, self.instant, wanted, announced=announced)
         except (OSError, StorageError) as error:
             logger.warning("could not remove leftovers of %s, the next write will: %s", self.instant, error)
         finally:
@@ -274,9 +276,19 @@ def take_back(state: TableState, opened: OpenInstant, partitions: Collection[str
     )
 
 
-def sweep(storage: Storage, instant: str, partitions: Collection[str], wanted: frozenset[str]) -> int:
-    """Delete base files that runs of a plan wrote and its commit does not name; return how many."""
-    found = {path for path, _ in list_markers(storage, instant)}
+def sweep(
+    storage: Storage,
+    instant: str,
+    partitions: Collection[str],
+    wanted: frozenset[str],
+    announced: Collection[str] | None = None,
+) -> int:
+    """Delete base files that runs of a plan wrote and its commit does not name; return how many.
+
+    Args:
+        announced: Paths of its markers when the caller has just listed them.
+    """
+    found = set(announced_files(storage, instant) if announced is None else announced)
     for partition in {*partitions, *(path.rpartition("/")[0] for path in found)}:
         found.update(status.path for status in list_partition_files(storage, partition))
     removed = 0
@@ -287,9 +299,9 @@ def sweep(storage: Storage, instant: str, partitions: Collection[str], wanted: f
     return removed
 
 
-def publish_service(publication: Publication, service: str, instant: str) -> None:
+def publish_service(publication: Publication, config: TableConfig, service: str, instant: str) -> None:
     """Publish what a service has committed; a failure is a warning, since the commit stands."""
     try:
-        publication.publish()
+        publication.publish(config)
     except Exception as error:  # the commit stands; the next write or session start publishes
         logger.warning("%s %s is committed but could not be published: %s", service, instant, error)

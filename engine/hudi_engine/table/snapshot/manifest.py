@@ -90,6 +90,8 @@ def publish(
     served_at: str | None = None,
     is_readable: IsReadable | None = None,
     renew: bool = False,
+    found: NewestManifest | None = None,
+    committed: Timeline | None = None,
 ) -> Published:
     """Make the newest manifest show the newest committed state; nothing is written when it does already.
 
@@ -104,6 +106,8 @@ def publish(
             file of each instant, as a writer gives all of them the same columns.
         renew: Take a number even when the newest manifest is current, so that a publisher that has read an older
             state cannot have it.
+        found: The newest manifest when the caller has just looked it up.
+        committed: Timeline right after a commit of the caller, which saves a listing; after a newer one it is read again.
 
     Raises:
         UnsupportedTableError: when Spark cannot read the table's base files.
@@ -115,8 +119,9 @@ def publish(
     base = served_at if served_at is not None else storage.uri()
     moved = 0
     for _ in range(_ATTEMPTS):
-        found = _newest(place)
-        timeline = Timeline.load(storage, settings)
+        found = found or find_newest(place)
+        timeline = committed if committed is not None and _is_behind(found.manifest, committed) else None
+        timeline = timeline or Timeline.load(storage, settings)
         schema = _schema(settings, timeline)
         stamp = _stamp(base, settings, timeline, schema, "" if place is storage else place.uri())
         shown = found.manifest if found.healthy and not renew else None
@@ -132,14 +137,22 @@ def publish(
             if moved == _MOVES:
                 raise
             logger.debug("%s moved while its manifest was made, starting again: %s", storage.base, error)
+            found = committed = None
             continue
         manifest = _create(place, found, content, stamp)
         if manifest is not None and (found.manifest is not None or _still_stands(storage, settings, stamp)):
             return _published(manifest, content.layout, schema, published=True)
+        found = committed = None
     raise StorageError(
         f"the snapshot manifest of {storage.base!r} could not be published: other publishers took the number "
         f"in {_ATTEMPTS} attempts. The commit stands; publish again"
     )
+
+
+def _is_behind(manifest: Manifest | None, timeline: Timeline) -> bool:
+    """Return whether a manifest shows no write that a timeline, which was read before the manifest, does not have."""
+    stamp = None if manifest is None else manifest.stamp
+    return stamp is None or set(stamp.writes) <= {each.requested_time for each in timeline.completed_writes}
 
 
 def _still_stands(storage: Storage, config: TableConfig, stamp: Stamp) -> bool:
@@ -165,7 +178,7 @@ def current_manifest(
     storage: Storage, timeline: Timeline, config: TableConfig
 ) -> tuple[Layout, Manifest] | None:
     """Return the newest manifest, with its layout, when it shows this timeline and Spark can read it, else None."""
-    found = _newest(storage)
+    found = find_newest(storage)
     if found.manifest is None or not found.healthy:
         return None
     stamp = _stamp(storage.uri(), config, timeline, _schema(config, timeline))
@@ -174,7 +187,7 @@ def current_manifest(
 
 def newest_manifest(storage: Storage) -> Manifest | None:
     """Return the manifest that Spark reads, None when there is none."""
-    return _newest(storage).manifest
+    return find_newest(storage).manifest
 
 
 def listed_uris(storage: Storage) -> set[str]:
@@ -223,7 +236,7 @@ def live_manifest_files(storage: Storage) -> LiveFiles:
 
 
 @dataclass(frozen=True)
-class _Newest:
+class NewestManifest:
     """The newest manifest of a table and the state of its folder."""
 
     layout: Layout
@@ -235,7 +248,7 @@ class _Newest:
         return is_healthy(self.numbers)
 
 
-def _newest(storage: Storage) -> _Newest:
+def find_newest(storage: Storage) -> NewestManifest:
     """Look at the flat layout first: a table that had to change to it never changes back."""
     for layout in (Layout.FLAT, Layout.HIVE):
         folder = ManifestFolder(storage, layout)
@@ -243,9 +256,9 @@ def _newest(storage: Storage) -> _Newest:
         while numbers:
             manifest = folder.read(numbers[-1])
             if manifest is not None:
-                return _Newest(layout, numbers, manifest)
+                return NewestManifest(layout, numbers, manifest)
             numbers = folder.numbers()
-    return _Newest(Layout.HIVE, (), None)
+    return NewestManifest(Layout.HIVE, (), None)
 
 
 def _schema(config: TableConfig, timeline: Timeline) -> pa.Schema | None:
@@ -273,7 +286,7 @@ def _shows(manifest: Manifest, wanted: Stamp, timeline: Timeline) -> bool:
     return writes_since(timeline, stamp.look) == ()
 
 
-def _create(place: Storage, found: _Newest, content: SnapshotContent, stamp: Stamp) -> Manifest | None:
+def _create(place: Storage, found: NewestManifest, content: SnapshotContent, stamp: Stamp) -> Manifest | None:
     """Publish under the next number; None when another publisher was faster."""
     folder = ManifestFolder(place, content.layout)
     number = number_after(found.numbers if content.layout is found.layout else folder.numbers())
@@ -285,11 +298,11 @@ def _create(place: Storage, found: _Newest, content: SnapshotContent, stamp: Sta
         return None
     if not place.exclusive_create and folder.read(number) != manifest:
         return None
-    folder.trim(number)
+    folder.trim(number, found.numbers)
     return manifest if _ends_hive(place, found, content.layout, number) else None
 
 
-def _ends_hive(place: Storage, found: _Newest, layout: Layout, number: int) -> bool:
+def _ends_hive(place: Storage, found: NewestManifest, layout: Layout, number: int) -> bool:
     """End the lists by folder names when a table is listed flat from now on: who still reads them would do so for ever.
 
     The second flat list sees to it too, in case the publisher of the first one died.
@@ -308,7 +321,7 @@ def _ends_hive(place: Storage, found: _Newest, layout: Layout, number: int) -> b
             break
         with suppress(FileExistsError):
             folder.create(number_after(numbers), format_ended(layout))
-            folder.trim(number_after(numbers))
+            folder.trim(number_after(numbers), numbers)
             break
     return found.layout is Layout.FLAT or numbers == list(found.numbers)
 

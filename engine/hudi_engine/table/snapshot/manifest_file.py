@@ -351,12 +351,12 @@ class ManifestFolder:
         """Publish a manifest. Raises FileExistsError when another publisher has taken the number."""
         self._storage.create(self._path(number), body)
 
-    def trim(self, newest: int) -> None:
-        """Delete all but ``newest`` and the one before it, oldest first.
+    def trim(self, newest: int, numbers: Sequence[int]) -> None:
+        """Delete all of ``numbers`` but ``newest`` and the one before it, oldest first.
 
         The one before stays so that a reader that has just listed the folder still finds its file.
         """
-        for number in self.numbers():
+        for number in numbers:
             if number < newest and number != newest - NUMBER_STEP:
                 self._storage.remove(self._path(number))
 

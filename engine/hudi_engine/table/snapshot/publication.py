@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.table.snapshot.derive import RunTasks, make_in_threads
-from hudi_engine.table.snapshot.manifest import live_manifest_files, newest_manifest, publish
+from hudi_engine.table.snapshot.manifest import Published, find_newest, live_manifest_files, publish
 from hudi_engine.table.snapshot.sidecar_files import obsolete_sidecars
 from hudi_engine.table.txn.publication import Publication
 
 
 def publication_of(
-    storage: Storage, run_sidecars: RunTasks = make_in_threads, *, first: bool = False
+    storage: Storage,
+    run_sidecars: RunTasks = make_in_threads,
+    *,
+    first: bool = False,
+    on_renew: Callable[[Published], object] = lambda _: None,
 ) -> Publication:
     """Return the published file lists of a table.
 
     Args:
         run_sidecars: Where files that are made for readers are made.
         first: Whether to publish a first list where there is none.
+        on_renew: Called with each list that was published anew.
     """
 
-    def bring_up() -> None:
-        if first or newest_manifest(storage) is not None:
-            publish(storage, run_sidecars=run_sidecars)
+    def bring_up(config: TableConfig) -> None:
+        found = find_newest(storage)
+        if first or found.manifest is not None:
+            publish(storage, config, run_sidecars=run_sidecars, found=found)
 
-    def renew() -> None:
-        if newest_manifest(storage) is not None:
-            publish(storage, run_sidecars=run_sidecars, renew=True)
+    def renew(config: TableConfig) -> None:
+        found = find_newest(storage)
+        if found.manifest is not None:
+            on_renew(publish(storage, config, run_sidecars=run_sidecars, renew=True, found=found))
 
     def shows(instants: Collection[str]) -> bool:
-        manifest = newest_manifest(storage)
+        manifest = find_newest(storage).manifest
         if manifest is None:
             return False
         return manifest.stamp is None or not set(manifest.stamp.writes).isdisjoint(instants)

@@ -62,6 +62,7 @@ class OpenInstant:
         self._config = config
         self._writer = TimelineWriter(storage, config)
         self._body: bytes | None = None
+        self._is_new = False
 
     @classmethod
     def announce(
@@ -106,11 +107,14 @@ class OpenInstant:
         )
         assert opened.ownership is not None
         opened.ownership.take()
+        opened._is_new = instant.state is State.REQUESTED
         return opened
 
     def start(self, body: bytes = b"") -> None:
-        """Go in flight, unless it is already: a service may go on with what another process began."""
-        if not self._storage.exists(self.path(State.INFLIGHT)):
+        """Go in flight, unless it is already: a service may continue what another process began."""
+        if self._is_new:
+            self._storage.create(self.path(State.INFLIGHT), body)
+        elif not self._storage.exists(self.path(State.INFLIGHT)):
             self._writer.to_inflight(self.time, self.action, body)
 
     def check_mine(self) -> None:
@@ -266,6 +270,7 @@ class OpenInstant:
             # Whether the request is there is not known, so its owner file stays.
             self.give_up()
             raise
+        self._is_new = True
         return True
 
     def _as_of_completion(self, seen: Timeline) -> Timeline:

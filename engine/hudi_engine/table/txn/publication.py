@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import FileStatus
 
 
@@ -17,7 +18,7 @@ class Publication:
     """The published file lists of one table.
 
     Args:
-        publish: Brings the list up to the newest commit.
+        publish: Brings the list up to the newest commit; both this and ``renew`` get the table's settings.
         live_files: Paths, relative to the table's base path, of all files that readers may hold on to.
         obsolete_sidecars: From what lies in partitions, by their paths, and the oldest instant to keep, the paths of files
             that were made beside the data for readers and that no list needs any more.
@@ -25,12 +26,12 @@ class Publication:
         shows: Whether the newest list shows one of the instants.
     """
 
-    publish: Callable[[], object]
+    publish: Callable[[TableConfig], object]
     live_files: Callable[[], Collection[str]]
     obsolete_sidecars: Callable[[Mapping[str, Sequence[FileStatus]], str], Sequence[str]] | None = None
-    renew: Callable[[], object] = lambda: None
+    renew: Callable[[TableConfig], object] = lambda _: None
     shows: Callable[[Collection[str]], bool] = lambda _: False
 
 
-UNPUBLISHED = Publication(lambda: None, frozenset)
+UNPUBLISHED = Publication(lambda _: None, frozenset)
 """Of a table that no list was published for."""

@@ -33,33 +33,40 @@ def delete_unwanted_files(storage: Storage, instant: str, metadata: CommitMetada
 
     Without this, the files of a task that was tried twice would both become visible (Hudi marker mechanism).
     """
-    return delete_announced_files(storage, instant, metadata.file_paths())
+    return delete_announced_files(storage, instant, announced_files(storage, instant), metadata.file_paths())
 
 
-def delete_announced_files(storage: Storage, instant: str, wanted: Collection[str]) -> list[str]:
-    """Delete the files that an instant has announced, and that hold nothing but its rows; return their paths."""
-    return _delete_late(storage, instant, (path for path, _ in list_markers(storage, instant)), wanted)
+def announced_files(storage: Storage, instant: str) -> list[str]:
+    """Return the paths of the data files that an instant has announced."""
+    return [path for path, _ in list_markers(storage, instant)]
 
 
 def settle_markers(
-    storage: Storage, instant: str, gone: Collection[str], wanted: Collection[str] | None = None
+    storage: Storage,
+    instant: str,
+    gone: Collection[str],
+    wanted: Collection[str] | None = None,
+    announced: Collection[str] | None = None,
 ) -> None:
     """Remove the markers of an instant that has ended, unless a file that they announce may come yet.
 
     Args:
+        announced: Its markers when the caller has listed them since the instant ended.
         gone: Paths of files that came, and were deleted.
         wanted: Paths that the instant has committed, which are there; others are deleted first. None deletes nothing.
     """
-    announced = [path for path, _ in list_markers(storage, instant)]
-    late = [] if wanted is None else _delete_late(storage, instant, announced, wanted)
+    if announced is None:
+        announced = announced_files(storage, instant)
+    late = [] if wanted is None else delete_announced_files(storage, instant, announced, wanted)
     settled = {*gone, *late, *(wanted or ())}
     if all(path in settled or storage.exists(path) for path in announced):
         delete_markers(storage, instant)
 
 
-def _delete_late(
+def delete_announced_files(
     storage: Storage, instant: str, announced: Iterable[str], wanted: Collection[str]
 ) -> list[str]:
+    """Delete files that an instant has announced, and that hold nothing but its rows; return their paths."""
     gone = []
     for path in announced:
         if path not in wanted and _is_only_of(storage, path, instant) and storage.delete(path):
@@ -83,7 +90,7 @@ def sweep_markers(storage: Storage, config: TableConfig, timeline: Timeline, liv
     for instant in sorted(ended - {each.requested_time for each in timeline.pending}):
         wanted = _wanted(timeline, instant)
         if wanted is not None:
-            delete_announced_files(storage, instant, wanted)
+            delete_announced_files(storage, instant, announced_files(storage, instant), wanted)
         _drop_old_markers(storage, instant, living.now_ms)
 
 

@@ -77,13 +77,21 @@ def next_instant(timeline: Timeline) -> str:
 _UNDOING = ("restore", "rollback")
 
 
-def recover(storage: Storage, config: TableConfig, options: Options, publication: Publication) -> Recovery:
+def recover(
+    storage: Storage,
+    config: TableConfig,
+    options: Options,
+    publication: Publication,
+    *,
+    sweeps: bool = True,
+) -> Recovery:
     """Finish begun restores and rollbacks, roll back what dead writers left, and remove what came late or was forgotten.
 
     The caller holds the table's lock.
 
     Args:
         publication: Published file lists, brought past an instant that was visible before its files go.
+        sweeps: Whether late files and heartbeats of instants that have ended are looked for.
 
     Raises:
         CorruptTableError, PathEscapeError: when a stored rollback plan cannot be trusted.
@@ -92,19 +100,22 @@ def recover(storage: Storage, config: TableConfig, options: Options, publication
     living = Liveness(storage, config, options)
     rolled_back: list[str] = []
     if any(each.action in _UNDOING for each in timeline.pending):
-        finished = resume_restores(storage, config, publication)
+        finished = resume_restores(storage, config, timeline, publication)
         rolled_back += [time for done in finished for time in done.taken_back]
-        rolled_back += [result.instant for result in resume_rollbacks(storage, config, publication, living)]
+        timeline = Timeline.load(storage, config)
+        resumed = resume_rollbacks(storage, config, timeline, publication, living)
+        rolled_back += [result.instant for result in resumed]
         timeline = Timeline.load(storage, config)
     for instant in reversed(failed_writes(timeline, living, options)):
         logger.warning("rolling back %s %s, whose writer is gone", instant.action, instant.requested_time)
         begun = time.monotonic()
-        done = rollback_instant(storage, config, instant, publication)
+        done = rollback_instant(storage, config, timeline, instant, publication)
         report_service(storage, options, _told(done), time.monotonic() - begun)
         rolled_back.append(instant.requested_time)
         timeline = Timeline.load(storage, config)
     timeline = _without_dead_savepoints(storage, config, timeline, living)
-    _sweep(storage, config, timeline, living)
+    if sweeps:
+        _sweep(storage, config, timeline, living)
     return Recovery(timeline, tuple(rolled_back))
 
 
@@ -130,14 +141,14 @@ def rollback_write(
         WriteConflictError: when the table's lock is not free in time.
         StorageError: when the storage failed; the next write finishes the rollback.
     """
-    with recovered(storage, options, publication, "roll back") as (config, timeline):
+    with recovered(storage, options, publication, "roll back", sweeps=False) as (config, timeline):
         instant = to_roll_back(storage, timeline, instant_time)
-        return rollback_instant(storage, config, instant, publication)
+        return rollback_instant(storage, config, timeline, instant, publication)
 
 
 @contextmanager
 def recovered(
-    storage: Storage, options: Options, publication: Publication, doing: str
+    storage: Storage, options: Options, publication: Publication, doing: str, *, sweeps: bool = True
 ) -> Iterator[tuple[TableConfig, Timeline]]:
     """Hold the lock of a table that dead writers have left nothing in; give its settings and timeline.
 
@@ -145,6 +156,7 @@ def recovered(
         options: Lock, heartbeat and what happens to failed writes.
         publication: Published file lists, brought past what is undone.
         doing: What is done under the lock, for messages.
+        sweeps: As of `recover`.
 
     Raises:
         UnsupportedTableError: when the table is not one that this engine writes.
@@ -154,7 +166,7 @@ def recovered(
     with storage_errors(storage, doing), table_lock(storage, options):
         config = TableConfig.load(storage)
         config.check_writable()
-        yield config, recover(storage, config, options, publication).timeline
+        yield config, recover(storage, config, options, publication, sweeps=sweeps).timeline
 
 
 def to_roll_back(storage: Storage, timeline: Timeline, instant_time: str | None) -> Instant:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.filegroup.listing import list_partition_files
 from hudi_engine.format.filegroup.log_file import log_file_name, parse_log_file
-from hudi_engine.format.filegroup.markers import list_markers
 from hudi_engine.format.logformat.format import HeaderKey
 from hudi_engine.format.logformat.reader import read_blocks
 from hudi_engine.format.logformat.writer import encode_rollback_block
@@ -30,7 +30,7 @@ from hudi_engine.table.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.owner import heartbeat_path
 from hudi_engine.table.txn.publication import Publication
-from hudi_engine.table.txn.reconcile import delete_announced_files, settle_markers
+from hudi_engine.table.txn.reconcile import announced_files, delete_announced_files, settle_markers
 from hudi_engine.table.txn.rollback_plan import (
     RollbackPlan,
     RollbackRequest,
@@ -44,7 +44,7 @@ ROLLBACK_TOKEN = "1-0-1"
 """Write token of log files that no task wrote."""
 
 
-def unpublish(removals: Sequence[Removal], publication: Publication) -> None:
+def unpublish(removals: Sequence[Removal], config: TableConfig, publication: Publication) -> None:
     """Hide instants from readers before any of their files goes: from the timeline, and from the list of files they use.
 
     The list is made anew also when the instants had left the timeline before, by a run that was killed in between.
@@ -54,46 +54,48 @@ def unpublish(removals: Sequence[Removal], publication: Publication) -> None:
     """
     hidden = [removal.unpublish() for removal in removals]
     if any(hidden) or publication.shows({removal.plan.instant for removal in removals}):
-        publication.renew()
+        publication.renew(config)
 
 
-def take_out(removals: Sequence[Removal], publication: Publication) -> None:
+def take_out(removals: Sequence[Removal], config: TableConfig, publication: Publication) -> None:
     """Take instants out of the table, hidden from readers first.
 
     Args:
         removals: The instants, in the order in which they go.
     """
-    unpublish(removals, publication)
+    unpublish(removals, config, publication)
     late = []
     for removal in removals:
         removal.remove_data()
         late.append(removal.remove_instant())
     if any(late):
-        publication.renew()
+        publication.renew(config)
 
 
 def undo(
     storage: Storage,
+    config: TableConfig,
     opened: OpenInstant,
     removals: Callable[[], Sequence[Removal]],
     publication: Publication,
-    told: Callable[[Sequence[Removal], int], bytes],
+    body: Callable[[Sequence[Removal], int], bytes],
 ) -> Sequence[Removal]:
     """Carry out a rollback or restore, for the first time or again; return what went.
 
     A metadata table of another writer would go on naming the files that go, so it goes before them.
 
     Args:
-        removals: Says what is still to be taken out, once the instant is in flight.
-        told: Gives the body of the completed instant, from what went and how many milliseconds it took.
+        config: The table's settings, read under the lock.
+        removals: Returns what is still to be taken out, once the instant is in flight.
+        body: Returns the body of the completed instant, from what went and how many milliseconds it took.
     """
     started = time.monotonic()
     opened.start()
     gone = removals()
     if any(removal.plan.requests for removal in gone):
-        drop_foreign_metadata_table(storage, TableConfig.load(storage))
-    take_out(gone, publication)
-    opened.complete(told(gone, int((time.monotonic() - started) * 1000)))
+        config = drop_foreign_metadata_table(storage, config)
+    take_out(gone, config, publication)
+    opened.complete(body(gone, int((time.monotonic() - started) * 1000)))
     return gone
 
 
@@ -121,6 +123,7 @@ class Removal:
         self.plan = plan
         self._of_run = of_run
         self.outcomes: dict[str, PartitionOutcome] = {}
+        self._was_completed = False
         self._storage = storage
         self._config = config
         self._time = time
@@ -131,7 +134,9 @@ class Removal:
         if COMPLETED_ACTION.get(self.plan.action, self.plan.action) not in WRITE_ACTIONS:
             return False
         name = timeline_file_name(self.plan.instant, self.plan.action, State.COMPLETED)
-        return self._storage.delete(f"{self._config.timeline_path}/{name}")
+        gone = self._storage.delete(f"{self._config.timeline_path}/{name}")
+        self._was_completed = self._was_completed or gone
+        return gone
 
     def remove_data(self) -> None:
         """Delete the data files, many at a time, and neutralise the log blocks of the plan."""
@@ -160,11 +165,14 @@ class Removal:
         """
         self._remove_pending(State.INFLIGHT)
         late = self.unpublish()
-        self._delete_strays()
+        announced = announced_files(self._storage, self.plan.instant)
+        if announced or not self._was_completed:
+            self._delete_strays(announced)
         if not self._of_run:
             drop_history(self._storage, self.plan.instant)
             self._remove_pending(State.REQUESTED)
-        settle_markers(self._storage, self.plan.instant, frozenset(self.deleted))
+        if announced or not self._was_completed:
+            settle_markers(self._storage, self.plan.instant, frozenset(self.deleted), announced=announced)
         self._storage.remove(heartbeat_path(self.plan.instant))
         return late
 
@@ -248,13 +256,15 @@ class Removal:
 
     def _remove_pending(self, state: State) -> None:
         planned = [action for action, done in COMPLETED_ACTION.items() if done == self.plan.action]
+        if self._config.table_type is TableType.COPY_ON_WRITE:
+            planned = [action for action in planned if action == "clustering"]
         for action in (self.plan.action, *planned):
             self._writer.delete(self.plan.instant, action, state)
 
-    def _delete_strays(self) -> None:
-        """Delete what the instant's tasks have finished since the plan was made, wherever a marker says so."""
+    def _delete_strays(self, announced: Sequence[str]) -> None:
+        """Delete what the instant's tasks have finished since the plan was made, in the partitions of markers too."""
         storage, instant = self._storage, self.plan.instant
-        marked = {path.rpartition("/")[0] for path, _ in list_markers(storage, instant)}
+        marked = {path.rpartition("/")[0] for path in announced}
         partitions = sorted({*self.outcomes, *marked})
         listed = on_threads(partial(list_partition_files, storage), partitions)
         for partition, statuses in zip(partitions, listed, strict=True):
@@ -263,7 +273,7 @@ class Removal:
                     storage.remove(status.path)
                     self._note_deleted(partition, status.path)
         neutralised = {path for request in self.plan.requests for path in request.log_files}
-        for path in delete_announced_files(storage, instant, neutralised):
+        for path in delete_announced_files(storage, instant, announced, neutralised):
             self._note_deleted(path.rpartition("/")[0], path)
 
     def _goes(self, path: str) -> bool:

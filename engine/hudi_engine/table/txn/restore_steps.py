@@ -104,6 +104,7 @@ def carry_out_restore(
     """Carry out a stored plan, for the first time or again."""
     removals = undo(
         storage,
+        config,
         opened,
         lambda: _removals(storage, config, opened.time, plan),
         publication,
@@ -119,7 +120,7 @@ def carry_out_restore(
 
 
 def resume_restores(
-    storage: Storage, config: TableConfig, publication: Publication
+    storage: Storage, config: TableConfig, timeline: Timeline, publication: Publication
 ) -> tuple[RestoreResult, ...]:
     """Finish the restores that somebody began and did not complete; one whose plan was cut short is dropped.
 
@@ -127,7 +128,6 @@ def resume_restores(
         CorruptTableError: when a stored plan cannot be trusted.
     """
     done = []
-    timeline = Timeline.load(storage, config)
     for pending in timeline.pending:
         if pending.action != "restore":
             continue

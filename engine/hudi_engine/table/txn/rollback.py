@@ -50,11 +50,13 @@ class RollbackResult:
 
 
 def rollback_instant(
-    storage: Storage, config: TableConfig, instant: Instant, publication: Publication
+    storage: Storage, config: TableConfig, timeline: Timeline, instant: Instant, publication: Publication
 ) -> RollbackResult:
     """Undo an instant: data files, log blocks, timeline files.
 
     Args:
+        config: The table's settings, read under the lock.
+        timeline: Its timeline, read under the lock.
         instant: A pending write, or the newest completed one.
         publication: Published file lists, brought past a completed instant before its files go.
 
@@ -63,7 +65,6 @@ def rollback_instant(
             completed one, saved by a savepoint, built upon by a planned compaction, the files before it are gone
             or about to go, or archived writes would count no more.
     """
-    timeline = Timeline.load(storage, config)
     plan = plan_rollback(storage, config, timeline, instant)
     opened = OpenInstant.announce(storage, config, timeline, "rollback", plan.to_bytes(storage))
     return _carry_out(storage, config, opened, plan, publication)
@@ -103,7 +104,7 @@ def plan_removal(
 
 
 def resume_rollbacks(
-    storage: Storage, config: TableConfig, publication: Publication, living: Liveness
+    storage: Storage, config: TableConfig, timeline: Timeline, publication: Publication, living: Liveness
 ) -> tuple[RollbackResult, ...]:
     """Finish the rollbacks that somebody began and did not complete.
 
@@ -121,7 +122,6 @@ def resume_rollbacks(
     Raises:
         CorruptTableError, PathEscapeError: when a stored plan names files that are not the instant's.
     """
-    timeline = Timeline.load(storage, config)
     done = []
     for pending in timeline.pending:
         if pending.action != "rollback":
@@ -152,6 +152,7 @@ def _carry_out(
     """Carry out a stored plan, for the first time or again."""
     (removal,) = undo(
         storage,
+        config,
         opened,
         lambda: [Removal(storage, config, opened.time, plan, of_run=of_run)],
         publication,

@@ -68,6 +68,7 @@ class WriteTransaction:
         config: The table's settings as read at begin.
         timeline: The timeline as of begin, after rollbacks: what this write reads.
         rolled_back: Instants of dead writers that begin rolled back.
+        committed: The timeline right after the commit, None before.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class WriteTransaction:
         self.config = config
         self.timeline = recovery.timeline
         self.rolled_back = recovery.rolled_back
+        self.committed: Timeline | None = None
         self._storage = storage
         self._options = options
         self._publication = publication
@@ -238,6 +240,7 @@ class WriteTransaction:
 
                 told = with_column_ids(self._storage, current, self.instant, final)
                 self._opened.complete_fenced(told.to_json(), lock, current, check_again)
+        self.committed = current.as_if_completed(self.instant, self.action, told)
         self._state = State.COMPLETED
         self._clean_up(metadata, gone)
 
@@ -252,10 +255,11 @@ class WriteTransaction:
         logger.info("aborting %s %s: %s", self.action, self.instant, cause)
         try:
             with table_lock(self._storage, self._options):
-                timeline = Timeline.load(self._storage, self.config)
+                config = TableConfig.load(self._storage)
+                timeline = Timeline.load(self._storage, config)
                 mine = self._find_pending(timeline)
                 if mine is not None:
-                    rollback_instant(self._storage, self.config, mine, self._publication)
+                    rollback_instant(self._storage, config, timeline, mine, self._publication)
             self._opened.release()
         except Exception as error:  # the caller raises the cause, which nothing here may hide
             logger.warning(
@@ -318,11 +322,13 @@ class WriteTransaction:
         going = {closed[group] for group in Footprint.of(metadata).touched if group in closed}
         for time in sorted(going):
             instant = current.find(time, "replacecommit")
-            rollback_instant(self._storage, self.config, instant, self._publication)
+            config = TableConfig.load(self._storage)
+            rollback_instant(self._storage, config, current, instant, self._publication)
+            current = Timeline.load(self._storage, config)
             logger.warning(
                 "%s changes what clustering %s had planned; it was rolled back", self.instant, time
             )
-        return Timeline.load(self._storage, self.config) if going else current
+        return current
 
     def _check_ours(self, current: Timeline) -> None:
         """Refuse when somebody has rolled this instant back."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hudi_engine.format.telemetry.figures import WriteFigures
+from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 
 
@@ -36,6 +37,7 @@ class WriteResult(RowCounts):
         seconds: Seconds by phase: ``prepare``, ``begin``, ``write``, ``commit``, ``publish``, ``services``.
         action: What the instant is: ``commit``, ``deltacommit`` or ``replacecommit``.
         metadata: What the instant says; None when there is none.
+        committed: The timeline right after the commit; None when there is none, or it is not known.
     """
 
     instant: str | None
@@ -48,6 +50,7 @@ class WriteResult(RowCounts):
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
     action: str = ""
     metadata: CommitMetadata | None = field(default=None, repr=False, compare=False)
+    committed: Timeline | None = field(default=None, repr=False, compare=False)
 
 
 def summarise(instant: str, metadata: CommitMetadata, path_taken: str, rows_replaced: int = 0) -> WriteResult:

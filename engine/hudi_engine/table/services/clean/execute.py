@@ -18,6 +18,7 @@ from hudi_engine.errors import HudiError, ServiceError
 from hudi_engine.format.config.declared.service_options import CleanOptions
 from hudi_engine.format.config.enums import CleanPolicy
 from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.view import FileSystemView
 from hudi_engine.format.parallel import on_threads
@@ -140,7 +141,7 @@ def _begin(
                 OpenInstant(storage, state.config, pending.requested_time, "clean").drop()
                 continue
             logger.info("finishing clean %s", pending.requested_time)
-            _bring_past(stored.paths, publication, publication.live_files())
+            _bring_past(state.config, stored.paths, publication, publication.live_files())
             opened = OpenInstant.claim(storage, state.config, options, pending)
             return _start(state, stack.enter_context(opened), stored, resumed=True)
         now = next_instant(state.timeline)
@@ -190,7 +191,7 @@ def make_plan(
     if renew:
         drop_temporaries(state, view, Liveness(state.storage, state.config, options).now_ms)
         going = (path for found in obsolete.values() for each in found for path in each.paths)
-        live = _bring_past(going, publication, live)
+        live = _bring_past(state.config, going, publication, live)
     files, complete = _names_to_go(obsolete, needed_paths(state, live))
     complete = complete and (policy.retains_instants or consumed is None)
     writes = state.timeline.completed_writes
@@ -346,12 +347,14 @@ def _delete_sidecars(
         logger.warning("could not delete files made for readers, the next clean will: %s", error)
 
 
-def _bring_past(paths: Iterable[str], publication: Publication, live: Collection[str]) -> Collection[str]:
+def _bring_past(
+    config: TableConfig, paths: Iterable[str], publication: Publication, live: Collection[str]
+) -> Collection[str]:
     """Renew the published list when it names files that are to go, and return what the list names then."""
     if not any(path in live for path in paths):
         return live
     try:
-        publication.publish()
+        publication.publish(config)
         return publication.live_files()
     except (OSError, HudiError) as error:
         raise ServiceError(

@@ -107,7 +107,7 @@ def run_clustering(
         stats = claim.run.carry_out(
             options, lambda: claim.work(options, workers or Workers()), partial(_metadata, claim.plan)
         )
-    publish_service(publication, "clustering", claim.run.instant)
+    publish_service(publication, claim.run.state.config, "clustering", claim.run.instant)
     return replace(
         in_numbers(claim.plan, claim.run.instant, "completed"),
         files_written=len(stats),
@@ -171,7 +171,7 @@ def _outdated(
         raise ServiceError(
             f"{said}; roll {time} back and plan anew, or set hoodie.clustering.rollback.pending.replacecommit.on.conflict"
         )
-    rollback_instant(state.storage, state.config, chosen, publication)
+    rollback_instant(state.storage, state.config, state.timeline, chosen, publication)
     logger.warning("%s; it was rolled back", said)
     return ClusteringResult(reason=f"{said}; it was rolled back")
 

@@ -74,7 +74,7 @@ def run_compaction(
         stats = claim.run.carry_out(
             options, lambda: claim.work(options, run_tasks or run_in_threads), _metadata
         )
-    publish_service(publication, "compaction", claim.run.instant)
+    publish_service(publication, claim.run.state.config, "compaction", claim.run.instant)
     return CompactionResult(
         claim.run.instant,
         "completed",
