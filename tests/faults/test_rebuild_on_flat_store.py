@@ -14,7 +14,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.objects import ObjectStorage
-from hudi_engine.table.txn import swap_record
+from hudi_engine.table.txn import swap as swaps
 from hudi_engine.table.txn.owner import Owner, register, unregister
 from hudi_engine.table.txn.swap import (
     is_switched,
@@ -22,10 +22,10 @@ from hudi_engine.table.txn.swap import (
     recover_swap,
     side_folder,
     swap,
+    swap_under_way,
     table_storage,
 )
-from hudi_engine.table.txn.swap_by_copies import swap_under_way
-from hudi_engine.table.txn.table_place import place_of
+from hudi_engine.table.txn.table_folder import place_of
 
 import tests.faults.mini_table as mini
 from tests.helpers.s3_server import S3Server, running_s3_server
@@ -283,7 +283,7 @@ def test_whoever_wakes_when_another_has_finished_the_swap_deletes_nothing(
         if path == "orders" and not slept and swap_under_way(place) is not None:
             slept.append(path)
             with monkeypatch.context() as patched:
-                patched.setattr(swap_record.SwapRecord, "is_at_work", lambda *_: False)
+                patched.setattr(swaps.SwapRecord, "is_at_work", lambda *_: False)
                 assert seen(base) == NEW
             mini.write(open_storage(base), {"a": {"later": 9}})
         return found

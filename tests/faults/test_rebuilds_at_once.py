@@ -17,7 +17,8 @@ from hudi_engine.spark.catalog.rebuilds import Settling
 from hudi_engine.spark.table_rebuild import _swap_unless_overtaken
 from hudi_engine.table.clone.make import _put
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn import lock, swap_record
+from hudi_engine.table.txn import lock
+from hudi_engine.table.txn import swap as swaps
 from hudi_engine.table.txn.lock import LOCK_PATH, TableLock
 from hudi_engine.table.txn.swap import is_switched, mark_builder, recover_swap, side_folder, swap
 
@@ -209,7 +210,7 @@ def test_whoever_wakes_in_the_middle_of_a_swap_that_another_has_finished_changes
 
     def sleep() -> None:
         with monkeypatch.context() as patched:
-            patched.setattr(swap_record.SwapRecord, "is_at_work", lambda *_: False)
+            patched.setattr(swaps.SwapRecord, "is_at_work", lambda *_: False)
             assert seen(base) == NEW
         mini.write(open_storage(base), {"a": {"later": 9}})
 

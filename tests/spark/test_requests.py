@@ -12,7 +12,9 @@ from tests.helpers.logged import LoggingStorage
 def test_a_small_upsert_reads_its_properties_twice_and_lists_its_timeline_four_times(spark, tmp_path):
     rows = spark.createDataFrame([("a", 1, "x")], "id string, ts long, day string")
     path = str(tmp_path / "table")
-    table = HudiTable.create(spark, path, record_key="id", precombine_field="ts", partition_by="day", name="t")
+    table = HudiTable.create(
+        spark, path, record_key="id", precombine_field="ts", partition_by="day", name="t"
+    )
     table.upsert(rows)
     storage = LoggingStorage(LocalStorage(path))
     HudiTable(spark, path, storage).upsert(rows)

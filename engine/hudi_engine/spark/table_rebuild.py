@@ -23,10 +23,10 @@ from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.spark.write.rows.frames import Frame, as_frame
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import Kind, commits_since, kind_of
-from hudi_engine.table.txn.displacing import Instead
 from hudi_engine.table.txn.moving import check_nobody_writes
 from hudi_engine.table.txn.recovery import table_lock
 from hudi_engine.table.txn.swap import (
+    Instead,
     is_switched,
     mark_builder,
     recover_swap,

@@ -41,7 +41,10 @@ def one_planned_slice(path: Path) -> HandmadeTable:
     ids=["rollback", "compaction"],
 )
 def test_an_operation_sends_few_requests(
-    make: Callable[[Path], HandmadeTable], act: Callable[[TableServices, str], object], most: int, tmp_path: Path
+    make: Callable[[Path], HandmadeTable],
+    act: Callable[[TableServices, str], object],
+    most: int,
+    tmp_path: Path,
 ) -> None:
     storage = LoggingStorage(make(tmp_path / "table").storage)
     newest = writes(storage)[-1]

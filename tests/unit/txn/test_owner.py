@@ -29,7 +29,7 @@ from hudi_engine.table.txn.owner import (
 )
 from hudi_engine.table.txn.ownership import Ownership
 from hudi_engine.table.txn.process import ProcessIdentity, slept_ms
-from hudi_engine.table.txn.swap_record import read_swap_record
+from hudi_engine.table.txn.swap import read_swap_record
 
 from tests.helpers.owners import age, is_given_up, running, wait_until, write_owner
 

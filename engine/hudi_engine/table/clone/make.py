@@ -28,11 +28,11 @@ from hudi_engine.table.clone.cleans import bound_of_others, clean_for_others
 from hudi_engine.table.clone.content import Content
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.displacing import Instead
 from hudi_engine.table.txn.metadata_table import METADATA_PROPERTIES
 from hudi_engine.table.txn.moving import nobody_at_work
 from hudi_engine.table.txn.storage_errors import storage_errors
 from hudi_engine.table.txn.swap import (
+    Instead,
     is_switched,
     mark_builder,
     place_new,
@@ -41,7 +41,7 @@ from hudi_engine.table.txn.swap import (
     side_folder,
     swap,
 )
-from hudi_engine.table.txn.table_place import lie_in_one
+from hudi_engine.table.txn.table_folder import lie_in_one
 from hudi_engine.table.write.define.create_table import FOLDERS, check_absent
 from hudi_engine.table.write.define.problems import name_problems
 
