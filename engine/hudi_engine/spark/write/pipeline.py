@@ -7,7 +7,7 @@ workload -> write -> commit, the one atomic step.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -104,16 +104,29 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
         # What becomes of the rows depends on the table, so a new attempt looks at it again.
         seen = None if request.columns is None else request.held or TableState.load(storage)
         again = replace(request, held=None, columns_of=seen)
-        # rows that come from the table stay what they are, and so would the conflict
-        retries = 0 if request.base is not None else request.options[WriterOptions.CONFLICT_RETRIES]
         try:
-            return retried(lambda: _attempt(spark, storage, again), retries)
+            return _repeated(again, lambda: _attempt(spark, storage, again), whole=True)
         except RepeatedKeyError:
             beside = request.changes.beside_others()
             if beside is None:
                 raise
             slower = replace(again, changes=beside)
-            return retried(lambda: _attempt(spark, storage, slower), retries)
+            return _repeated(slower, lambda: _attempt(spark, storage, slower), whole=True)
+
+
+def _repeated(
+    request: WriteRequest, attempt: Callable[[], WriteResult], *, whole: bool = False
+) -> WriteResult:
+    """Repeat an attempt after conflicts, as often as the options allow: the only retries of a write.
+
+    A plain batch repeats its commit alone. A write whose rows depend on the table repeats whole, so that it looks at the table
+    again; rows that the caller made of the table would bring the same conflict each time.
+
+    Args:
+        whole: Whether the attempt looks at the table again.
+    """
+    fixed = request.base is not None if whole else request.own_rows
+    return retried(attempt, 0 if fixed else request.options[WriterOptions.CONFLICT_RETRIES])
 
 
 def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> WriteResult:
@@ -141,10 +154,7 @@ def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> Wr
         refuse_new_columns(state, incoming.schema)
         if _is_skipped(incoming, request):
             return WriteResult(None, operation.name.value)
-        return retried(
-            lambda: _commit(spark, state, request, incoming, index, operation),
-            0 if request.own_rows else options[WriterOptions.CONFLICT_RETRIES],
-        )
+        return _repeated(request, lambda: _commit(spark, state, request, incoming, index, operation))
     finally:
         incoming.release()
 
