@@ -18,8 +18,14 @@ from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.instant import State
 from hudi_engine.table.services import run_compaction
 from hudi_engine.table.txn.lock import LOCK_PATH
-from hudi_engine.table.txn.owner import Owner, OwnerState, heartbeat_path, register, unregister
-from hudi_engine.table.txn.process import ProcessIdentity
+from hudi_engine.table.txn.owner import (
+    Owner,
+    OwnerState,
+    ProcessIdentity,
+    heartbeat_path,
+    register,
+    unregister,
+)
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR

@@ -11,8 +11,7 @@ import pytest
 from hudi_engine.errors import TimelineError, WriteConflictError
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.writer import check_inflight
-from hudi_engine.table.txn.owner import Owner, heartbeat_path
-from hudi_engine.table.txn.process import ProcessIdentity
+from hudi_engine.table.txn.owner import Owner, ProcessIdentity, heartbeat_path
 from hudi_engine.table.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini

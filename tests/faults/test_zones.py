@@ -20,7 +20,7 @@ from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.clock import LOCAL, InstantClock, format_instant, parse_instant_time
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.table.services.clean.execute import clean
-from hudi_engine.table.services.compaction.triggers import compaction_due
+from hudi_engine.table.services.compaction.plan import compaction_due
 
 import tests.faults.mini_table as mini
 

@@ -11,8 +11,7 @@ from dataclasses import replace
 import pytest
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.table.txn.owner import Owner, heartbeat_path
-from hudi_engine.table.txn.process import ProcessIdentity
+from hudi_engine.table.txn.owner import Owner, ProcessIdentity, heartbeat_path
 
 DAY_S = 86_400
 
@@ -36,7 +35,7 @@ class Watch:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self._now = 0.0
-        patch.setattr("hudi_engine.table.txn.silence.monotonic", lambda: self._now)
+        patch.setattr("hudi_engine.table.txn.owner.monotonic", lambda: self._now)
 
     def go_on(self, seconds: float = 71) -> None:
         """Let time pass: for one beat of a minute, and what it may be late."""

@@ -14,8 +14,8 @@ from hudi_engine.table.snapshot.mask import (
     mask_table,
     read_mask_words,
 )
+from hudi_engine.table.snapshot.publication import obsolete_sidecars, sidecar_files
 from hudi_engine.table.snapshot.sidecar import parse_sidecar, read_sidecar, sidecar_schema, write_sidecar
-from hudi_engine.table.snapshot.sidecar_files import obsolete_sidecars, sidecar_files
 from hudi_engine.table.snapshot.snapshot_files import DELTA_LABEL, MASKED_LABEL
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs

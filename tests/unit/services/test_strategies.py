@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hudi_engine.errors import ConfigError
 from hudi_engine.table.services.compaction.operation import IO_MB, LOG_BYTES, LOG_FILES, CompactionOperation
-from hudi_engine.table.services.compaction.strategies import choose
+from hudi_engine.table.services.compaction.plan import choose
 
 from tests.unit.services.tables import options
 

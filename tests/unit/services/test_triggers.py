@@ -7,7 +7,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.instant import Instant, State
-from hudi_engine.table.services.compaction.triggers import compaction_due, since_last_compaction
+from hudi_engine.table.services.compaction.plan import compaction_due, since_last_compaction
 
 from tests.unit.services.tables import options
 

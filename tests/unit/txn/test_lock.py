@@ -14,8 +14,7 @@ from hudi_engine.errors import StorageError, WriteConflictError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.table.txn.lock import LOCK_PATH, TableLock
-from hudi_engine.table.txn.owner import Owner, register, unregister
-from hudi_engine.table.txn.process import ProcessIdentity
+from hudi_engine.table.txn.owner import Owner, ProcessIdentity, register, unregister
 from hudi_engine.table.txn.recovery import table_lock
 
 from tests.helpers.owners import age

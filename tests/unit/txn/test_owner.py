@@ -17,18 +17,19 @@ from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.table.txn.liveness import Liveness
+from hudi_engine.table.txn.open_instant import Ownership
 from hudi_engine.table.txn.owner import (
     Beating,
     Owner,
     OwnerState,
+    ProcessIdentity,
     heartbeat_path,
     owner_state,
     register,
+    slept_ms,
     storage_now_ms,
     unregister,
 )
-from hudi_engine.table.txn.ownership import Ownership
-from hudi_engine.table.txn.process import ProcessIdentity, slept_ms
 from hudi_engine.table.txn.swap import read_swap_record
 
 from tests.helpers.owners import age, is_given_up, running, wait_until, write_owner
@@ -140,11 +141,11 @@ def test_a_young_beat_of_this_machine_needs_no_look_at_the_storages_clock(
 
 def test_a_machine_that_never_slept_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "hudi_engine.table.txn.process.time.clock_gettime", lambda clock: time.monotonic() + 3.5
+        "hudi_engine.table.txn.owner.time.clock_gettime", lambda clock: time.monotonic() + 3.5
     )
     assert 3400 < slept_ms() <= 3500
     monkeypatch.setattr(
-        "hudi_engine.table.txn.process.time.clock_gettime", lambda clock: time.monotonic() - 3.5
+        "hudi_engine.table.txn.owner.time.clock_gettime", lambda clock: time.monotonic() - 3.5
     )
     assert slept_ms() == 0
 
@@ -289,7 +290,7 @@ def test_a_live_process_that_proc_hides_is_not_taken_for_gone(
     hidden = ProcessIdentity(ProcessIdentity.current().machine, other.pid, "1")
     for shown in ("self", "sys"):
         (tmp_path / shown).symlink_to(f"/proc/{shown}")
-    monkeypatch.setattr("hudi_engine.table.txn.process._PROC", tmp_path)
+    monkeypatch.setattr("hudi_engine.table.txn.owner._PROC", tmp_path)
     assert hidden.is_running() is None
     other.communicate()
     assert hidden.is_running() is False

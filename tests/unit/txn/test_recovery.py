@@ -19,8 +19,7 @@ from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.format.timeline.instant import State
 from hudi_engine.format.timeline.schemas import COMPACTION_PLAN, REQUESTED_REPLACE_METADATA
-from hudi_engine.table.txn.owner import Owner, heartbeat_path
-from hudi_engine.table.txn.process import ProcessIdentity
+from hudi_engine.table.txn.owner import Owner, ProcessIdentity, heartbeat_path
 from hudi_engine.table.txn.publication import UNPUBLISHED
 from hudi_engine.table.txn.transaction import WriteTransaction
 

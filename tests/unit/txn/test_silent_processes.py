@@ -131,7 +131,7 @@ def test_what_it_writes_is_rolled_back_only_when_it_beats_no_more(
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the time of watching go by quickly."""
-    monkeypatch.setattr("hudi_engine.table.txn.silence.monotonic", lambda: 200 * time.monotonic())
+    monkeypatch.setattr("hudi_engine.table.txn.owner.monotonic", lambda: 200 * time.monotonic())
 
 
 def assert_free_once_old(storage: LocalStorage, path: str) -> None:

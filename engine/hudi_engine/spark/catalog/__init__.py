@@ -18,7 +18,7 @@ from hudi_engine.spark.catalog.spark_table import (
 from hudi_engine.spark.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.table.snapshot.manifest import Published, is_current, live_manifest_files, publish
 from hudi_engine.table.snapshot.manifest_file import Layout
-from hudi_engine.table.snapshot.sidecar_files import obsolete_sidecars, sidecar_files
+from hudi_engine.table.snapshot.publication import obsolete_sidecars, sidecar_files
 
 __all__ = [
     "CatalogEntry",

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hudi_engine.errors import TimelineError
+from hudi_engine.errors import CorruptTableError, TimelineError
+from hudi_engine.format.config.enums import CleanPolicy
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.partition_metadata import PARTITION_METADATA_NAMES
 from hudi_engine.format.filegroup.view import FileSystemView
 from hudi_engine.format.logformat.format import BlockPlace, BlockType
 from hudi_engine.format.logformat.reader import scan_blocks
-from hudi_engine.format.logformat.source import BytesSource
+from hudi_engine.format.logformat.source import BytesSource, FileSource
+from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.archive_files import entry_key, list_archive_files
 from hudi_engine.format.timeline.archive_log import encode_archive, read_archive_log
+from hudi_engine.format.timeline.avro_file import encode_avro_file
+from hudi_engine.format.timeline.clean_bound import CleanBound
 from hudi_engine.format.timeline.continuity import lasts
 from hudi_engine.format.timeline.gaps import hidden_writes
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State, timeline_file_name
 from hudi_engine.format.timeline.schema_commits import histories_of
-from hudi_engine.table.clone.commands import RollbackCommands
+from hudi_engine.format.timeline.schemas import CLEAN_METADATA
 from hudi_engine.table.services.archive.entries import files_of
+from hudi_engine.table.services.clean.plan import CleanPlan
 from hudi_engine.table.snapshot.manifest_file import CATALOG_FOLDER
 from hudi_engine.table.state import TableState
 
@@ -230,3 +235,86 @@ def _gap(timeline: Timeline, as_of: str | None) -> str:
     later = {each.requested_time for each in timeline.instants if each.requested_time > as_of}
     hidden = hidden_writes(timeline, timeline.without(later))
     return max((time for time in hidden if time <= as_of), default="")
+
+
+class RollbackCommands:
+    """The rollback commands of slices; the logs of a slice are looked through once, when one of them is asked about."""
+
+    def __init__(self, storage: Storage, slices: Iterable[FileSlice]) -> None:
+        self._storage = storage
+        self._logs: dict[str, tuple[str, ...]] = {}
+        for each in slices:
+            logs = tuple(log.path for log in each.log_files)
+            self._logs.update((log.path, logs) for log in (*each.log_files, *each.cdc_files))
+        self._found: dict[tuple[str, ...], frozenset[str]] = {}
+
+    def targets(self, path: str) -> frozenset[str]:
+        """Return the instants that are taken back in the slice of a log, by commands of whatever time.
+
+        Raises:
+            FileNotFoundError: A log of the slice has gone since it was listed.
+        """
+        logs = self._logs[path]
+        if logs not in self._found:
+            self._found[logs] = frozenset(target for log in logs for target in self._in_log(log))
+        return self._found[logs]
+
+    def _in_log(self, path: str) -> list[str]:
+        with self._storage.open_input(path) as file:
+            targets = [each.target_instant_time for each in scan_blocks(FileSource(file)) if each.is_rollback]
+        return [each for each in targets if each is not None]
+
+
+def clean_for_others(bound: CleanBound, content: Content, clone: Storage) -> Iterator[tuple[str, bytes]]:
+    """Yield paths and bodies of the timeline files of the clean that stands for those which stay behind."""
+    plan = CleanPlan(CleanPolicy.KEEP_LATEST_FILE_VERSIONS.value, None, bound.oldest, {}).to_bytes(clone)
+    record = {
+        "startCleanTime": bound.clean,
+        "timeTakenInMillis": 0,
+        "totalFilesDeleted": 0,
+        "earliestCommitToRetain": "",
+        "lastCompletedCommitTimestamp": bound.oldest,
+        "partitionMetadata": {},
+        "version": 2,
+        "bootstrapPartitionMetadata": {},
+        "extraMetadata": {},
+    }
+    done = encode_avro_file(CLEAN_METADATA, record)
+    for state, body in ((State.REQUESTED, plan), (State.INFLIGHT, plan), (State.COMPLETED, done)):
+        yield f"{content.state.config.timeline_path}/{timeline_file_name(bound.clean, 'clean', state)}", body
+
+
+def bound_of_others(content: Content) -> CleanBound | None:
+    """Return how far back the cleans that stay behind left the clone whole, None where those that come along say as much.
+
+    The newest write of the clone is whole whatever a later clean took, as its files are here. A clean that is only planned has
+    taken nothing.
+
+    Args:
+        content: What is cloned, just listed: cleans that it lists may be archived any time.
+
+    Raises:
+        CorruptTableError: A clean that stays behind cannot be read.
+        TimelineError: A clean has left the original's timeline since it was listed.
+    """
+    along = {each.requested_time for each in content.instants if each.action == "clean"}
+    begun = [
+        each
+        for each in content.later.instants
+        if each.action == "clean" and each.state is not State.REQUESTED
+    ]
+    behind = [content.later.clean_bound(each) for each in begun if each.requested_time not in along]
+    if not behind:
+        return None
+    others = max(behind)
+    oldest = min(others.oldest, content.newest or "")
+    known = (_told(content, each) for each in begun if each.requested_time in along)
+    return None if oldest <= max(known, default="") else CleanBound(oldest, others.clean)
+
+
+def _told(content: Content, clean: Instant) -> str:
+    """Return how far back a clean that comes along leaves the clone whole; one that is damaged does not say it."""
+    try:
+        return content.later.clean_bound(clean).oldest
+    except CorruptTableError:
+        return ""

@@ -24,8 +24,7 @@ from hudi_engine.format.storage.sharing import Sharing
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.clean_bound import CleanBound
 from hudi_engine.format.timeline.moments import Moment
-from hudi_engine.table.clone.cleans import bound_of_others, clean_for_others
-from hudi_engine.table.clone.content import Content
+from hudi_engine.table.clone.content import Content, bound_of_others, clean_for_others
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.metadata_table import METADATA_PROPERTIES

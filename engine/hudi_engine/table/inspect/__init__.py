@@ -3,9 +3,15 @@
 Operations, procedures, the command line and reports show the same facts.
 """
 
-from hudi_engine.table.inspect.commits import CommitFacts, archived_commit_facts, commit_facts
+from hudi_engine.table.inspect.commits import (
+    CommitFacts,
+    InstantFacts,
+    archived_commit_facts,
+    commit_facts,
+    instant_facts,
+    moment_of,
+)
 from hudi_engine.table.inspect.files import FileFacts, PartitionFacts, file_facts, partition_facts
-from hudi_engine.table.inspect.instants import InstantFacts, instant_facts, moment_of
 from hudi_engine.table.inspect.snapshot import Snapshot
 from hudi_engine.table.inspect.stats import ServiceDue, TableStats, table_stats
 from hudi_engine.table.inspect.validation import Finding, damaged_files, duplicate_keys, validate

@@ -19,7 +19,7 @@ from hudi_engine.table.inspect.snapshot import Snapshot
 from hudi_engine.table.services.archive.select import Limits, archive_due
 from hudi_engine.table.services.clean.policy import Policy
 from hudi_engine.table.services.clean.scope import partitions_to_clean
-from hudi_engine.table.services.compaction.triggers import compaction_due, since_last_compaction
+from hudi_engine.table.services.compaction.plan import compaction_due, since_last_compaction
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.consumers import oldest_needed
 from hudi_engine.table.txn.recovery import next_instant

@@ -29,12 +29,10 @@ from hudi_engine.table.services.archive.select import clean_lags
 from hudi_engine.table.services.clean.execute import clean
 from hudi_engine.table.services.clustering.execute import Workers, run_clustering
 from hudi_engine.table.services.clustering.pending import runnable_clusterings
-from hudi_engine.table.services.clustering.schedule import schedule_clustering
-from hudi_engine.table.services.clustering.triggers import clustering_due
+from hudi_engine.table.services.clustering.schedule import clustering_due, schedule_clustering
 from hudi_engine.table.services.compaction.execute import run_compaction
 from hudi_engine.table.services.compaction.pending import pending_compactions
-from hudi_engine.table.services.compaction.plan import schedule_compaction
-from hudi_engine.table.services.compaction.triggers import compaction_due
+from hudi_engine.table.services.compaction.plan import compaction_due, schedule_compaction
 from hudi_engine.table.services.planned import is_running
 from hudi_engine.table.services.result import (
     ArchiveResult,

@@ -16,22 +16,21 @@ import pyarrow as pa
 
 from hudi_engine.errors import HudiError, ServiceError, StorageError, TimelineError
 from hudi_engine.format.config.declared.engine_options import MergeOptions, WriterOptions
-from hudi_engine.format.config.enums import FailedWritesPolicy
+from hudi_engine.format.config.enums import FailedWritesPolicy, WriteOperation
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.filegroup.listing import list_partition_files
 from hudi_engine.format.filegroup.markers import delete_markers
 from hudi_engine.format.merge.read_context import ReadContext
-from hudi_engine.format.merge.table_reader import read_context
-from hudi_engine.format.schema.meta_fields import meta_fields
+from hudi_engine.format.merge.table_reader import read_context, table_schema
+from hudi_engine.format.schema.meta_fields import meta_fields, with_meta_columns
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.telemetry.services import Done
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.format.timeline.instant import Instant, State
 from hudi_engine.format.timeline.schema_commits import load_schema_history
-from hudi_engine.table.services.as_planned import as_planned
 from hudi_engine.table.services.result import PlannedResult
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.column_ids import column_ids
@@ -305,3 +304,37 @@ def publish_service(publication: Publication, config: TableConfig, service: str,
         publication.publish(config)
     except Exception as error:  # the commit stands; the next write or session start publishes
         logger.warning("%s %s is committed but could not be published: %s", service, instant, error)
+
+
+def as_planned(state: TableState, read: ReadContext, instant: str) -> ReadContext:
+    """Return how the slices of a plan are read: no value is left out, or widened, that a state since the plan may be asked for."""
+    history = read.schema_history
+    if history is not None:
+        known = history.up_to(instant)
+        if known == history:
+            return read
+        # by the instant of a file readers look up which ids its columns have
+        read = replace(read, schema_history=known)
+        columns = table_schema(state.config, state.timeline, instant)
+    else:
+        columns = _columns_since(state, instant)
+    return replace(read, schema=with_meta_columns(columns, operation=state.config.keeps_operations))
+
+
+def _columns_since(state: TableState, instant: str) -> pa.Schema:
+    """Return the columns at an instant and those that came later: of one that was dropped before, older files have values.
+
+    Each has its first type, which can be read as every later one. A name in another case is no second column.
+    """
+    columns = table_schema(state.config, state.timeline, instant)
+    known = {name.lower() for name in columns.names}
+    for write in state.timeline.completed_writes:
+        if write.requested_time <= instant:
+            continue
+        if state.timeline.commit_metadata(write).operation_type == WriteOperation.INSERT_OVERWRITE_TABLE:
+            break  # its columns, and those after it, need not fit what stood before
+        for field in table_schema(state.config, state.timeline, write.requested_time):
+            if field.name.lower() not in known:
+                known.add(field.name.lower())
+                columns = columns.append(field)
+    return columns

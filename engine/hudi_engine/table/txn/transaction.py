@@ -12,6 +12,7 @@ import logging
 from types import TracebackType
 
 from hudi_engine.errors import ConfigError, HudiError, TimelineError, WriteConflictError
+from hudi_engine.format.config.key_generator import KINDS_PROPERTY, PARTITION_FIELDS
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
@@ -46,7 +47,6 @@ from hudi_engine.table.txn.metadata_conflicts import (
 )
 from hudi_engine.table.txn.metadata_table import drop_foreign_metadata_table, has_foreign_metadata_table
 from hudi_engine.table.txn.open_instant import OpenInstant
-from hudi_engine.table.txn.partition_names import has_kinds_in_names, kinds_beside_names
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.reconcile import delete_unwanted_files, settle_markers
 from hudi_engine.table.txn.recovery import Recovery, pending_writes, recover, table_lock
@@ -393,3 +393,24 @@ class WriteTransaction:
 
     def _rolled_back_message(self) -> str:
         return rolled_back(self._storage, self.instant, self.action)
+
+
+def has_kinds_in_names(config: TableConfig) -> bool:
+    """Return whether a table of this engine names its partition fields with their kinds, as it did before."""
+    stored = config.properties.get(PARTITION_FIELDS, "")
+    return config.version == 6 and config.is_of_this_engine and ":" in stored
+
+
+def kinds_beside_names(storage: Storage, config: TableConfig) -> TableConfig:
+    """Store the kinds beside the names of the partition fields; the caller holds the table's lock.
+
+    Returns:
+        The table's settings afterwards.
+    """
+    if not has_kinds_in_names(config):
+        return config
+    names = ",".join(field.name for field in config.partition_fields)
+    kinds = config.properties[PARTITION_FIELDS]
+    config = config.with_properties({PARTITION_FIELDS: names, KINDS_PROPERTY: kinds})
+    config.save(storage)
+    return config

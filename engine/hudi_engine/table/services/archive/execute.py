@@ -9,24 +9,36 @@ instant for a pending one or finds a hole (as Apache Hudi does).
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
 
+from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.config.declared.service_options import ArchiveOptions
 from hudi_engine.format.config.options import Options
+from hudi_engine.format.filegroup.base_file import parse_base_file
+from hudi_engine.format.filegroup.listing import list_partition_files
+from hudi_engine.format.filegroup.log_file import parse_log_file
+from hudi_engine.format.logformat.format import BlockType, HeaderKey
+from hudi_engine.format.logformat.reader import scan_blocks
+from hudi_engine.format.logformat.source import FileSource
 from hudi_engine.format.parallel import on_threads
-from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.base import FileStatus, Storage
+from hudi_engine.format.storage.paths import join, relative_path
 from hudi_engine.format.telemetry.services import Done, measured
 from hudi_engine.format.timeline.archive_files import (
+    ArchiveFile,
     EntryKey,
+    archive_file_path,
     archived_since,
     create_archive_file,
     list_archive_files,
 )
+from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.format.timeline.instant import Instant
+from hudi_engine.format.timeline.schemas import MERGE_ARCHIVE_PLAN
 from hudi_engine.table.services.archive.entries import TimelineFile, encode_entries, files_of
-from hudi_engine.table.services.archive.merge_files import finish_merge, merge_small_files
 from hudi_engine.table.services.archive.select import Selection, archive_due, select_instants
-from hudi_engine.table.services.archive.strays import remove_strays
 from hudi_engine.table.services.opening import open_locked
 from hudi_engine.table.services.result import ArchiveResult
 from hudi_engine.table.snapshot.publication import publication_of
@@ -177,3 +189,144 @@ def _told(chosen: Selection) -> ArchiveResult:
 
 def _names(instants: Sequence[Instant]) -> tuple[str, ...]:
     return tuple(f"{each.requested_time}.{each.action}" for each in instants)
+
+
+_PLAN_NAME = "mergeArchivePlan"
+
+
+def merge_small_files(storage: Storage, folder: str, options: Options) -> int:
+    """Merge the newest files when enough of them are small; return how many went into one.
+
+    Only files behind the newest large one are merged, so that their order stays.
+
+    Args:
+        folder: Archive folder, relative to the base path.
+        options: ``hoodie.archive.merge.*``.
+    """
+    if not options[ArchiveOptions.MERGE]:
+        return 0
+    files = list_archive_files(storage, folder)
+    small = _small(files, options[ArchiveOptions.MERGE_SMALL_FILE_LIMIT])
+    if len(small) < options[ArchiveOptions.MERGE_FILES]:
+        return 0
+    merged = archive_file_path(folder, files[-1].number + 1)
+    plan = {
+        "candidate": [storage.uri(file.path) for file in small],
+        "mergedArchiveFileName": merged.rpartition("/")[2],
+    }
+    storage.replace(join(folder, _PLAN_NAME), encode_avro_file(MERGE_ARCHIVE_PLAN, plan))
+    storage.create(merged, b"".join(storage.read(file.path) for file in small))
+    for file in small:
+        storage.remove(file.path)
+    storage.remove(join(folder, _PLAN_NAME))
+    return len(small)
+
+
+def finish_merge(storage: Storage, folder: str) -> None:
+    """Undo or complete a merge that was killed; nothing happens when there is none.
+
+    While all small files are there the merged one may be torn and goes; otherwise it is whole.
+
+    Args:
+        folder: Archive folder, relative to the base path.
+    """
+    path = join(folder, _PLAN_NAME)
+    try:
+        plan = decode_avro_file(storage.read(path), f"{storage.base}/{path}")
+    except FileNotFoundError:
+        return
+    except CorruptTableError:
+        logger.warning("dropping %s/%s, which was cut short", storage.base, path)
+        storage.remove(path)
+        return
+    names = {str(each).rpartition("/")[2] for each in plan.get("candidate") or ()}
+    files = {file.path.rpartition("/")[2]: file for file in list_archive_files(storage, folder)}
+    merged = files.get(str(plan.get("mergedArchiveFileName")).rpartition("/")[2])
+    if merged is not None:
+        whole = not names <= set(files)
+        going = [files[name] for name in sorted(names & set(files))] if whole else [merged]
+        for file in going:
+            storage.remove(file.path)
+    storage.remove(path)
+
+
+def _small(files: Sequence[ArchiveFile], limit: int) -> list[ArchiveFile]:
+    """Return the files after the newest one that is larger than the limit, oldest first."""
+    found: list[ArchiveFile] = []
+    for file in reversed(files):
+        if file.size > limit:
+            break
+        found.insert(0, file)
+    return found
+
+
+@dataclass(frozen=True)
+class TakenBack:
+    """An instant that a rollback or restore took back.
+
+    Args:
+        since_ms: When it was gone, in epoch milliseconds.
+    """
+
+    instant: str
+    partitions: tuple[str, ...]
+    since_ms: int
+
+
+def remove_strays(state: TableState, first: str, later: str) -> list[str]:
+    """Delete the late files of instants that were taken back; return their paths.
+
+    Args:
+        first: First active write now: older instants count as committed already.
+    """
+    gone = []
+    for taken in _taken_back(state):
+        if not first <= taken.instant < later:
+            continue
+        for partition in taken.partitions:
+            for status in list_partition_files(state.storage, partition):
+                if _belongs(state.storage, status, partition, taken):
+                    logger.warning("removing %s of %s, which was rolled back", status.path, taken.instant)
+                    state.storage.remove(status.path)
+                    gone.append(status.path)
+    return gone
+
+
+def _belongs(storage: Storage, status: FileStatus, partition: str, taken: TakenBack) -> bool:
+    """Return whether a file is of the instant; the name of a log file does not say whose it is."""
+    base = parse_base_file(status.name, partition)
+    if base is not None:
+        return base.instant == taken.instant
+    log = parse_log_file(status.name, partition)
+    if log is None or status.modified_ms <= taken.since_ms:
+        return False
+    with storage.open_input(status.path) as source:
+        blocks = [each for each in scan_blocks(FileSource(source)) if each.kind is not BlockType.CORRUPT]
+    return bool(blocks) and all(block.header.get(HeaderKey.INSTANT_TIME) == taken.instant for block in blocks)
+
+
+def _taken_back(state: TableState) -> Iterator[TakenBack]:
+    """Tell which instants were rolled back whose own files are gone, and in which partitions they wrote."""
+    timeline = state.timeline
+    live = {instant.requested_time for instant in timeline.instants if instant.action not in _UNDOING}
+    for instant in timeline.completed:
+        if instant.action not in _UNDOING:
+            continue
+        path = f"{state.config.timeline_path}/{instant.file_name}"
+        status = state.storage.stat(path)
+        for rollback in _rollbacks(instant, timeline.record(instant)):
+            partitions = tuple(relative_path(each) for each in rollback.get("partitionMetadata") or {})
+            for time in rollback.get("commitsRollback") or ():
+                if str(time) not in live:
+                    yield TakenBack(str(time), partitions, status.modified_ms if status else 0)
+
+
+_UNDOING = ("rollback", "restore")
+
+
+def _rollbacks(instant: Instant, record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if instant.action == "rollback":
+        yield record
+        return
+    for rollbacks in (record.get("hoodieRestoreMetadata") or {}).values():
+        yield from (each for each in rollbacks or () if each)

@@ -16,7 +16,7 @@ from hudi_engine.format.timeline.archive_files import entry_key, list_archive_fi
 from hudi_engine.format.timeline.archive_log import read_archive_log
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, State
 from hudi_engine.table.services.archive.execute import archive_instants
-from hudi_engine.table.services.archive.replaced import ReplacedGroups
+from hudi_engine.table.services.archive.select import ReplacedGroups
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.savepoint import delete_savepoint
 

@@ -8,31 +8,32 @@ files that somebody needs by now are spared even if a stored plan names them.
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from hudi_engine.errors import HudiError, ServiceError
 from hudi_engine.format.config.declared.service_options import CleanOptions
 from hudi_engine.format.config.enums import CleanPolicy
 from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.properties_file import HOODIE_FOLDER
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.view import FileSystemView
 from hudi_engine.format.parallel import on_threads
-from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.base import TEMP_PREFIX, Storage
 from hudi_engine.format.storage.paths import join
 from hudi_engine.format.telemetry.services import Done, measured
-from hudi_engine.format.timeline.avro_file import encode_avro_file
+from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.format.timeline.instant import State
 from hudi_engine.format.timeline.schemas import CLEAN_METADATA
 from hudi_engine.table.services.clean.plan import SAVEPOINTED, CleanPlan, RetainedInstant
 from hudi_engine.table.services.clean.policy import Policy
-from hudi_engine.table.services.clean.protected import Needed, keeps, needed_paths, savepointed_paths
 from hudi_engine.table.services.clean.scope import COMPLETE, partitions_to_clean
-from hudi_engine.table.services.clean.temporaries import drop_temporaries
 from hudi_engine.table.services.opening import open_locked
 from hudi_engine.table.services.result import CleanResult
 from hudi_engine.table.snapshot.publication import publication_of
@@ -42,7 +43,7 @@ from hudi_engine.table.txn.liveness import Liveness
 from hudi_engine.table.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.table.txn.open_instant import OpenInstant, stored_plan
 from hudi_engine.table.txn.publication import Publication
-from hudi_engine.table.txn.recovery import next_instant, table_lock
+from hudi_engine.table.txn.recovery import TEMPORARY_KEPT_MS, next_instant, table_lock
 from hudi_engine.table.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
@@ -370,3 +371,111 @@ def _sum(one: CleanResult, other: CleanResult) -> CleanResult:
         one.partitions + other.partitions,
         other.earliest_retained,
     )
+
+
+def savepointed_paths(state: TableState, view: FileSystemView) -> frozenset[str]:
+    """Return the paths of the files that savepoints hold: those they list, and those that their states are read from today.
+
+    The two differ where a service that was planned before the saved commit ran after it was saved: its files count as of that
+    commit too.
+
+    Args:
+        view: Its files, of some partitions or all.
+
+    Raises:
+        CorruptTableError: when a savepoint cannot be read; nothing may be deleted then.
+    """
+    return frozenset(chain(_listed(state), _read_today(state, view)))
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Paths of files that somebody is going to read, told by asking for one."""
+
+    planned: frozenset[str]
+    live: Container[str]
+
+    def __contains__(self, path: object) -> bool:
+        return path in self.planned or path in self.live
+
+
+def needed_paths(state: TableState, live: Container[str]) -> Needed:
+    """Return the paths of files that planned services are going to read, or readers hold on to.
+
+    Args:
+        live: Paths that readers may hold on to.
+    """
+    return Needed(frozenset(_planned(state)), live)
+
+
+def keeps(file_slice: FileSlice, protected: Container[str]) -> bool:
+    """Return whether a slice stays as a whole because one of its files is protected."""
+    return any(path in protected for path in file_slice.paths)
+
+
+def _read_today(state: TableState, view: FileSystemView) -> Iterator[str]:
+    """Yield the files of each group's newest slice as of each savepoint, unless the group was taken out by then."""
+    replaced = view.replaced_groups
+    for saved in [instant.requested_time for instant in state.timeline.savepoints]:
+        for partition in view.partitions:
+            for file_id, slices in view.all_slices(partition).items():
+                replaced_at = replaced.get((partition, file_id))
+                if replaced_at is None or replaced_at > saved:
+                    for newest in [each for each in slices if each.base_instant <= saved][:1]:
+                        yield from newest.paths
+
+
+def _listed(state: TableState) -> Iterable[str]:
+    for instant in state.timeline.savepoints:
+        source = f"{state.storage.base}/{state.config.timeline_path}/{instant.file_name}"
+        record = decode_avro_file(state.timeline.read_file(instant.file_name), source)
+        for partition, saved in (record.get("partitionMetadata") or {}).items():
+            for name in saved.get("savepointDataFile") or ():
+                yield join(partition, str(name).rpartition("/")[2])
+
+
+def _planned(state: TableState) -> Iterable[str]:
+    """Yield the files that pending compactions, log compactions and clusterings are going to read."""
+    timeline = state.timeline
+    plans = [*timeline.pending_compaction_plans().values(), *timeline.pending_log_compaction_plans().values()]
+    for plan in plans:
+        for operation in plan.get("operations") or ():
+            names = [operation.get("dataFilePath"), *(operation.get("deltaFilePaths") or ())]
+            yield from _in_partition(operation.get("partitionPath"), names)
+    for instant in timeline.pending:
+        if instant.action in ("replacecommit", "clustering"):
+            clustering = (timeline.plan(instant) or {}).get("clusteringPlan") or {}
+            for group in clustering.get("inputGroups") or ():
+                for entry in group.get("slices") or ():
+                    names = [entry.get("dataFilePath"), *(entry.get("deltaFilePaths") or ())]
+                    yield from _in_partition(entry.get("partitionPath"), names)
+
+
+def _in_partition(partition: object, paths: Iterable[object]) -> Iterable[str]:
+    for path in paths:
+        if path:
+            yield join(str(partition or ""), str(path).rpartition("/")[2])
+
+
+_NAME = re.compile(re.escape(TEMP_PREFIX) + "[0-9a-f]{32}")
+
+
+def drop_temporaries(state: TableState, view: FileSystemView, now_ms: int) -> int:
+    """Delete temporary files that nobody has written to for an hour; trouble is not fatal.
+
+    Args:
+        view: Partitions that are looked at; the folders of the timeline are too.
+
+    Returns:
+        How many went.
+    """
+    storage, dropped = state.storage, 0
+    try:
+        folders = (storage.list(each) for each in sorted({HOODIE_FOLDER, state.config.timeline_path}))
+        for status in chain(*folders, *(view.files(each) for each in view.partitions)):
+            is_old = now_ms - status.modified_ms > TEMPORARY_KEPT_MS
+            if is_old and not status.is_dir and _NAME.fullmatch(status.name):
+                dropped += storage.delete(status.path)
+    except OSError as error:
+        logger.warning("could not delete what killed writers left, the next clean will: %s", error)
+    return dropped

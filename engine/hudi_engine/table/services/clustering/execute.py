@@ -21,7 +21,6 @@ from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.telemetry.services import measured
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.format.timeline.instant import Instant
-from hudi_engine.table.services.as_planned import as_planned
 from hudi_engine.table.services.clustering.pending import (
     group_tasks,
     pending_clusterings,
@@ -42,7 +41,14 @@ from hudi_engine.table.services.clustering.write_group import (
     write_group,
 )
 from hudi_engine.table.services.opening import open_locked
-from hudi_engine.table.services.planned import PlanRun, choose_planned, done_as, publish_service, take_over
+from hudi_engine.table.services.planned import (
+    PlanRun,
+    as_planned,
+    choose_planned,
+    done_as,
+    publish_service,
+    take_over,
+)
 from hudi_engine.table.services.result import ClusteringResult
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState

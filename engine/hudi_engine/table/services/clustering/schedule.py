@@ -7,22 +7,34 @@ From then on the file groups of the plan must not change until it is done or tak
 from __future__ import annotations
 
 import logging
+import re
+from collections.abc import Iterable, Sequence
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.clustering_options import ClusteringOptions
-from hudi_engine.format.config.declared.write_options import IndexOptions
-from hudi_engine.format.config.enums import IndexType
+from hudi_engine.format.config.declared.write_options import FileOptions, IndexOptions
+from hudi_engine.format.config.enums import IndexType, PartitionFilter
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.layout.layout import SORT_COLUMNS, STRATEGY, RowLayout
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.layout.layout import SORT_COLUMNS, STRATEGY, RowLayout, split_names
 from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.table.lookup.bucket_names import refuse_other_bucket_engines, refuse_unsaid_buckets
-from hudi_engine.table.services.clustering.choose import choose_groups
-from hudi_engine.table.services.clustering.plan import ClusteringPlan
+from hudi_engine.table.services.clustering.plan import ClusteringGroup, ClusteringPlan, PlannedSlice
 from hudi_engine.table.services.clustering.strategy import check_strategy
-from hudi_engine.table.services.opening import open_locked
+from hudi_engine.table.services.compaction.operation import (
+    IO_MB,
+    LOG_BYTES,
+    LOG_FILES,
+    MEGABYTE,
+    READ_MB,
+    WRITE_MB,
+)
+from hudi_engine.table.services.opening import open_locked, partitions_in_use
 from hudi_engine.table.services.result import ClusteringResult
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.conflict import is_clustering
 from hudi_engine.table.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.publication import Publication
@@ -125,3 +137,177 @@ def refuse_bucket_index(state: TableState, options: Options) -> None:
             "the file group of its bucket; clustering would move it. Leave the clustering out, or rebuild the table with "
             "another index"
         )
+
+
+_SUFFIX = "ClusteringPlanStrategy"
+_MODES = {
+    "SizeBased": None,
+    "RecentDays": PartitionFilter.RECENT_DAYS,
+    "SelectedPartitions": PartitionFilter.SELECTED_PARTITIONS,
+}
+"""Class names without the engine before and the suffix after them, and the partition filter that each stands for."""
+_ENGINES = ("Spark", "Java", "Flink")
+
+
+def choose_groups(state: TableState, options: Options) -> tuple[Sequence[ClusteringGroup], str]:
+    """Return what a clustering planned now would rewrite, or nothing and the reason; nothing is written.
+
+    Left out are file groups under a pending compaction or clustering, and partitions that a writer in flight works on.
+
+    Args:
+        options: ``hoodie.clustering.plan.*``.
+
+    Raises:
+        ConfigError: when the strategy is not known, or the filter makes no sense.
+    """
+    mode = partition_filter(options)
+    slices, reason = _free_slices(state)
+    partitions = choose_partitions({each.partition for each in slices}, mode, options)
+    limit = options[ClusteringOptions.SMALL_FILE_LIMIT]
+    by_partition: dict[str, list[FileSlice]] = {partition: [] for partition in partitions}
+    for each in slices:
+        if each.partition in by_partition and _base_bytes(each) < limit:
+            by_partition[each.partition].append(each)
+    groups = [group for found in by_partition.values() for group in _groups(found, options)]
+    if groups:
+        return groups[: options[ClusteringOptions.MAX_GROUPS]], ""
+    return (), reason or "no file group of the chosen partitions is worth rewriting"
+
+
+def partition_filter(options: Options) -> PartitionFilter:
+    """Return which partitions are looked at: the strategy's class says it, else the filter mode.
+
+    Raises:
+        ConfigError: when the class is not known.
+    """
+    given = options[ClusteringOptions.PLAN_STRATEGY]
+    name = given.rpartition(".")[2].removesuffix(_SUFFIX)
+    name = next((name[len(engine) :] for engine in _ENGINES if name.startswith(engine)), name)
+    if name not in _MODES:
+        legal = ", ".join(f"Spark{each}{_SUFFIX}" for each in _MODES)
+        raise ConfigError(
+            f"{ClusteringOptions.PLAN_STRATEGY} is {given!r}; legal values: {legal}, with or without their package"
+        )
+    return _MODES[name] or options[ClusteringOptions.PARTITION_FILTER]
+
+
+def choose_partitions(known: Iterable[str], mode: PartitionFilter, options: Options) -> list[str]:
+    """Return the partitions that a plan looks at.
+
+    Args:
+        options: Selected partitions, pattern, first and last, number of days.
+    """
+    names = sorted(known)
+    selected = options[ClusteringOptions.SELECTED_PARTITIONS]
+    if selected is not None:
+        wanted = set(split_names(selected))
+        names = [each for each in names if each in wanted]
+    else:
+        pattern = _pattern(options)
+        names = [each for each in names if pattern is None or pattern.fullmatch(each)]
+    if mode is PartitionFilter.RECENT_DAYS:
+        skip = options[ClusteringOptions.SKIPPED_PARTITIONS]
+        newest = names[::-1][skip:]
+        return newest[: options[ClusteringOptions.RECENT_PARTITIONS]]
+    if mode is PartitionFilter.SELECTED_PARTITIONS:
+        begin = options[ClusteringOptions.BEGIN_PARTITION]
+        end = options[ClusteringOptions.END_PARTITION]
+        return [each for each in names if (begin is None or each >= begin) and (end is None or each <= end)]
+    return names
+
+
+def _pattern(options: Options) -> re.Pattern[str] | None:
+    text = options[ClusteringOptions.PARTITION_PATTERN]
+    if text is None:
+        return None
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise ConfigError(
+            f"{ClusteringOptions.PARTITION_PATTERN} is {text!r}, which is no regular expression: {error}"
+        ) from error
+
+
+def _free_slices(state: TableState) -> tuple[Sequence[FileSlice], str]:
+    timeline = state.timeline
+    in_use = partitions_in_use(timeline)
+    if in_use is None:
+        return (), "a writer is at work and has not said yet where; try again when it is done"
+    taken = (
+        timeline.pending_compaction_file_groups().keys() | timeline.pending_clustering_file_groups().keys()
+    )
+    every = state.view().latest_slices()
+    free = [
+        each for each in every if (each.partition, each.file_id) not in taken and each.partition not in in_use
+    ]
+    if every and not free:
+        return (), "every file group is being compacted, clustered or written to"
+    return free, "" if every else "the table has no rows"
+
+
+def _groups(slices: Sequence[FileSlice], options: Options) -> Iterable[ClusteringGroup]:
+    """Pack the slices of a partition into groups, the largest first."""
+    most = options[ClusteringOptions.MAX_GROUP_BYTES]
+    ratio = options[ClusteringOptions.LOG_COMPRESSION_RATIO]
+    ordered = sorted(slices, key=lambda each: (-_new_bytes(each, ratio), each.file_id))
+    group: list[FileSlice] = []
+    size = 0.0
+    for each in ordered:
+        bytes_ = _new_bytes(each, ratio)
+        if group and size + bytes_ > most:
+            yield from _group(group, size, options)
+            group, size = [], 0.0
+        group.append(each)
+        size += bytes_
+    if group:
+        yield from _group(group, size, options)
+
+
+def _group(slices: Sequence[FileSlice], size: float, options: Options) -> Iterable[ClusteringGroup]:
+    outputs = max(1, int(-(-size // options[ClusteringOptions.TARGET_FILE_BYTES])))
+    if len(slices) == 1:
+        gains = bool(split_names(options[SORT_COLUMNS])) or bool(slices[0].log_files) or outputs > 1
+        if not gains or not options[ClusteringOptions.SINGLE_GROUPS]:
+            return
+    planned = tuple(PlannedSlice.of(each) for each in slices)
+    yield ClusteringGroup(planned, outputs, _metrics(slices, options))
+
+
+def _metrics(slices: Sequence[FileSlice], options: Options) -> dict[str, float]:
+    """Return the figures that Hudi notes for a group."""
+    new_file = options[FileOptions.MAX_FILE_SIZE]
+    log_bytes = sum(log.size for each in slices for log in each.log_files)
+    read = sum(each.size // MEGABYTE for each in slices)
+    write = sum((_base_bytes(each) if each.base_file else new_file) // MEGABYTE for each in slices)
+    return {
+        LOG_FILES: float(sum(len(each.log_files) for each in slices)),
+        LOG_BYTES: float(log_bytes),
+        READ_MB: float(read),
+        WRITE_MB: float(write),
+        IO_MB: float(read + write),
+    }
+
+
+def _base_bytes(file_slice: FileSlice) -> int:
+    return file_slice.base_file.size if file_slice.base_file is not None else 0
+
+
+def _new_bytes(file_slice: FileSlice, ratio: float) -> float:
+    """Return about how many bytes the rows of a slice take in a base file."""
+    return _base_bytes(file_slice) + ratio * sum(log.size for log in file_slice.log_files)
+
+
+def clustering_due(timeline: Timeline, options: Options) -> bool:
+    """Return whether enough writes have completed since the last clustering, planned or done.
+
+    Args:
+        options: ``hoodie.clustering.inline.max.commits``.
+    """
+    newest = (
+        each.requested_time
+        for each in reversed(timeline.instants)
+        if each.action == "replacecommit" and is_clustering(timeline, each)
+    )
+    last = next(newest, "")
+    since = sum(each.requested_time > last for each in timeline.completed_writes)
+    return since >= options[ClusteringOptions.MAX_COMMITS]

@@ -7,20 +7,24 @@ before until C completes (Hudi table format, compaction). Nothing is read or wri
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, tzinfo
 from typing import Any
 
 from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.declared.service_options import CompactionOptions
 from hudi_engine.format.config.declared.write_options import FileOptions
-from hudi_engine.format.config.enums import TableType
+from hudi_engine.format.config.enums import CompactionTrigger, TableType
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.avro_file import StoredPlan, encode_avro_file
+from hudi_engine.format.timeline.clock import parse_instant_time
 from hudi_engine.format.timeline.schemas import COMPACTION_PLAN
-from hudi_engine.table.services.compaction.operation import CompactionOperation
-from hudi_engine.table.services.compaction.strategies import choose
+from hudi_engine.table.services.compaction.operation import IO_MB, LOG_BYTES, LOG_FILES, CompactionOperation
 from hudi_engine.table.services.opening import open_locked, partitions_in_use
 from hudi_engine.table.services.result import CompactionResult
 from hudi_engine.table.snapshot.publication import publication_of
@@ -170,3 +174,157 @@ def _log_compacted(state: TableState) -> set[tuple[str, str]]:
         for plan in state.timeline.pending_log_compaction_plans().values()
         for operation in plan.get("operations") or ()
     }
+
+
+Strategy = Callable[[Sequence[CompactionOperation], Options], list[CompactionOperation]]
+
+_SUFFIX = "CompactionStrategy"
+_DATE = re.compile(r"^(?:[^=/]+=)?(\d{4})[-/](?:[^=/]+=)?(\d{1,2})[-/](?:[^=/]+=)?(\d{1,2})$")
+
+
+def choose(operations: Sequence[CompactionOperation], options: Options) -> list[CompactionOperation]:
+    """Return the operations of the next plan, in the order of ``hoodie.compaction.strategy``.
+
+    Raises:
+        ConfigError: when the strategy is not known.
+    """
+    return strategy_of(options)(operations, options)
+
+
+def strategy_of(options: Options) -> Strategy:
+    """Return the strategy that ``hoodie.compaction.strategy`` names, by class or short name.
+
+    Raises:
+        ConfigError: when it is not known.
+    """
+    given = options[CompactionOptions.STRATEGY] or ""
+    name = given.rpartition(".")[2]
+    strategy = STRATEGIES.get(name if name.endswith(_SUFFIX) else name + _SUFFIX)
+    if strategy is None:
+        raise ConfigError(
+            f"hoodie.compaction.strategy is {given!r}; legal values: {', '.join(sorted(STRATEGIES))}, with "
+            "or without their package"
+        )
+    return strategy
+
+
+def log_file_size_based(
+    operations: Sequence[CompactionOperation], options: Options
+) -> list[CompactionOperation]:
+    """Return slices with the most bytes of logs first, above a threshold, up to the target IO."""
+    return _most_first(operations, LOG_BYTES, options[CompactionOptions.LOG_SIZE_THRESHOLD], options)
+
+
+def log_file_num_based(
+    operations: Sequence[CompactionOperation], options: Options
+) -> list[CompactionOperation]:
+    """Return slices with the most log files first, above a threshold, up to the target IO."""
+    return _most_first(operations, LOG_FILES, options[CompactionOptions.LOG_COUNT_THRESHOLD], options)
+
+
+def _most_first(
+    operations: Sequence[CompactionOperation], metric: str, threshold: int, options: Options
+) -> list[CompactionOperation]:
+    worthy = [each for each in operations if each.metrics.get(metric, 0.0) >= threshold]
+    return bounded_io(sorted(worthy, key=lambda each: -each.metrics.get(metric, 0.0)), options)
+
+
+def bounded_io(operations: Sequence[CompactionOperation], options: Options) -> list[CompactionOperation]:
+    """Return slices as they come until the target IO is reached; the one that reaches it is part of the plan."""
+    left = float(options[CompactionOptions.TARGET_IO])
+    chosen = []
+    for operation in operations:
+        chosen.append(operation)
+        left -= operation.metrics.get(IO_MB, 0.0)
+        if left <= 0:
+            break
+    return chosen
+
+
+def day_based(operations: Sequence[CompactionOperation], options: Options) -> list[CompactionOperation]:
+    """Return slices of the newest days, a number of partitions; partitions that are no dates come last."""
+    newest = sorted({each.partition for each in operations}, key=_day_key, reverse=True)
+    taken = newest[: options[CompactionOptions.TARGET_PARTITIONS]]
+    rank = {partition: position for position, partition in enumerate(taken)}
+    return sorted(
+        (each for each in operations if each.partition in rank), key=lambda each: rank[each.partition]
+    )
+
+
+def unbounded(operations: Sequence[CompactionOperation], _options: Options) -> list[CompactionOperation]:
+    """Return all slices."""
+    return list(operations)
+
+
+def _day_key(partition: str) -> tuple[bool, date, str]:
+    match = _DATE.match(partition)
+    try:
+        day = date(*(int(group) for group in match.groups())) if match else None
+    except ValueError:
+        day = None
+    return (day is not None, day or date.min, partition)
+
+
+STRATEGIES: dict[str, Strategy] = {
+    "LogFileSizeBasedCompactionStrategy": log_file_size_based,
+    "LogFileNumBasedCompactionStrategy": log_file_num_based,
+    "BoundedIOCompactionStrategy": bounded_io,
+    "DayBasedCompactionStrategy": day_based,
+    "UnBoundedCompactionStrategy": unbounded,
+}
+
+
+@dataclass(frozen=True)
+class DeltaCommits:
+    """Completed delta commits since a moment: how many, and the instant from which time is measured."""
+
+    count: int
+    since: str | None
+
+
+def compaction_due(timeline: Timeline, options: Options, now: str) -> bool:
+    """Return whether ``hoodie.compact.inline.trigger.strategy`` fires.
+
+    Args:
+        options: Trigger, number of delta commits, seconds.
+    """
+    trigger = options[CompactionOptions.TRIGGER]
+    enough = options[CompactionOptions.DELTA_COMMITS]
+    if trigger is CompactionTrigger.NUM_COMMITS_AFTER_LAST_REQUEST:
+        return since_last_compaction(timeline, requested=True).count >= enough
+    commits = since_last_compaction(timeline)
+    by_number = commits.count >= enough
+    by_time = (
+        commits.count > 0
+        and _seconds(commits.since, now, timeline.zone) >= options[CompactionOptions.DELTA_SECONDS]
+    )
+    return {
+        CompactionTrigger.NUM_COMMITS: by_number,
+        CompactionTrigger.TIME_ELAPSED: by_time,
+        CompactionTrigger.NUM_AND_TIME: by_number and by_time,
+        CompactionTrigger.NUM_OR_TIME: by_number or by_time,
+    }[trigger]
+
+
+def since_last_compaction(timeline: Timeline, *, requested: bool = False) -> DeltaCommits:
+    """Count the delta commits after the newest compaction.
+
+    Args:
+        requested: Whether a compaction counts from its request on, rather than when it has completed.
+    """
+    compactions = [each.requested_time for each in timeline.completed if each.action == "commit"]
+    if requested:
+        compactions += [each.requested_time for each in timeline.pending if each.action == "compaction"]
+    last = max(compactions, default=None)
+    deltas = [
+        each.requested_time
+        for each in timeline.completed
+        if each.action == "deltacommit" and (last is None or each.requested_time > last)
+    ]
+    return DeltaCommits(len(deltas), last if last is not None else min(deltas, default=None))
+
+
+def _seconds(since: str | None, now: str, zone: tzinfo | None) -> float:
+    if since is None:
+        return 0.0
+    return (parse_instant_time(now, zone) - parse_instant_time(since, zone)).total_seconds()
