@@ -57,7 +57,6 @@ class Content:
 
         Raises:
             CorruptTableError: A data file is not there that a write on the active timeline made and nobody took out.
-            FileNotFoundError: A clean or restore may have taken files before they were listed.
             TimelineError: A clean has deleted files of the instant, or it has left the active timeline.
         """
         timeline = state.timeline

@@ -57,9 +57,7 @@ class CloneResult:
     Args:
         instant: Its newest write, None for a table without any.
         files_shared: Base files that did not pass through this process.
-        bytes_shared: Their bytes.
         files_copied: Logs, and base files that could not be shared.
-        bytes_copied: Their bytes.
     """
 
     path: str

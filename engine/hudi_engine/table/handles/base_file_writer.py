@@ -78,7 +78,6 @@ def write_base_file(
     Raises:
         InvalidKeyError: A row has no record key.
         SchemaError: The meta columns are missing, or batches differ in schema.
-        FileExistsError: A file of that name is there.
     """
     tables = _as_tables(table)
     first = next(tables)

@@ -45,7 +45,6 @@ def write_carried_file(
 
     Raises:
         InvalidKeyError: A row has no record key.
-        FileExistsError: A file of that name is there.
     """
     collector = KeyCollector(old.options, reuse_bloom)
     rows = 0

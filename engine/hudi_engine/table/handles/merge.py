@@ -78,11 +78,7 @@ class _Merging:
         return bool(self.updated or self.deleted or self.inserted)
 
     def blocks(self, old: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Yield the rows of the new file block by block; new rows come last and all get the new file's name.
-
-        Raises:
-            _NothingChanged: after the last block, when all rows were as they had been.
-        """
+        """Yield the rows of the new file block by block; new rows come last and all get the new file's name."""
         for block in changed_blocks(self, old, self.name):
             yield self._noted(block.rows)
         for new in self._inserted():
@@ -91,11 +87,7 @@ class _Merging:
             raise _NothingChanged
 
     def groups(self, old: OldGroups) -> Iterator[GroupRows]:
-        """Yield the rows of the new file by row group of the old one, new rows behind them.
-
-        Raises:
-            _NothingChanged: after the last one, when all rows were as they had been.
-        """
+        """Yield the rows of the new file by row group of the old one, new rows behind them."""
         has_new = self.changes.inserts is not None and self.changes.inserts.num_rows > 0
         for group in old.followed(self, self.name, grows=has_new):
             self._noted(group.rows)
@@ -237,9 +229,6 @@ def _until_changed(parts: Iterator[_Part], merging: _Merging) -> list[_Part]:
     """Return the first parts of a file, up to one with a change, or to the bytes of a row group.
 
     A file that stays as it is, is found so before anything is written of it, but for a large one that has seen no change yet.
-
-    Raises:
-        _NothingChanged: No row of the file changes.
     """
     begun: list[_Part] = []
     held = 0

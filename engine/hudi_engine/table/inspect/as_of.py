@@ -80,9 +80,6 @@ def commit_named(storage: Storage, name: str) -> str:
 
     Args:
         name: What somebody calls it; digits are taken as they are.
-
-    Raises:
-        TimelineError: As instant_as_of does.
     """
     return name if name.isdigit() else str(instant_as_of(TableState.load(storage), name, asked="instant"))
 

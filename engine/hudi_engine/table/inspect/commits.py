@@ -57,9 +57,6 @@ def commit_facts(
     Args:
         limit: How many; None for all. The body of each is read.
         instants: The active timeline when the caller has looked at it.
-
-    Raises:
-        CorruptTableError: A commit cannot be read.
     """
     times = {(each.instant, each.action): each for each in instants or instant_facts(state)}
     found = []
@@ -76,9 +73,6 @@ def archived_commit_facts(state: TableState, limit: int | None = None) -> list[C
 
     Args:
         limit: How many; None for all.
-
-    Raises:
-        CorruptTableError: A file of the archive cannot be read.
     """
     archived = state.timeline.archived
     active = {each.requested_time for each in state.timeline.completed_writes}

@@ -33,12 +33,7 @@ class Snapshot:
 
     @classmethod
     def of(cls, state: TableState) -> Snapshot:
-        """List a table and read the footers of its base files.
-
-        Raises:
-            CorruptTableError: A footer cannot be read.
-            TimelineError: A file has gone since it was listed.
-        """
+        """List a table and read the footers of its base files."""
         view = state.view()
         slices = view.latest_slices()
         bases = [each.base_file for each in slices if each.base_file is not None]
@@ -52,12 +47,7 @@ class Snapshot:
 
 
 def footer_rows(storage: Storage, bases: Sequence[BaseFile]) -> list[int]:
-    """Return the rows of base files, from their footers, in the same order.
-
-    Raises:
-        CorruptTableError: A footer cannot be read.
-        TimelineError: A file has gone since it was listed.
-    """
+    """Return the rows of base files, from their footers, in the same order."""
     return on_threads(lambda base: _footer_rows(storage, base), bases)
 
 

@@ -94,9 +94,6 @@ def table_stats(
         options: Limit of small files, and the triggers of the services.
         count_rows: Whether logs are merged to know the rows; without, ``rows`` is None where there are logs.
         snapshot: The table's files when the caller has listed them.
-
-    Raises:
-        CorruptTableError: The footer of a base file cannot be read.
     """
     snapshot = snapshot or Snapshot.of(state)
     slices, counts = snapshot.slices, snapshot.base_rows

@@ -26,7 +26,6 @@ class Upcoming:
         service: ``compaction``, ``clean`` or ``archive``.
         items: File groups to merge, files to delete or instants to move, in the order in which they go.
         bytes: Bytes read by a compaction, or given free by a clean.
-        reason: Why there are no items, ``""`` otherwise.
     """
 
     service: str

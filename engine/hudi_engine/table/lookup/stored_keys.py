@@ -20,11 +20,7 @@ from hudi_engine.format.schema.meta_fields import RECORD_KEY
 
 
 def some_stored_keys(read: ReadContext, file_slice: FileSlice) -> list[str]:
-    """Return the smallest and the greatest key of a base file, or some of the first log block; empty when there is none.
-
-    Raises:
-        CorruptTableError: A file is damaged.
-    """
+    """Return the smallest and the greatest key of a base file, or some of the first log block; empty when there is none."""
     if file_slice.base_file is not None:
         return _ends(read_key_footer(read.storage, file_slice.base_file.path))
     return _ends_of(_first_rows(read, file_slice, [RECORD_KEY]))
@@ -35,10 +31,6 @@ def some_stored_rows(read: ReadContext, file_slice: FileSlice, columns: Sequence
 
     Args:
         most: How many rows at most.
-
-    Raises:
-        CorruptTableError: A file is damaged.
-        TimelineError: A file is gone.
     """
     if file_slice.base_file is None:
         names = list(dict.fromkeys((*columns, RECORD_KEY)))
@@ -53,9 +45,6 @@ def names_its_field(read: ReadContext, file_slice: FileSlice) -> bool | None:
     A bare value may begin with the name of its column as well (``arn:aws:...`` of a column ``arn``), so a key of text is compared
     with what its row has in that column, where a row has it yet. The smallest values that the footer of a base file has of both
     tell it without a row.
-
-    Raises:
-        CorruptTableError: A file is damaged.
     """
     (field,) = read.config.record_key_fields
     column = _text_column(read, field)

@@ -23,13 +23,11 @@ def give_up_run(
     """Take back what a run of a plan did that will not go on; nothing of it was ever visible.
 
     Args:
-        publication: Published file lists, for what is recovered before.
         drop_plan: Whether the plan goes too; else it can run again.
 
     Raises:
         TimelineError: No run of the plan is in flight, or logs that later writes made for it would be lost with the plan.
         ServiceError: Another process is running it, or it is being rolled back.
-        WriteConflictError: The table's lock is not free in time.
     """
     with storage_errors(storage, "take a service back"), table_lock(storage, options):
         state = open_locked(storage, options, publication)

@@ -14,14 +14,7 @@ from hudi_engine.table.txn.recovery import recover
 
 
 def open_locked(storage: Storage, options: Options, publication: Publication) -> TableState:
-    """Return the table as it is after writes of dead writers were rolled back. The caller holds the lock.
-
-    Args:
-        publication: Published file lists, brought past an instant that was visible before its files go.
-
-    Raises:
-        UnsupportedTableError: when this engine must not write to the table.
-    """
+    """Return the table as it is after writes of dead writers were rolled back. The caller holds the lock."""
     config = TableConfig.load(storage)
     config.check_writable()
     return TableState(storage, config, recover(storage, config, options, publication).timeline)

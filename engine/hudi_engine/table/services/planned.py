@@ -225,11 +225,7 @@ def _is_worked_on(state: TableState, instant: Instant, options: Options) -> bool
 
 
 def check_not_running(service: str, state: TableState, instant: Instant, options: Options) -> None:
-    """Refuse to touch a plan that a live process works on, or that is being rolled back.
-
-    Raises:
-        ServiceError: naming who is at it.
-    """
+    """Refuse to touch a plan that a live process works on, or that is being rolled back."""
     plan = f"{service} {instant.requested_time}"
     undoing = pending_rollback_of(state.storage, state.config, state.timeline, instant.requested_time)
     if undoing is not None:

@@ -13,7 +13,6 @@ class PlannedResult:
         instant: Its instant, None when there was nothing to do, or it was only looked at.
         state: ``none``, ``scheduled`` or ``completed``.
         rows: Rows in the new base files; 0 while it is only scheduled.
-        reason: Why there was nothing to do, ``""`` otherwise.
     """
 
     instant: str | None = None
@@ -95,7 +94,6 @@ class CleanResult:
         instant: Its instant, None when there was nothing to do.
         files_kept: Files of the plan that were spared, because a reader or a plan needs them by now.
         earliest_retained: Oldest instant that can still be read, None when the policy goes by file versions.
-        reason: Why there was nothing to do, ``""`` otherwise.
     """
 
     instant: str | None = None
@@ -114,7 +112,6 @@ class ArchiveResult:
         instants: Instants that left the active timeline, as ``<requested time>.<action>``.
         file: The new file of the archive, relative to the base path; None when none was written.
         merged_files: Small files of the archive that were merged into one.
-        reason: Why there was nothing to do, ``""`` otherwise.
     """
 
     instants: tuple[str, ...] = ()

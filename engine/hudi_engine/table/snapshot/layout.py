@@ -35,11 +35,7 @@ day, Spark takes for other values."""
 
 
 def folders_hold_values(config: TableConfig, schema: pa.Schema | None) -> bool:
-    """Return whether the table's settings make folder names that say each partition value truly.
-
-    Args:
-        schema: Its data columns, None while it has none.
-    """
+    """Return whether the table's settings make folder names that say each partition value truly."""
     if not config.is_partitioned or not config.hive_style or not config.folders_say_values:
         return False
     if schema is None:
@@ -87,9 +83,6 @@ def path_holds_values(config: TableConfig, schema: pa.Schema | None, partition: 
     """Return whether Spark reads each value of one partition path as it is stored.
 
     The folder of nulls is looked at by :func:`null_folder_columns`.
-
-    Args:
-        schema: Its data columns, None while it has none.
     """
     names = [field.name for field in config.partition_fields]
     segments = partition.split("/")
@@ -128,7 +121,6 @@ def choose_layout(
     """Decide how a table is published.
 
     Args:
-        schema: Its data columns, None while it has none.
         all_null: Whether a column (second) is null in every file of a partition (first).
     """
     hive = folders_hold_values(config, schema) and all(
@@ -140,11 +132,7 @@ def choose_layout(
 
 
 def column_is_null(storage: Storage, path: str, column: str) -> bool:
-    """Return whether the statistics of a Parquet file prove that a column holds nothing but nulls.
-
-    Raises:
-        CorruptTableError: The file's footer cannot be read.
-    """
+    """Return whether the statistics of a Parquet file prove that a column holds nothing but nulls."""
     with storage.open_input(path) as source, damaged_parquet(f"base file {path!r} of {storage.base!r}"):
         footer = pq.read_metadata(source)
     if footer.num_rows == 0:

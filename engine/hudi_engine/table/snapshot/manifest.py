@@ -98,7 +98,6 @@ def publish(
     Safe to call at any time, by any number of processes, and after a kill anywhere in an earlier call.
 
     Args:
-        config: The table's settings, read when None.
         run_sidecars: Where delta sidecars, and base files rewritten for Spark, are made.
         target: Storage that gets manifest and sidecars, None for the table's own.
         served_at: URI at which the table will be read, for a table that is moved after this call.

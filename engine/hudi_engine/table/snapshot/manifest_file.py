@@ -240,11 +240,7 @@ def parse_manifest(number: int, body: bytes) -> Manifest:
 
 
 def parse_line(line: bytes) -> ManifestEntry:
-    """Parse one file.
-
-    Raises:
-        CorruptTableError: It is damaged.
-    """
+    """Parse one file."""
     try:
         raw = json.loads(line)
         if raw["path"].encode() != encoded_uri(line):

@@ -67,9 +67,6 @@ def read_mask_words(storage: Storage, path: str, most: int) -> npt.NDArray[np.in
 
     Returns:
         The words up to the last row that is masked, and at most 63 more; None where they are too many.
-
-    Raises:
-        FileNotFoundError: It is gone.
     """
     with storage.open_input(path) as source, damaged_parquet(f"sidecar {path!r} of {storage.base!r}"):
         file = pq.ParquetFile(source, page_checksum_verification=True)

@@ -127,11 +127,7 @@ def write_sidecar_groups(
 
 
 def is_live(group: RowGroup) -> bool:
-    """Tell whether a row group, of a sidecar or of a log, has live rows; otherwise it is of a mask.
-
-    Raises:
-        CorruptTableError: The footer does not say it.
-    """
+    """Tell whether a row group, of a sidecar or of a log, has live rows; otherwise it is of a mask."""
     nulls = {chunk.nulls for chunk in group.chunks.get(CHUNK_COLUMN, [])}
     if not nulls <= {0, group.rows}:
         raise CorruptTableError("a sidecar does not say which of its rows are of the mask")
@@ -164,9 +160,6 @@ def read_sidecar(
     Args:
         schema: Columns of the table, the meta columns first.
         columns: Those of its live rows that are read, None for all.
-
-    Raises:
-        FileNotFoundError: It is gone.
     """
     with storage.open_input(path) as source, damaged_parquet(f"sidecar {path!r} of {storage.base!r}"):
         if columns is not None:

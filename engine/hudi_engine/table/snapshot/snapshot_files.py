@@ -72,7 +72,6 @@ class SnapshotRequest:
     """One state of a table to be listed.
 
     Args:
-        schema: Its data columns, None while it has none.
         stamp: What the manifest will say about itself.
         layout: Layout of the manifest before; flat stays flat.
         is_readable: Test of base files, None for that of the table's own writers.

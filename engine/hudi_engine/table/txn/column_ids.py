@@ -32,7 +32,6 @@ def with_column_ids(
 
     Raises:
         WriteConflictError: Another writer changed the columns meanwhile.
-        CorruptTableError: The history is damaged.
     """
     newest = timeline.newest_metadata()
     theirs = None if newest is None else newest.extra_metadata.get(LATEST_SCHEMA)

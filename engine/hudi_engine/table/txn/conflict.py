@@ -283,14 +283,8 @@ def check_conflicts(
     """Raise when this write must not be committed on top of what completed since it began.
 
     Args:
-        mine: Metadata this write is about to commit.
-        current: Timeline now, read under the table's lock.
-        key_scope: Where a record key must be unique.
         left: File groups with rows that this write has compared with what came, and left as they are.
         into_planned_clusterings: Whether file groups of a planned clustering may be changed.
-
-    Raises:
-        WriteConflictError: naming both instants and the reason.
     """
     _check_base_is_current(instant, base, current)
     footprint = Footprint.of(mine)
@@ -310,15 +304,7 @@ def check_conflicts(
 
 
 def check_reads(mine: CommitMetadata, *, instant: str, reads: ReadsOfWrite, current: Timeline) -> None:
-    """Raise when rows that this write was made from have changed since they were read.
-
-    Args:
-        mine: Metadata this write is about to commit.
-        current: Timeline now, read under the table's lock.
-
-    Raises:
-        WriteConflictError: naming both instants and the reason.
-    """
+    """Raise when rows that this write was made from have changed since they were read."""
     _check_base_is_current(instant, reads.base, current)
     for other, theirs in commits_since(reads.base, current):
         reason = _outdated_reads(reads, Footprint.of(theirs))
@@ -350,14 +336,6 @@ def check_unnamed_writers(
     """Raise when a writer that has no owner file, and so may still be at work, could conflict with this write.
 
     Such a writer does not look for others before its commit, as Apache Hudi with a single writer and Flink do not.
-
-    Args:
-        mine: Metadata this write is about to commit.
-        current: Timeline now, read under the table's lock.
-        key_scope: Where a record key must be unique.
-
-    Raises:
-        WriteConflictError: naming whose instant it is, and how long it will be respected.
     """
     footprint = Footprint.of(mine)
     for other in others:
@@ -642,11 +620,7 @@ def is_clustering(timeline: Timeline, instant: Instant) -> bool:
 
 
 def updates_allowed(options: Options) -> bool:
-    """Return whether file groups of a planned clustering may be written to.
-
-    Raises:
-        ConfigError: when the strategy is not known.
-    """
+    """Return whether file groups of a planned clustering may be written to."""
     given = options[ClusteringOptions.UPDATES_STRATEGY]
     name = given.rpartition(".")[2]
     if name not in _ALLOW:
@@ -689,10 +663,6 @@ def reject_planned_groups(touched: Collection[FileGroup], closed: Mapping[FileGr
 
     Args:
         touched: File groups that it would write to or replace.
-
-    Raises:
-        WriteConflictError: naming the clustering that is being run, or about to be, and the file group.
-        PlannedMeanwhileError: naming the clustering that nobody runs, the file group and the ways out.
     """
     found = sorted(group for group in touched if group in closed)
     if not found:

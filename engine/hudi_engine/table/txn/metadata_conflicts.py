@@ -37,15 +37,7 @@ def latest_checkpoint(timeline: Timeline) -> tuple[Instant, str] | None:
 
 
 def check_schema_and_checkpoint(mine: CommitMetadata, *, instant: str, current: Timeline) -> None:
-    """Raise when a schema change or checkpoint of this write would be hidden by a write that began later.
-
-    Args:
-        mine: Metadata this write is about to commit, with the schema that it would carry.
-        current: Timeline now, read under the table's lock.
-
-    Raises:
-        WriteConflictError: naming both instants; begun anew, the write is the later one.
-    """
+    """Raise when a schema change or checkpoint of this write would be hidden by a write that began later."""
     younger = [each for each in current.completed_writes if each.requested_time > instant]
     if not younger:
         return
@@ -61,12 +53,7 @@ def check_checkpoint_parent(mine: CommitMetadata, follows: str, *, instant: str,
     """Raise when the rows of a write were taken after another checkpoint than the one that the table has by now.
 
     Args:
-        mine: Metadata this write is about to commit.
         follows: The checkpoint that they were taken after.
-        current: Timeline now, read under the table's lock.
-
-    Raises:
-        ConsumedMeanwhileError: naming both checkpoints.
     """
     last = latest_checkpoint(current)
     noted = "{}" if last is None else last[1]
@@ -81,15 +68,7 @@ def check_checkpoint_parent(mine: CommitMetadata, follows: str, *, instant: str,
 
 
 def check_only_checkpoint(mine: CommitMetadata, *, instant: str, base: Timeline, current: Timeline) -> None:
-    """Raise when a commit is nothing but a checkpoint, and another one was noted since it was made up.
-
-    Args:
-        mine: Metadata this write is about to commit.
-        current: Timeline now, read under the table's lock.
-
-    Raises:
-        WriteConflictError: naming both instants.
-    """
+    """Raise when a commit is nothing but a checkpoint, and another one was noted since it was made up."""
     if CHECKPOINT not in mine.extra_metadata or Footprint.of(mine).touched:
         return
     last = latest_checkpoint(base)
@@ -110,7 +89,6 @@ def with_checkpoint(metadata: CommitMetadata, *, instant: str, current: Timeline
 
     Args:
         instant: Its instant time; a later write's checkpoint would stay when that write is taken back.
-        current: Timeline now, read under the table's lock.
     """
     if _is_awaited(instant, current):
         return metadata

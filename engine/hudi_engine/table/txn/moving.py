@@ -49,9 +49,6 @@ def check_nobody_writes(storage: Storage, options: Options, done: str) -> None:
 
     Args:
         done: What would be done to the table, for the message, such as ``"moved"``.
-
-    Raises:
-        WriteConflictError: naming an instant whose writer is at work.
     """
     config = TableConfig.load(storage)
     timeline, living = Timeline.load(storage, config), Liveness(storage, config, options)
@@ -66,12 +63,7 @@ def check_nobody_writes(storage: Storage, options: Options, done: str) -> None:
 
 @contextmanager
 def nobody_at_work(storage: Storage, options: Options, done: str) -> Iterator[TableLock | None]:
-    """Hold a table's lock for a block that nobody may write in; of a table that cannot be opened there is nobody, and no lock.
-
-    Raises:
-        WriteConflictError: The table's lock is not free in time, a writer is at work, or another process is putting a rebuilt
-            table there.
-    """
+    """Hold a table's lock for a block that nobody may write in; of a table that cannot be opened there is nobody, and no lock."""
     if not storage.renames_folders:
         recover_swap(storage.base)  # while a table moves there is none at its place
     try:
@@ -95,8 +87,6 @@ def move_table(parent: Storage, source: str, target: str, options: Options) -> N
         FileNotFoundError: There is no table.
         FileExistsError: Something is at the target.
         TableExistsError: A table has come to be there meanwhile; this one is where it was.
-        WriteConflictError: The table's lock is not free in time, or a writer is at work; the table is where it was.
-        StorageError: The storage failed; the table is where it was.
     """
     table = open_storage(f"{parent.base}/{source}")
     if parent.renames_folders:

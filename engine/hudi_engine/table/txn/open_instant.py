@@ -378,7 +378,6 @@ def stored_plan(
 
     Raises:
         CorruptTableError: when the plan cannot be read, or is missing though the action has begun.
-        PathEscapeError: when it names a file outside its partition.
     """
     name = timeline_file_name(pending.requested_time, pending.action, State.REQUESTED)
     source = f"{storage.base}/{config.timeline_path}/{name}"

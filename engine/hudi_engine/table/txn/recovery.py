@@ -90,11 +90,7 @@ def recover(
     The caller holds the table's lock.
 
     Args:
-        publication: Published file lists, brought past an instant that was visible before its files go.
         sweeps: Whether late files and heartbeats of instants that have ended are looked for.
-
-    Raises:
-        CorruptTableError, PathEscapeError: when a stored rollback plan cannot be trusted.
     """
     timeline = Timeline.load(storage, config)
     living = Liveness(storage, config, options)
@@ -132,14 +128,10 @@ def rollback_write(
     What it wrote is gone for good.
 
     Args:
-        options: Lock, heartbeat and what happens to failed writes.
-        publication: Published file lists, brought past the write before its files go.
         instant_time: The write, so that no other one is undone by mistake; None for the newest committed one.
 
     Raises:
         TimelineError: when there is no such write, or it cannot be rolled back.
-        WriteConflictError: when the table's lock is not free in time.
-        StorageError: when the storage failed; the next write finishes the rollback.
     """
     with recovered(storage, options, publication, "roll back", sweeps=False) as (config, timeline):
         instant = to_roll_back(storage, timeline, instant_time)
@@ -153,15 +145,7 @@ def recovered(
     """Hold the lock of a table that dead writers have left nothing in; give its settings and timeline.
 
     Args:
-        options: Lock, heartbeat and what happens to failed writes.
-        publication: Published file lists, brought past what is undone.
         doing: What is done under the lock, for messages.
-        sweeps: As of `recover`.
-
-    Raises:
-        UnsupportedTableError: when the table is not one that this engine writes.
-        WriteConflictError: when the table's lock is not free in time.
-        StorageError: when the storage failed.
     """
     with storage_errors(storage, doing), table_lock(storage, options):
         config = TableConfig.load(storage)

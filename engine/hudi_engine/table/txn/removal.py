@@ -85,7 +85,6 @@ def undo(
     A metadata table of another writer would go on naming the files that go, so it goes before them.
 
     Args:
-        config: The table's settings, read under the lock.
         removals: Returns what is still to be taken out, once the instant is in flight.
         body: Returns the body of the completed instant, from what went and how many milliseconds it took.
     """

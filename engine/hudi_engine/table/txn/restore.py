@@ -45,8 +45,6 @@ def restore(storage: Storage, options: Options, publication: Publication, instan
     planned compactions and clusterings. Writers that are under way are refused when they commit.
 
     Args:
-        options: Lock, heartbeat and what happens to failed writes.
-        publication: Published file lists, brought back to the commit before any later file goes.
         instant_time: Requested time of a completed write on the active timeline. With a savepoint its files
             are there for sure, without one only while no clean has gone past it.
 
@@ -54,8 +52,6 @@ def restore(storage: Storage, options: Options, publication: Publication, instan
         TimelineError: when there is no such write, a later one has a savepoint, or a clean has removed what
             the table needs, a file group would be left without the slice it had, or archived writes would
             count no more.
-        WriteConflictError: when the table's lock is not free in time.
-        StorageError: when the storage failed; the next write finishes the restore.
     """
     with recovered(storage, options, publication, "restore") as (config, timeline):
         plan = plan_restore(storage, config, timeline, instant_time)
@@ -67,11 +63,7 @@ def restore(storage: Storage, options: Options, publication: Publication, instan
 
 
 def plan_restore(storage: Storage, config: TableConfig, timeline: Timeline, instant_time: str) -> RestorePlan:
-    """Return what a restore takes back, nothing when the table is at that commit; nothing is written.
-
-    Raises:
-        TimelineError: As restore does.
-    """
+    """Return what a restore takes back, nothing when the table is at that commit; nothing is written."""
     target = completed_write(storage, timeline, instant_time).requested_time
     saved = [savepoint.requested_time for savepoint in timeline.savepoints]
     blocking = [time for time in saved if time > target]
@@ -125,11 +117,7 @@ def check_saved_state(storage: Storage, config: TableConfig, savepoint: Savepoin
 
 
 def check_slices_remain(storage: Storage, timeline: Timeline, target: str, later: Iterable[Instant]) -> None:
-    """Refuse a restore that would leave a file group without the slice it had at the target.
-
-    Raises:
-        TimelineError: naming the first file group whose slice is gone.
-    """
+    """Refuse a restore that would leave a file group without the slice it had at the target."""
     slices = cache(partial(slices_in, storage))
     writes = [each for each in later if each.is_completed and each.action in WRITE_ACTIONS]
     read = {write.requested_time: readable_metadata(timeline, write) for write in writes}

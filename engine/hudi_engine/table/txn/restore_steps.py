@@ -90,11 +90,7 @@ def later_instants(timeline: Timeline, target: str) -> tuple[Instant, ...]:
 
 
 def check_can_go(storage: Storage, config: TableConfig, timeline: Timeline, plan: RestorePlan) -> None:
-    """Find once what the instants of a restore have written: what cannot be found must be known before the restore begins.
-
-    Raises:
-        TimelineError, CorruptTableError: An instant, or a file of one, cannot be read.
-    """
+    """Find once what the instants of a restore have written: what cannot be found must be known before the restore begins."""
     _plans(storage, config, timeline, plan)
 
 
@@ -122,11 +118,7 @@ def carry_out_restore(
 def resume_restores(
     storage: Storage, config: TableConfig, timeline: Timeline, publication: Publication
 ) -> tuple[RestoreResult, ...]:
-    """Finish the restores that somebody began and did not complete; one whose plan was cut short is dropped.
-
-    Raises:
-        CorruptTableError: when a stored plan cannot be trusted.
-    """
+    """Finish the restores that somebody began and did not complete; one whose plan was cut short is dropped."""
     done = []
     for pending in timeline.pending:
         if pending.action != "restore":
@@ -230,11 +222,7 @@ def _metadata(restore_time: str, plan: RestorePlan, removals: Sequence[Removal],
 def check_not_rolled_back(
     storage: Storage, config: TableConfig, current: Timeline, opened: OpenInstant
 ) -> None:
-    """Refuse to complete an instant that a pending rollback or restore is about to take back.
-
-    Raises:
-        WriteConflictError: naming what takes it back.
-    """
+    """Refuse to complete an instant that a pending rollback or restore is about to take back."""
     undoing = pending_rollback_of(storage, config, current, opened.time)
     if undoing is not None:
         raise WriteConflictError(

@@ -60,10 +60,7 @@ def rollback_instant(
     """Undo an instant: data files, log blocks, timeline files.
 
     Args:
-        config: The table's settings, read under the lock.
-        timeline: Its timeline, read under the lock.
         instant: A pending write, or the newest completed one.
-        publication: Published file lists, brought past a completed instant before its files go.
 
     Raises:
         TimelineError: when the instant cannot be rolled back: it is not there, not a write, not the newest
@@ -120,12 +117,6 @@ def resume_rollbacks(
     A rollback of a write is finished whoever is at it, as by Apache Hudi: nobody may write before its end, and each step can be
     done twice. That of a run is in nobody's way, and Apache Hudi runs the plan anew right after it: its files would go with
     those of the first run. So it is left alone while its owner may live, and so is that of a clustering's plan.
-
-    Args:
-        publication: Published file lists, brought past a completed instant before its files go.
-
-    Raises:
-        CorruptTableError, PathEscapeError: when a stored plan names files that are not the instant's.
     """
     done = []
     for pending in timeline.pending:

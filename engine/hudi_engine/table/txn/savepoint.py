@@ -64,14 +64,10 @@ def create_savepoint(
     """Save a commit, under the table's lock. Saving one that is saved already changes nothing.
 
     Args:
-        options: Lock, heartbeat and what happens to failed writes.
-        publication: Published file lists, for what a dead writer has left.
         instant_time: Requested time of a completed write; None for the newest.
 
     Raises:
         TimelineError: when there is no such completed write, or a clean has removed files it needs.
-        WriteConflictError: when the table's lock is not free in time.
-        StorageError: when the storage failed.
     """
     with storage_errors(storage, "create a savepoint"), table_lock(storage, options):
         config = TableConfig.load(storage)
@@ -113,8 +109,6 @@ def delete_savepoint(
 
     Raises:
         TimelineError: when there is no such savepoint.
-        WriteConflictError: when the table's lock is not free in time.
-        StorageError: when the storage failed.
     """
     with storage_errors(storage, "delete a savepoint"), table_lock(storage, options):
         config = TableConfig.load(storage)
@@ -127,21 +121,13 @@ def delete_savepoint(
 
 
 def list_savepoints(storage: Storage) -> tuple[Savepoint, ...]:
-    """Return the savepoints of a table, oldest first; every table version.
-
-    Raises:
-        CorruptTableError: when one cannot be read.
-    """
+    """Return the savepoints of a table, oldest first; every table version."""
     timeline = Timeline.load(storage, TableConfig.load(storage))
     return tuple(read_savepoint(storage, timeline, instant.requested_time) for instant in timeline.savepoints)
 
 
 def completed_write(storage: Storage, timeline: Timeline, instant_time: str | None) -> Instant:
-    """Return a completed write of the active timeline, the newest for None.
-
-    Raises:
-        TimelineError: when there is none.
-    """
+    """Return a completed write of the active timeline, the newest for None."""
     writes = timeline.completed_writes
     found = [write for write in writes if instant_time in (None, write.requested_time)]
     if not found:
@@ -177,12 +163,7 @@ def check_not_cleaned(timeline: Timeline, instant_time: str) -> None:
 
 
 def read_savepoint(storage: Storage, timeline: Timeline, saved: str) -> Savepoint:
-    """Return the savepoint of a commit.
-
-    Raises:
-        TimelineError: when there is none.
-        CorruptTableError: when it cannot be read.
-    """
+    """Return the savepoint of a commit."""
     instant = timeline.find(saved, "savepoint")
     record = decode_avro_file(timeline.read_file(instant.file_name), f"{storage.base}/{instant.file_name}")
     files: dict[str, Any] = record.get("partitionMetadata") or {}

@@ -15,9 +15,6 @@ def storage_errors(storage: Storage, doing: str) -> Iterator[None]:
 
     Args:
         doing: What was being done, such as ``"begin a write"``.
-
-    Raises:
-        StorageError: for an OSError inside the block.
     """
     try:
         yield

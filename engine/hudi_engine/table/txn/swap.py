@@ -96,9 +96,6 @@ def read_swap_record(parent: Storage, path: str, start: str) -> SwapRecord | Non
 
     Args:
         start: How names of folders begin in which the table is built anew.
-
-    Raises:
-        CorruptTableError: It is damaged.
     """
     found = read_with_time(parent, path)
     if found is None:
@@ -144,9 +141,6 @@ def table_storage(path: str) -> Storage:
 
     While another process is putting a rebuilt table in its place on a flat store, that is the folder of the new table, and only
     for reading.
-
-    Raises:
-        ConfigError, StorageError: as :func:`~hudi_engine.format.storage.factory.open_storage` does.
     """
     storage = open_storage(path)
     place = place_of(storage.base)
@@ -202,8 +196,6 @@ def swap(base: str, side: str) -> None:
     Raises:
         TableExistsError: Another table lies in the folder of the old one, and would go with it; the old table stands.
         WriteConflictError: On a flat store another process is putting a table there; its is the one that counts.
-        StorageError: The storage failed. The old table stands; or on a flat store, once the switch is made, the
-            new one does, and the next to open the table finishes its move.
     """
     place = place_of(base)
     assert place is not None, "side_folder has refused it"
@@ -474,7 +466,6 @@ def _swap_by_copies(place: TablePlace, new: str, before: SwapRecord | None = Non
 
     Raises:
         WriteConflictError: Another process is putting a table there.
-        OSError: The storage failed.
     """
     owner = Owner.current()
     if before is None:

@@ -136,9 +136,6 @@ def delete_table(parent: Storage, folder: str) -> None:
 
     Args:
         folder: The folder, which need not be there.
-
-    Raises:
-        OSError: The storage failed.
     """
     above, slash, name = folder.rpartition("/")
     if os.path.islink(f"{parent.base}/{folder}"):
@@ -154,11 +151,7 @@ def delete_table(parent: Storage, folder: str) -> None:
 
 
 def clear_removed(storage: Storage) -> None:
-    """Finish removals of the table at a place that were cut off; what is no part of such a table stays.
-
-    Raises:
-        OSError: The storage failed.
-    """
+    """Finish removals of the table at a place that were cut off; what is no part of such a table stays."""
     place = place_of(storage.base)
     if place is None or storage.exists(PROPERTIES_PATH):
         return

@@ -112,17 +112,11 @@ class WriteTransaction:
         Args:
             config: The table's settings; they are read again, since another writer may have upgraded the
                 table.
-            options: Lock, heartbeat and what happens to failed writes.
-            publication: Published file lists, brought past an instant that was visible before its files go.
             action: ``commit``, ``deltacommit`` or ``replacecommit``.
             operation: Hudi's operation name, such as ``UPSERT``.
 
         Raises:
-            ConfigError: for another action.
-            UnsupportedTableError: when the table has become one that this engine must not write.
-            WriteConflictError: when the table's lock is not free in time, or a rebuilt table was being put in its place.
             TableNotFoundError: when there is no table any more.
-            CorruptTableError, PathEscapeError: when what a dead writer left cannot be cleaned up safely.
         """
         if action not in WRITE_ACTIONS:
             raise ConfigError(
@@ -207,7 +201,6 @@ class WriteTransaction:
         Args:
             metadata: What was written. Its schema is replaced by the table's when another writer has evolved
                 the table meanwhile and this write has not.
-            key_scope: Where a record key must be unique.
             reads: What of the table the rows were made from before begin; None when they come from elsewhere.
             left: File groups with rows that were compared with what came, and left as they are.
             follows: The checkpoint that its own follows; None when that does not matter.
@@ -215,7 +208,6 @@ class WriteTransaction:
         Raises:
             WriteConflictError: when another writer's commit stands against this one, the instant was rolled back, or the
                 lock was lost.
-            StorageError: when the storage failed so that it is not known whether the commit landed.
         """
         self._require(State.INFLIGHT, "be committed")
         with storage_errors(self._storage, f"commit {self.action} {self.instant}"):

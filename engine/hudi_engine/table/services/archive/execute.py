@@ -77,9 +77,7 @@ def archive(
 
     Raises:
         ConfigError: when the options contradict each other.
-        UnsupportedTableError: when this engine only reads tables of that version.
         CorruptTableError: when the file of an instant that is to go cannot be read; it stays where it is.
-        StorageError: when the storage failed; the next archiving finishes the work.
     """
     state = state or TableState.load(storage)
     now = next_instant(state.timeline)
@@ -104,14 +102,7 @@ def archive(
 
 
 def finish_archive(storage: Storage, options: Options, publication: Publication) -> None:
-    """Take the instants off the active timeline that a killed archiving has written to the archive already.
-
-    Args:
-        options: Lock, heartbeat and what happens to failed writes.
-
-    Raises:
-        StorageError: when the storage failed; the next archiving finishes the work.
-    """
+    """Take the instants off the active timeline that a killed archiving has written to the archive already."""
     with storage_errors(storage, "finish what an archiving has begun"), table_lock(storage, options):
         state = open_locked(storage, options, publication)
         archived = list_archive_files(storage, state.config.archive_folder)

@@ -24,13 +24,8 @@ from hudi_engine.table.txn.savepoint import delete_savepoint
 def drop_savepoint(storage: Storage, options: Options, instant_time: str) -> None:
     """Give a saved commit free to the cleaner, under the table's lock.
 
-    Args:
-        options: ``hoodie.*`` options.
-
     Raises:
         TimelineError: when there is no such savepoint, or files must be cleaned before it can go.
-        WriteConflictError: when the table's lock is not free in time.
-        StorageError: when the storage failed.
     """
 
     def release(config: TableConfig, timeline: Timeline) -> None:

@@ -52,11 +52,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Selection:
-    """What goes to the archive.
-
-    Args:
-        reason: Why there are none, ``""`` otherwise.
-    """
+    """What goes to the archive."""
 
     instants: tuple[Instant, ...] = ()
     reason: str = ""

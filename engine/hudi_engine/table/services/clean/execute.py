@@ -83,7 +83,6 @@ def clean(
         ConfigError: when ``retain_commits`` is not positive.
         ServiceError: when the published file list cannot be renewed; nothing was deleted.
         CorruptTableError: when a savepoint or a stored plan cannot be read; nothing was deleted.
-        StorageError: when the storage failed; the next clean goes on with the stored plan.
     """
     if retain_commits is not None:
         options = options.merged(

@@ -68,12 +68,7 @@ def runnable_clusterings(state: TableState) -> list[Instant]:
 
 
 def read_clustering_plan(state: TableState, instant: Instant) -> ClusteringPlan:
-    """Return the plan of a clustering that has not completed.
-
-    Raises:
-        CorruptTableError: when its file is missing or truncated.
-        PathEscapeError: when a path in it would leave the table folder.
-    """
+    """Return the plan of a clustering that has not completed."""
     record = state.timeline.plan(instant)
     if record is None:
         raise CorruptTableError(

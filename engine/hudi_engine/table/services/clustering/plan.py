@@ -112,7 +112,6 @@ class ClusteringPlan:
 
         Raises:
             CorruptTableError: when it holds no clustering plan.
-            PathEscapeError: when a partition path would leave the table folder.
         """
         plan = record.get("clusteringPlan")
         if not plan:

@@ -59,9 +59,6 @@ def schedule_clustering(
 
     Raises:
         ConfigError: when strategy or columns make no sense, or the table has a bucket index.
-        UnsupportedTableError: when this engine must not write to the table.
-        WriteConflictError: when the table's lock is not free in time.
-        StorageError: when the storage failed; nothing is planned.
     """
     if dry_run:
         state = TableState.load(storage)
@@ -126,11 +123,7 @@ def in_numbers(plan: ClusteringPlan, instant: str | None, state: str) -> Cluster
 
 
 def refuse_bucket_index(state: TableState, options: Options) -> None:
-    """Refuse a table whose keys must be in the file group of their bucket, as Apache Hudi does.
-
-    Raises:
-        ConfigError: naming the index.
-    """
+    """Refuse a table whose keys must be in the file group of their bucket, as Apache Hudi does."""
     if IndexType.BUCKET in (state.config.properties.get(IndexOptions.TYPE.key), options[IndexOptions.TYPE]):
         raise ConfigError(
             f"{IndexOptions.TYPE} of table {state.config.name!r} is {IndexType.BUCKET}, which places every key in "
@@ -175,11 +168,7 @@ def choose_groups(state: TableState, options: Options) -> tuple[Sequence[Cluster
 
 
 def partition_filter(options: Options) -> PartitionFilter:
-    """Return which partitions are looked at: the strategy's class says it, else the filter mode.
-
-    Raises:
-        ConfigError: when the class is not known.
-    """
+    """Return which partitions are looked at: the strategy's class says it, else the filter mode."""
     given = options[ClusteringOptions.PLAN_STRATEGY]
     name = given.rpartition(".")[2].removesuffix(_SUFFIX)
     name = next((name[len(engine) :] for engine in _ENGINES if name.startswith(engine)), name)

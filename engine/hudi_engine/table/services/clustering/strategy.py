@@ -18,9 +18,6 @@ def check_strategy(given: str) -> None:
 
     Args:
         given: Class name from an option or a stored plan.
-
-    Raises:
-        UnsupportedTableError: naming it and what to do.
     """
     if not is_known_strategy(given):
         raise UnsupportedTableError(

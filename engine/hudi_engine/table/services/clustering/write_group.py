@@ -70,10 +70,6 @@ def write_group(context: ClusteringContext, task: GroupTask) -> list[WriteStat]:
 
     Returns:
         The write stats of the new files; none when logs have deleted every row.
-
-    Raises:
-        CorruptTableError: when a file of the group is missing or damaged.
-        WriteConflictError: when the clustering was rolled back meanwhile.
     """
     rows = pa.concat_tables([read_slice(context.write.read, each) for each in task.slices])
     rows = context.layout.sort(rows).combine_chunks()

@@ -80,10 +80,6 @@ def compact_file_group(context: CompactionContext, operation: CompactionOperatio
 
     Returns:
         The write stat for the commit.
-
-    Raises:
-        CorruptTableError: when a file of the plan is missing or damaged.
-        WriteConflictError: when the compaction was rolled back meanwhile.
     """
     storage = context.read.storage
     file_slice = operation.file_slice(_sizes(context, operation), context.written)

@@ -94,7 +94,6 @@ class CompactionOperation:
 
         Raises:
             CorruptTableError: when a name is not that of a file of the file group.
-            PathEscapeError: when the partition path would leave the table folder.
         """
         partition = relative_path(str(raw.get("partitionPath") or ""))
         data_file = str(raw.get("dataFilePath") or "").rpartition("/")[2] or None

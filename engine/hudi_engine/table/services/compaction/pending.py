@@ -64,7 +64,6 @@ def read_plan(state: TableState, instant: Instant) -> CompactionPlan:
 
     Raises:
         CorruptTableError: when its file is missing, truncated, or names files that are not its own.
-        PathEscapeError: when a path in it would leave the table folder.
     """
     plan = stored_plan(state.storage, state.config, instant, CompactionPlan.from_bytes)
     if plan is None:

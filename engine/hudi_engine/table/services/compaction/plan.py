@@ -90,9 +90,6 @@ def schedule_compaction(
 
     Raises:
         ConfigError: when the table is copy-on-write, or the strategy unknown.
-        UnsupportedTableError: when this engine must not write to the table.
-        WriteConflictError: when the table's lock is not free in time.
-        StorageError: when the storage failed; nothing is planned.
     """
     publication = publish if publish is not None else publication_of(storage)
     with storage_errors(storage, "plan a compaction"), table_lock(storage, options):
@@ -156,11 +153,7 @@ def candidates(state: TableState) -> tuple[Sequence[FileSlice], str]:
 
 
 def require_merge_on_read(state: TableState) -> None:
-    """Refuse a table that has no log files by its type.
-
-    Raises:
-        ConfigError: naming the table type.
-    """
+    """Refuse a table that has no log files by its type."""
     if state.config.table_type is not TableType.MERGE_ON_READ:
         raise ConfigError(
             f"table {state.config.name!r} is {state.config.table_type.value}; only MERGE_ON_READ tables have "
@@ -183,20 +176,12 @@ _DATE = re.compile(r"^(?:[^=/]+=)?(\d{4})[-/](?:[^=/]+=)?(\d{1,2})[-/](?:[^=/]+=
 
 
 def choose(operations: Sequence[CompactionOperation], options: Options) -> list[CompactionOperation]:
-    """Return the operations of the next plan, in the order of ``hoodie.compaction.strategy``.
-
-    Raises:
-        ConfigError: when the strategy is not known.
-    """
+    """Return the operations of the next plan, in the order of ``hoodie.compaction.strategy``."""
     return strategy_of(options)(operations, options)
 
 
 def strategy_of(options: Options) -> Strategy:
-    """Return the strategy that ``hoodie.compaction.strategy`` names, by class or short name.
-
-    Raises:
-        ConfigError: when it is not known.
-    """
+    """Return the strategy that ``hoodie.compaction.strategy`` names, by class or short name."""
     given = options[CompactionOptions.STRATEGY] or ""
     name = given.rpartition(".")[2]
     strategy = STRATEGIES.get(name if name.endswith(_SUFFIX) else name + _SUFFIX)
