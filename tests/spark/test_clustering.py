@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import ConfigError, WriteConflictError
-from hudi_engine.table.snapshot.layout import columns_told
+from hudi_engine.table.snapshot.layout import inferred_columns
 
 from tests.helpers.forms import forms
 
@@ -201,8 +201,8 @@ def test_a_folder_of_digits_with_leading_zeros_is_the_number_for_a_condition(spa
     made = partitioned(spark, str(tmp_path / "t"), ["month"], "id int, month string", [(1, "07"), (2, "11")])
     schema = pa.schema([("id", pa.int32()), ("month", pa.int32())])
     values = [{"month": "07"}, {"month": "11"}]
-    assert columns_told(made.config, schema, values) == ["month"]
-    assert columns_told(made.config, schema, [*values, {"month": "7a"}]) == []
+    assert inferred_columns(made.config, schema, values) == ["month"]
+    assert inferred_columns(made.config, schema, [*values, {"month": "7a"}]) == []
 
 
 def test_partitions_that_are_not_there_are_refused_with_the_nearest(table):

@@ -16,5 +16,5 @@ def coded_texts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 def carried_columns(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What happens to columns that stay as they are: small files are written anew, or column chunks carried as from large ones."""
     if request.param == "carried":
-        monkeypatch.setattr("hudi_engine.table.handles.carried._LEAST_BYTES", 0)
+        monkeypatch.setattr("hudi_engine.table.handles.carried._MIN_BYTES", 0)
         monkeypatch.setattr("hudi_engine.table.handles.carried._are_as_wanted", lambda groups, options: True)

@@ -11,7 +11,7 @@ from hudi_engine.format.config.enums import LayoutStrategy
 from hudi_engine.format.layout.layout import split_names
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.table.services import RunLarge
-from hudi_engine.table.services.clustering.asked import check_partitions, clustering_options
+from hudi_engine.table.services.clustering.arguments import check_partitions, clustering_options
 from hudi_engine.table.services.clustering.write_group import ClusteringContext, GroupTask
 from hudi_engine.table.state import TableState
 

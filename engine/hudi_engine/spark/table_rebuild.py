@@ -23,7 +23,7 @@ from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.spark.write.rows.frames import Frame, as_frame
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import Kind, commits_since, kind_of
-from hudi_engine.table.txn.moving import check_nobody_writes
+from hudi_engine.table.txn.moving import check_no_writers
 from hudi_engine.table.txn.recovery import table_lock
 from hudi_engine.table.txn.swap import (
     Instead,
@@ -242,7 +242,7 @@ def _swap_unless_overtaken(looked: TableState, options: Options, base: str, side
                 )
         if not storage.renames_folders:
             # where folders are renamed a file that is under way goes along, or finds no place
-            check_nobody_writes(storage, options, "built anew")
+            check_no_writers(storage, options, "built anew")
         swap(base, side)
 
 

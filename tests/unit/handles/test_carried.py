@@ -61,7 +61,7 @@ ROWS = [a_row(number) for number in range(3 * GROUP)]
 def whatever_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files too are carried, whatever row groups they have."""
     monkeypatch.setattr("tests.unit.handles.test_merge.TABLE", SCHEMA)
-    monkeypatch.setattr("hudi_engine.table.handles.carried._LEAST_BYTES", 0)
+    monkeypatch.setattr("hudi_engine.table.handles.carried._MIN_BYTES", 0)
     monkeypatch.setattr("hudi_engine.table.handles.carried._are_as_wanted", lambda groups, options: True)
 
 

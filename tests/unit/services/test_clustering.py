@@ -30,7 +30,7 @@ from hudi_engine.table.services import (
     schedule_clustering,
     show_clusterings,
 )
-from hudi_engine.table.services.clustering.asked import clustering_options
+from hudi_engine.table.services.clustering.arguments import clustering_options
 from hudi_engine.table.services.clustering.plan import ClusteringPlan
 from hudi_engine.table.txn.conflict import (
     FileGroup,

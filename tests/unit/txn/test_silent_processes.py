@@ -12,7 +12,7 @@ import pytest
 from hudi_engine.errors import WriteConflictError
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.table.txn.lock import LOCK_PATH, TableLock
-from hudi_engine.table.txn.moving import check_nobody_writes
+from hudi_engine.table.txn.moving import check_no_writers
 from hudi_engine.table.txn.owner import LOCK_FILES, NEAR_MS, Owner, OwnerState, heartbeat_path, owner_state
 
 import tests.faults.mini_table as mini
@@ -121,9 +121,9 @@ def test_what_it_writes_is_rolled_back_only_when_it_beats_no_more(
     with mini.begin(storage) as transaction:
         assert transaction.rolled_back == ()
     with pytest.raises(WriteConflictError, match="of another writer is under way"):
-        check_nobody_writes(storage, mini.options(), "dropped")
+        check_no_writers(storage, mini.options(), "dropped")
     watch.go_on()
-    check_nobody_writes(storage, mini.options(), "dropped")
+    check_no_writers(storage, mini.options(), "dropped")
     with mini.begin(storage) as transaction:
         assert transaction.rolled_back == (begun.instant,)
 

@@ -18,7 +18,7 @@ from hudi_engine.table.clone import CloneResult
 from hudi_engine.table.repair import Repair
 from hudi_engine.table.report import write_report
 from hudi_engine.table.services import result
-from hudi_engine.table.services.clustering.asked import check_partitions, clustering_options
+from hudi_engine.table.services.clustering.arguments import check_partitions, clustering_options
 from hudi_engine.table.state import TableState
 from hudi_engine.table.table_services import TableServices
 from hudi_engine.table.txn.consumers import Consumer, forget_consumer, list_consumers, register_consumer

@@ -8,7 +8,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.format.layout.layout import split_names
 from hudi_engine.spark.procedures.procedure import Call, Row
 from hudi_engine.table.services import PendingClustering
-from hudi_engine.table.services.clustering.asked import clustering_options
+from hudi_engine.table.services.clustering.arguments import clustering_options
 from hudi_engine.table.table_services import TableServices
 
 CLUSTERINGS = "timestamp string, input_group_size int, state string, involved_partitions string"

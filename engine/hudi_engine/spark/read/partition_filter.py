@@ -12,7 +12,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.partition_path import split_partition_path
 from hudi_engine.spark.read.expression import expression
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
-from hudi_engine.table.snapshot.layout import columns_told
+from hudi_engine.table.snapshot.layout import inferred_columns
 from hudi_engine.table.state import TableState
 
 _PATH = "__hudi_partition"
@@ -35,7 +35,7 @@ def partitions_where(spark: SparkSession, state: TableState, condition: str) -> 
         )
     paths = sorted({each.partition for each in state.view().latest_slices()})
     values = {path: _values(config, path) for path in paths}
-    told = columns_told(config, schema, values.values())
+    told = inferred_columns(config, schema, values.values())
     if paths and not told:
         raise ConfigError(_untold(paths[0], names))
     rows = [(path, *(values[path][name] for name in told)) for path in paths]

@@ -189,7 +189,7 @@ class Content:
         return frozenset(each.requested_time for each in self.state.timeline.completed)
 
     def _counts(self, block: BlockPlace) -> bool:
-        """Tell whether a block is of an action that is done, by the moment that is meant."""
+        """Return whether a block is of an action that is done, by the moment that is meant."""
         time, first = block.instant_time, self.state.timeline.first_write_time
         if not block.is_rollback:
             return self.state.timeline.committed(self.as_of)(time)

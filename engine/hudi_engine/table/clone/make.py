@@ -1,4 +1,4 @@
-"""Making a clone: beside its place, then renamed, so that one that was killed is no table.
+"""Making a clone in a side folder that is renamed, so that one that was killed is no table.
 
 On a disk the base files are hard links: a file goes when neither table has it any more, so a clean of one never breaks the
 other. An object store copies them by itself. Logs are copied, since another writer may append to the original's.
@@ -28,7 +28,7 @@ from hudi_engine.table.clone.content import Content, bound_of_others, clean_for_
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.metadata_table import METADATA_PROPERTIES
-from hudi_engine.table.txn.moving import nobody_at_work
+from hudi_engine.table.txn.moving import without_writers
 from hudi_engine.table.txn.storage_errors import storage_errors
 from hudi_engine.table.txn.swap import (
     Instead,
@@ -87,7 +87,7 @@ def clone_table(
     """Make a table that shares the base files of another, and from then on goes its own way.
 
     Args:
-        make_room: Removes what else has the folder, with all it holds, once the clone is built beside it.
+        make_room: Removes what else has the folder, with all it holds, once the clone is built next to it.
         options: Lock and heartbeat of a table that is replaced; None for the defaults.
 
     Raises:
@@ -123,7 +123,7 @@ def clone_table(
                 copy = asked.get("copy", False)
                 return _attempt(storage, target, name, asked.get("at"), copy, ends)
         except (StorageError, TimelineError) as error:
-            # A clean, archive or rollback of the original went by meanwhile: look at it anew.
+            # A clean, archive or rollback of the original went by meanwhile: look at it again.
             if not (isinstance(error.__cause__, FileNotFoundError) and tries_left):
                 raise
     raise AssertionError("the last try raises")
@@ -159,7 +159,7 @@ def _attempt(
 
 @dataclass(frozen=True)
 class _Ends:
-    """How a clone comes into its place, and when what is built beside it must not be removed."""
+    """How a clone comes into its place, and when what is built next to it must not be removed."""
 
     put: Callable[[str, str], None]
     must_stay: Callable[[str, str], bool]
@@ -184,7 +184,7 @@ def _put(target: Storage, options: Options, replaces: bool, base: str, side: str
     else:
         # On every store: two clones of one table have files of the same names, so what a clean of the old one is about to delete
         # would go from the new one.
-        with nobody_at_work(target, options, "replaced") as lock:
+        with without_writers(target, options, "replaced") as lock:
             if lock is not None:
                 _note_replaced(target, open_storage(side))
             swap(base, side)

@@ -1,4 +1,4 @@
-"""Log files: updates and deletes of a merge-on-read slice are appended beside its base file.
+"""Log files: updates and deletes of a merge-on-read slice are appended next to its base file.
 
 Table version 6: a log file's name carries the instant of the slice it belongs to; while a compaction of the file group is
 pending, that is the compaction's instant (Hudi table format, file slices).

@@ -104,7 +104,7 @@ def write_base_file(
 
 
 def footer_entries(collector: KeyCollector, avro_schema_with_meta: Mapping[str, object]) -> dict[str, str]:
-    """Return what a base file's footer says beside what Parquet asks for (Hudi table spec, base files).
+    """Return what a base file's footer says beyond what Parquet asks for (Hudi table spec, base files).
 
     Args:
         avro_schema_with_meta: The table's Avro record schema with the meta fields.

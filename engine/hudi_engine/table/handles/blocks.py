@@ -41,7 +41,7 @@ class Changer(Protocol):
     """What happens to the rows of a file."""
 
     def touches(self, first_row: int, rows: int) -> bool:
-        """Tell whether one of some rows may become another one."""
+        """Return whether one of some rows may become another one."""
 
     def apply(self, block: pa.Table, first_row: int) -> Block:
         """Return what becomes of a block that begins with a row of the file."""

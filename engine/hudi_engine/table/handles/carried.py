@@ -32,7 +32,7 @@ _CODECS = {
     ParquetCodec.LZ4: 7,
 }
 """Numbers of ``parquet.thrift``, CompressionCodec; pyarrow's lz4 is LZ4_RAW."""
-_LEAST_BYTES = 64 * 1024
+_MIN_BYTES = 64 * 1024
 """Row groups of which less could be carried are made anew: looking at them costs as much."""
 _LARGEST_GROUP = 2.0
 _ENOUGH_ROWS = 65_536
@@ -88,7 +88,7 @@ class OldGroups:
     ) -> OldGroups | None:
         """Return a base file's row groups; None where the new file is to have others, or its columns are not known by name."""
         by_name = context.schema_history is None and not context.config.drop_partition_columns
-        if not by_name or base.size < _LEAST_BYTES or file.is_in_old_calendar:
+        if not by_name or base.size < _MIN_BYTES or file.is_in_old_calendar:
             return None
         try:
             chunks = ChunkFile(file.source)
@@ -109,7 +109,7 @@ class OldGroups:
             return frozenset()
         found = {name for name in self._same & self._columns if self._fits(group, name, grows)}
         size = sum(chunk.size for name in found for chunk in group.chunks[name])
-        return frozenset(found) if size >= _LEAST_BYTES else frozenset()
+        return frozenset(found) if size >= _MIN_BYTES else frozenset()
 
     def followed(self, changer: Changer, name: str, *, grows: bool) -> Iterator[GroupRows]:
         """Yield the file's rows as they are to be, row group by row group.

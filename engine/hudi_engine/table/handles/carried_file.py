@@ -86,7 +86,7 @@ def _with_new_rows(
 
 
 def _has_room(last: GroupRows, more: pa.Table, group_bytes: int) -> bool:
-    """Tell whether new rows join a row group, which is held in memory whole when its rows change.
+    """Return whether new rows join a row group, which is held in memory whole when its rows change.
 
     Args:
         more: The new rows, at least one.

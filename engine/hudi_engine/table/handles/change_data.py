@@ -1,4 +1,4 @@
-"""Change data files: what a merge did to the rows of a base file, kept beside it for readers of changes.
+"""Change data files: what a merge did to the rows of a base file, kept next to it for readers of changes.
 
 A table with ``hoodie.table.cdc.enabled`` gets one file a rewritten base file, with blocks of change data; how much they
 hold is ``hoodie.table.cdc.supplemental.logging.mode``. New file groups and logs have none: their rows tell the same.
@@ -73,7 +73,7 @@ class ChangeImages:
         self._note(Change.INSERT, None, after)
 
     def write(self, task: WriteTask, partition: str, file_id: str) -> dict[str, int]:
-        """Write what was noted into a file beside the base file.
+        """Write what was noted into a file next to the base file.
 
         Returns:
             Path below the table folder and bytes, as the write stat tells them.

@@ -78,7 +78,7 @@ def create_file(task: WriteTask, partition: str, rows: pa.Table, file_id: str) -
 
 
 def stat_of_new(file_id: str, partition: str, info: BaseFileInfo) -> WriteStat:
-    """Return what a commit says of the first base file of a file group."""
+    """Return what a commit contains of the first base file of a file group."""
     return WriteStat(
         file_id=file_id,
         path=info.path,

@@ -55,7 +55,7 @@ class _Merging:
 
     Args:
         images: Collects changes for a changelog, None where there is none.
-        bloom: Filter of the old file that gets the new keys; None when one is made anew.
+        bloom: Filter of the old file that gets the new keys; None when one is rebuilt.
 
     Attributes:
         keys: Record keys of the new file so far, where the task keeps them.
@@ -98,7 +98,7 @@ class _Merging:
             raise _NothingChanged
 
     def touches(self, first_row: int, rows: int) -> bool:
-        """Tell whether some rows of the file may become others."""
+        """Return whether some rows of the file may become others."""
         return self._updates.touches(first_row, rows)
 
     def apply(self, block: pa.Table, first_row: int) -> Block:
@@ -210,7 +210,7 @@ def _follow(merging: _Merging, base: BaseFile, file: BaseFileRows, rows: int | N
 
 
 def _write(merging: _Merging, old: Iterable[pa.Table], rows: int | None) -> BaseFileInfo:
-    """Write the file that follows some rows, all of it anew."""
+    """Write the file that follows some rows, all of it again."""
     context = merging.task.context
     blocks = merging.blocks(old)
     begun = _until_changed(blocks, merging)
@@ -243,7 +243,7 @@ def _until_changed(parts: Iterator[_Part], merging: _Merging) -> list[_Part]:
 def _reusable_bloom(footer: KeyFooter, changes: FileChanges) -> tuple[BloomFilter | None, int]:
     """Return the old file's filter, to which new keys are to be added, and how many rows the new file has at most.
 
-    The filter may admit keys that have gone; it is made anew (None) when it would be overfull.
+    The filter may admit keys that have gone; it is rebuilt (None) when it would be overfull.
     """
     rows = footer.rows + (changes.inserts.num_rows if changes.inserts is not None else 0)
     bloom = footer.bloom

@@ -98,7 +98,7 @@ class Updates:
         return cls(task, partition, touched, changes.batch_rows.drop_null(), changes, images)
 
     def touches(self, first_row: int, rows: int) -> bool:
-        """Tell whether a row meets one of the batch."""
+        """Return whether a row meets one of the batch."""
         low, high = np.searchsorted(self.touched, [first_row, first_row + rows])
         return bool(low < high)
 

@@ -20,7 +20,7 @@ class CommitFacts(RowCounts):
     """One completed write: a commit, deltacommit or replacecommit.
 
     Args:
-        committed_at: When it completed, None when that cannot be told.
+        committed_at: When it completed, None when that is not known.
         action: ``commit``, ``deltacommit`` or ``replacecommit``.
         operation: Hudi's name, such as ``UPSERT``; ``COMPACT`` and ``CLUSTER`` for services.
         rows_deleted: Rows deleted by key; rows of replaced file groups are not among them.
@@ -118,7 +118,7 @@ def _facts(
 
 
 def operation_of(metadata: CommitMetadata, action: str) -> str:
-    """Return Hudi's name of what a commit did; commits that do not say it are told by their action."""
+    """Return Hudi's name of what a commit did; commits that do not say it are known from their action."""
     if metadata.operation_type != WriteOperation.UNKNOWN:
         return metadata.operation_type
     told = WriteOperation.COMPACT if metadata.compacted and action == "commit" else WriteOperation.UNKNOWN
@@ -213,6 +213,6 @@ def _written_at(state: TableState) -> dict[str, datetime]:
 
 
 def _is_another_time(state: TableState, instant: str, modified_ms: int) -> bool:
-    """Tell whether the file that begins an instant was written at another time than it says, as in a copy of a table."""
+    """Return whether the file that begins an instant was written at another time than it says, as in a copy of a table."""
     moment = moment_of(state.config, instant)
     return moment is not None and abs(modified_ms / 1000 - moment.timestamp()) > _CLOCKS_DIFFER_BY_S

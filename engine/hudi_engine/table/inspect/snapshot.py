@@ -24,7 +24,7 @@ class Snapshot:
 
     Args:
         slices: The newest slice of each live file group.
-        base_rows: Rows of their base files by path, as the footers say.
+        base_rows: Rows of their base files by path, by the footers.
     """
 
     view: FileSystemView

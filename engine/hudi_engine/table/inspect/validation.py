@@ -321,7 +321,7 @@ def _orphans(
 def _begun_since(state: TableState) -> frozenset[str]:
     """Return the instants that have come since the timeline was looked at: what was listed after that may be theirs.
 
-    Writers of other programs go on whoever holds the table's lock, and announce an instant before its first file.
+    Writers of other programs continue, whoever holds the table's lock, and announce an instant before its first file.
     """
     known = {each.requested_time for each in state.timeline.instants}
     now = Timeline.load(state.storage, state.config)

@@ -52,7 +52,7 @@ def _without_newer(context: WriteContext, fields: list[str], batch: pa.Table, ta
         return tag
     numbers = np.asarray(wanted)
     if tag.file_slice.log_files or len(tag.batch_rows) != rows.num_rows:
-        # which row of the base file it is cannot be told of what the logs have left
+        # for rows that logs have changed the row of the base file is not known
         return tag.without(np.setdiff1d(numbers[late], numbers[~late]))
     newer = np.zeros(rows.num_rows, dtype=bool)
     newer[hits[late]] = True
@@ -73,7 +73,7 @@ def compared_apart(config: TableConfig, plan: UnitPlan, rows: pa.Table) -> list[
 
 
 def late_rows(config: TableConfig, fields: list[str], stored: pa.Table, rows: pa.Table) -> Mask:
-    """Tell which rows are older than the stored ones."""
+    """Return which rows are older than the stored ones."""
     old, given = ([each.column(name) for name in fields] for each in (stored, rows))
     new = [pc.coalesce(mine, theirs.cast(mine.type)) for mine, theirs in zip(given, old, strict=True)]
     marked = delete_mask(rows, config)

@@ -21,10 +21,10 @@ from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, UnitPlan, lo
 def refuse_repeated(
     read: ReadContext, plan: UnitPlan, partition: str, batch: pa.Table, tags: Sequence[SliceTag]
 ) -> None:
-    """Refuse rows that were told one by one and whose key is stored in several, unless all of those become the same.
+    """Refuse rows that were selected one by one and whose key is stored in several, unless all of those become the same.
 
     Args:
-        batch: Stored rows that change or go, as they were told by a condition, and new rows, which are passed by.
+        batch: Stored rows that change or go, as they were known from a condition, and new rows, which are passed by.
         tags: Where the keys of the batch are.
 
     Raises:
@@ -81,7 +81,7 @@ def _stored_copies(read: ReadContext, keys: pa.Array, tags: Sequence[SliceTag]) 
 
 
 def _become_the_same(plan: UnitPlan, rows: pa.Table) -> bool:
-    """Tell whether rows of one key all go, or all become one and the same row."""
+    """Return whether rows of one key all go, or all become one and the same row."""
     if plan.delete_only or (
         DELETE_FLAG in rows.column_names and pc.all(rows.column(DELETE_FLAG).fill_null(False)).as_py()
     ):

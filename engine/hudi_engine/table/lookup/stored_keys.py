@@ -40,7 +40,7 @@ def some_stored_rows(read: ReadContext, file_slice: FileSlice, columns: Sequence
 
 
 def names_its_field(read: ReadContext, file_slice: FileSlice) -> bool | None:
-    """Tell whether a slice has its keys, of one field each, as ``field:value`` and not as the bare value; None when it has none.
+    """Return whether a slice has its keys, of one field each, as ``field:value`` and not as the bare value; None when it has none.
 
     A bare value may begin with the name of its column as well (``arn:aws:...`` of a column ``arn``), so a key of text is compared
     with what its row has in that column, where a row has it yet. The smallest values that the footer of a base file has of both
@@ -78,7 +78,7 @@ def _text_column(read: ReadContext, field: str) -> str | None:
 
 
 def _is_bare(rows: pa.Table, field: str) -> bool:
-    """Tell whether the first row's key is the value it has."""
+    """Return whether the first row's key is the value it has."""
     first = rows.slice(0, 1)
     return bool(
         first.num_rows and key_text(field_values(first, field)).equals(key_text(first.column(RECORD_KEY)))

@@ -50,8 +50,8 @@ class UnitPlan:
         replaces: The partition's file groups are taken out by this commit, so none of them is written to.
         update_columns: Only these columns of a row that is in the table are replaced; None for all.
         skip_unchanged: Rows that equal what is stored are left out (upsert).
-        single_rows: The rows that change were told one by one, so that no other row of their key may change with them.
-        sidecars: How the files that plain Spark SQL reads beside logs are made in the tasks; None when they are not.
+        single_rows: The rows that change were selected one by one, so that no other row of their key may change with them.
+        sidecars: How the files that plain Spark SQL reads next to logs are made in the tasks; None when they are not.
     """
 
     index: IndexKind

@@ -1,4 +1,4 @@
-"""Taking back the run of a planned compaction or clustering whose process is gone, and its plan too when that is asked for."""
+"""Taking back the run of a planned compaction or clustering whose process has ended, and its plan too when that is asked for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hudi_engine.table.txn.storage_errors import storage_errors
 def give_up_run(
     storage: Storage, options: Options, publication: Publication, instant: str, *, drop_plan: bool = False
 ) -> None:
-    """Take back what a run of a plan did that will not go on; nothing of it was ever visible.
+    """Take back what a run of a plan did that will not continue; nothing of it was ever visible.
 
     Args:
         drop_plan: Whether the plan goes too; else it can run again.

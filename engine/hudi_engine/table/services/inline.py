@@ -1,6 +1,6 @@
 """What runs by itself after a good commit: compaction and clustering when they are due, clean, then archive.
 
-Each service is isolated. A failure is logged and reported, and the commit stands; only with
+Each service is isolated. A failure is logged and reported, and the commit stays; only with
 ``hoodie.engine.services.strict`` it is raised.
 """
 
@@ -85,7 +85,7 @@ def run_after_commit(
             ``hoodie.clustering.schedule.inline``, ``hoodie.clean.automatic``, ``hoodie.archive.automatic`` and the
             options of the services.
         workers: Who rewrites file groups; threads of this process by default.
-        publish: Published file lists; None for those there are, made anew without Spark.
+        publish: Published file lists; None for those there are, rebuilt without Spark.
         state: The table right after the commit, None to read it.
 
     Raises:
@@ -137,7 +137,7 @@ def _clean(
 
 
 def clean_due(timeline: Timeline, options: Options) -> bool:
-    """Tell whether enough was committed since the last clean; a clean that was cut short is always due.
+    """Return whether enough was committed since the last clean; a clean that was cut short is always due.
 
     Args:
         options: ``hoodie.clean.trigger.max.commits``.
@@ -159,7 +159,7 @@ def _compact(
     publication: Publication | None,
     look: _Look,
 ) -> list[CompactionResult]:
-    """Finish plans that nobody works on, then plan, and run, a new one when it is due."""
+    """Finish plans that no process works on, then plan, and run, a new one when it is due."""
     run, plan_only = options[CompactionOptions.INLINE], options[CompactionOptions.SCHEDULE_INLINE]
     if not run and not plan_only:
         return []
@@ -188,7 +188,7 @@ def _cluster(
     publication: Publication | None,
     state: TableState,
 ) -> list[ClusteringResult]:
-    """Finish plans that nobody works on, then plan, or plan and run, a new one when it is due."""
+    """Finish plans that no process works on, then plan, or plan and run, a new one when it is due."""
     run, plan_only = (
         options[ClusteringOptions.INLINE],
         options[ClusteringOptions.SCHEDULE_INLINE],

@@ -1,4 +1,4 @@
-"""What every service does first: read the table anew, under its lock, and clean up after dead writers."""
+"""What every service does first: read the table again, under its lock, and clean up after dead writers."""
 
 from __future__ import annotations
 

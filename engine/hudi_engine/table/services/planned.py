@@ -1,6 +1,6 @@
 """Runs of a plan that is on the timeline already, a compaction or a clustering: who runs it, its commit, its undoing.
 
-Readers and writers go on meanwhile: files are only added, and nobody sees them before the one file that completes the
+Readers and writers continue meanwhile: files are only added, and nobody sees them before the one file that completes the
 instant. Whatever fails, or dies, leaves the plan as it was, to be run again.
 """
 
@@ -104,7 +104,7 @@ class PlanRun:
         """Do the work and commit it, or take it back; return what it wrote.
 
         Raises:
-            WriteConflictError: when another write stands against it; the plan stands.
+            WriteConflictError: when another write stands against it; the plan stays.
             ServiceError: when the work failed with anything but a HudiError or the end of the process, which pass.
         """
         try:
@@ -251,7 +251,7 @@ def take_over(
 
 
 def take_back(state: TableState, opened: OpenInstant, partitions: Collection[str]) -> None:
-    """Take back what a run did, so that its plan stands as if it had never run. The caller holds the lock.
+    """Take back what a run did, so that its plan is as if it had never run. The caller holds the lock.
 
     The inflight file goes first: tasks that outlive their process look for it before they publish a file.
     What a kill leaves behind in between is swept when the plan runs again.
@@ -295,10 +295,10 @@ def sweep(
 
 
 def publish_service(publication: Publication, config: TableConfig, service: str, instant: str) -> None:
-    """Publish what a service has committed; a failure is a warning, since the commit stands."""
+    """Publish what a service has committed; a failure is a warning, since the commit stays."""
     try:
         publication.publish(config)
-    except Exception as error:  # the commit stands; the next write or session start publishes
+    except Exception as error:  # the commit stays; the next write or session start publishes
         logger.warning("%s %s is committed but could not be published: %s", service, instant, error)
 
 

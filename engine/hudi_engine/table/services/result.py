@@ -126,7 +126,7 @@ class ServicesReport:
 
     Args:
         clean: The clean, None when none was asked for.
-        failures: One message for every service that failed; the commit stands all the same.
+        failures: One message for every service that failed; the commit stays all the same.
         archive: The archiving, None when none was asked for.
     """
 

@@ -97,7 +97,7 @@ class ConversionTask:
             ):
                 writer.write_table(rows)
         except FileExistsError:
-            # Somebody else has converted the same file under the same schema meanwhile.
+            # Another process has converted the same file under the same schema meanwhile.
             pass
         return size_of(self.target, self.path)
 

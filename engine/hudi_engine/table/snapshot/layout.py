@@ -40,10 +40,10 @@ def folders_hold_values(config: TableConfig, schema: pa.Schema | None) -> bool:
         return False
     if schema is None:
         return True
-    return all(_may_be_told(field, schema) for field in config.partition_fields)
+    return all(_may_be_inferred(field, schema) for field in config.partition_fields)
 
 
-def columns_told(
+def inferred_columns(
     config: TableConfig, schema: pa.Schema, values: Iterable[Mapping[str, str | None]]
 ) -> list[str]:
     """Return the partition columns whose stored value a cast in Spark makes of the text in every partition path.
@@ -71,7 +71,7 @@ def _cast_text(kind: pa.DataType) -> re.Pattern[str] | None:
     return _DIGITS if _TEXTS.get(kind) is _INTEGER else _TEXTS.get(kind)
 
 
-def _may_be_told(field: PartitionField, schema: pa.Schema) -> bool:
+def _may_be_inferred(field: PartitionField, schema: pa.Schema) -> bool:
     return _is_simple(field, schema) and schema.field(field.name).type in _TEXTS
 
 

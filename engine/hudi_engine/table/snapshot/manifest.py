@@ -155,7 +155,7 @@ def _is_behind(manifest: Manifest | None, timeline: Timeline) -> bool:
 
 
 def _still_stands(storage: Storage, config: TableConfig, stamp: Stamp) -> bool:
-    """Tell whether nothing that a first manifest shows was undone meanwhile: there was no list then to be made anew."""
+    """Return whether nothing that a first manifest shows was undone meanwhile: there was no list then to be rebuilt."""
     timeline = Timeline.load(storage, config)
     return all(timeline.is_committed(time) for time in stamp.writes)
 

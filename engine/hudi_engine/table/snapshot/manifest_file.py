@@ -33,7 +33,7 @@ FIRST_NUMBER = 9
 NUMBER_STEP = 10
 FORMAT = 1
 RULES = 1
-"""Number of the rules of `native` by which files are listed as they are; a list by others is made anew, so raise it with them."""
+"""Number of the rules of `native` by which files are listed as they are; a list by others is rebuilt, so raise it with them."""
 _LARGE = 1 << 20
 
 _VERSION_LINE = b"v1"
@@ -169,7 +169,7 @@ class Manifest:
         return (decode_uri(encoded_uri(line).decode()) for line in self.lines)
 
     def lists(self, uri: str) -> bool:
-        """Tell whether a file is listed, given where it is, not percent-encoded."""
+        """Return whether a file is listed, given where it is, not percent-encoded."""
         wanted = _start_of(uri) + b'"'
         place = bisect_left(self.lines, wanted)
         return place < len(self.lines) and self.lines[place].startswith(wanted)
@@ -270,7 +270,7 @@ def _start_of(uri: str) -> bytes:
 
 
 def is_derived(line: bytes) -> bool:
-    """Tell whether the file of a line was made of files of the table."""
+    """Return whether the file of a line was made of files of the table."""
     return _ORIGIN_MARK in line
 
 
@@ -281,14 +281,14 @@ def label_of(line: bytes) -> int:
 
 
 def _are_whole(body: bytes, lines: int) -> bool:
-    """Tell whether all lines but the first are whole, the first of them the stamp; of many lines in one look."""
+    """Return whether all lines but the first are whole, the first of them the stamp; of many lines in one look."""
     starts = body.count(b"\n" + _LINE_START)
     ends = body.count(_LINE_END + b"\n") + body.endswith(_LINE_END)
     return 0 < lines == starts == ends == body.count(b'"isDir": false') + 1
 
 
 def _lie_below(stamp: Stamp, lines: Sequence[bytes], body: bytes) -> bool:
-    """Tell whether all files lie where those of the table and those derived from them do; ``body`` is looked at as a whole."""
+    """Return whether all files lie where those of the table and those derived from them do; ``body`` is looked at as a whole."""
     starts = tuple(_start_of(folder) + b"/" for folder in (stamp.base, stamp.derived_at) if folder)
     # Of sorted lines those between two below a folder lie there too.
     looked = lines if stamp.derived_at else (*lines[:1], *lines[-1:])
@@ -361,7 +361,7 @@ class ManifestFolder:
 
 
 def is_healthy(numbers: Sequence[int]) -> bool:
-    """Tell whether Spark can read a folder with these manifest numbers, ascending."""
+    """Return whether Spark can read a folder with these manifest numbers, ascending."""
     if not numbers or any((number + 1) % NUMBER_STEP for number in numbers):
         return False
     return len(numbers) == 1 or numbers[-1] - numbers[-2] == NUMBER_STEP

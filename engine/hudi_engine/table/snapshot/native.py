@@ -62,7 +62,7 @@ _WIDENS, _FILLS_STRUCTS = (4, 0), (4, 1)
 def natively_readable(
     storage: Storage, config: TableConfig, paths: Iterable[str], schema: pa.Schema, *, spark: Release
 ) -> bool:
-    """Tell whether Spark may read base files itself.
+    """Return whether Spark may read base files itself.
 
     A writer gives all files of an instant the same columns, so the footer of one file of each instant is opened.
     """
@@ -84,7 +84,7 @@ def filled_by_spark(names: Iterable[str]) -> str | None:
 
 
 def is_misread(storage: Storage, path: str, schema: pa.Schema) -> bool:
-    """Tell whether the installed Spark refuses a base file's values under the table's types, or reads others from them.
+    """Return whether the installed Spark refuses a base file's values under the table's types, or reads others from them.
 
     So does every Spark with numbers that became text, and with ``float`` that became ``double``; before version 4 it is so with
     an ``int`` that became ``bigint``, too, and before 4.1 with a struct that got a field.
@@ -124,7 +124,7 @@ def release_of(spark_version: str) -> Release:
 
 
 _SCHEMAS: dict[tuple[str, str], pa.Schema] = {}
-_MOST_SCHEMAS = 20000
+_MAX_SCHEMAS = 20000
 _PARQUET = ".parquet"
 _WRITER = b"writer"
 
@@ -134,7 +134,7 @@ def _file_schema(storage: Storage, path: str) -> pa.Schema:
     key = (storage.base, path)
     found = _SCHEMAS.get(key)
     if found is None:
-        if len(_SCHEMAS) >= _MOST_SCHEMAS:
+        if len(_SCHEMAS) >= _MAX_SCHEMAS:
             _SCHEMAS.clear()
         with storage.open_input(path) as source, damaged_parquet(f"base file {path!r} of {storage.base!r}"):
             file = pq.ParquetFile(source)
@@ -156,7 +156,7 @@ def _fits(stored: pa.Schema, schema: pa.Schema, spark: Release) -> bool:
 
 
 def _same(stored: pa.DataType, wanted: pa.DataType, spark: Release) -> bool:
-    """Tell whether Spark reads stored values as the wanted type."""
+    """Return whether Spark reads stored values as the wanted type."""
     if stored.equals(wanted):
         return True
     if pa.types.is_timestamp(stored) and pa.types.is_timestamp(wanted):

@@ -26,7 +26,7 @@ def publication_of(
     Args:
         run_sidecars: Where files that are made for readers are made.
         first: Whether to publish a first list where there is none.
-        on_renew: Called with each list that was published anew.
+        on_renew: Called with each list that was published again.
     """
 
     def bring_up(config: TableConfig) -> None:

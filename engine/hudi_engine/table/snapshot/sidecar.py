@@ -127,7 +127,7 @@ def write_sidecar_groups(
 
 
 def is_live(group: RowGroup) -> bool:
-    """Tell whether a row group, of a sidecar or of a log, has live rows; otherwise it is of a mask."""
+    """Return whether a row group, of a sidecar or of a log, has live rows; otherwise it is of a mask."""
     nulls = {chunk.nulls for chunk in group.chunks.get(CHUNK_COLUMN, [])}
     if not nulls <= {0, group.rows}:
         raise CorruptTableError("a sidecar does not say which of its rows are of the mask")

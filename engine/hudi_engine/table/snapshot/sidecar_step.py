@@ -26,8 +26,8 @@ from hudi_engine.format.schema.meta_fields import RECORD_KEY
 Mask = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
 
-_MOST_ROWS = 2**28
-"""Rows of a base file, a byte each, that one step may hold beside the rows of the batch."""
+_MAX_ROWS = 2**28
+"""Rows of a base file, a byte each, that one step may hold besides the rows of the batch."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class SidecarStep:
 
 
 def has_steps(config: TableConfig) -> bool:
-    """Tell whether a table's sidecars can be made of those before."""
+    """Return whether a table's sidecars can be made of those before."""
     return not config.keeps_operations and merge_rule(config) in (COMMIT_TIME, EVENT_TIME)
 
 
@@ -88,7 +88,7 @@ def next_step(
     batch: LogBatch,
     stored: Callable[[list[str]], pa.Table],
 ) -> SidecarStep | None:
-    """Tell what a batch does to a sidecar, None when that is not known.
+    """Return what a batch does to a sidecar, None when that is not known.
 
     Args:
         before: What the logs did without it; of its live rows the record keys and ordering columns are enough.
@@ -110,7 +110,7 @@ def next_step(
     rows = np.asarray(pc.fill_null(found, -1)).astype(np.int64)
     hidden_before = before.masked_positions.to_numpy()
     last = int(max(places.max(initial=-1), hidden_before.max(initial=-1)))
-    if last >= _MOST_ROWS or hidden_before.min(initial=0) < 0:
+    if last >= _MAX_ROWS or hidden_before.min(initial=0) < 0:
         return None
     hidden = np.zeros(last + 1, dtype=bool)
     hidden[hidden_before] = True

@@ -7,7 +7,7 @@ there: the slice's ordinal, plus the kind of file. The snapshot view splits and 
 out files by it before it opens them.
 
 A base file that Spark would read wrongly is listed as a rewritten copy: in a table of another writer outside of it, in one of
-this engine beside the file, named as a sidecar is.
+this engine next to the file, named as a sidecar is.
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ class SnapshotRequest:
         return self.config.table_type is TableType.MERGE_ON_READ
 
     def uri(self, path: str) -> str:
-        """Tell where readers find a file of the table."""
+        """Return where readers find a file of the table."""
         return f"{self.stamp.base}/{path}"
 
     def derived_uri(self, path: str) -> str:
-        """Tell where readers find a derived file."""
+        """Return where readers find a derived file."""
         return self.uri(path) if self.target is self.storage else f"{self.target.uri()}/{path}"
 
 
@@ -127,7 +127,7 @@ def snapshot_entries(
 ) -> SnapshotContent:
     """List the files of a table's newest state.
 
-    Only partitions that were written since the manifest before are listed anew, and only what changed is
+    Only partitions that were written since the manifest before are listed again, and only what changed is
     derived.
 
     Args:
@@ -166,7 +166,7 @@ def schema_digest(schema: pa.Schema | None, ids: str = "") -> str:
 
 
 def _touched_partitions(request: SnapshotRequest, previous: Manifest) -> set[str] | None:
-    """Return the partitions written since; None when the manifest before is no base to go on from."""
+    """Return the partitions written since; None when the manifest before is no base to continue from."""
     stamp, timeline = previous.stamp, request.timeline
     if stamp is None or not stamp.is_same_table_as(request.stamp):
         return None
@@ -207,7 +207,7 @@ def _parted(
 
 
 def _is_native(request: SnapshotRequest, slices: Sequence[_Slice], history: SchemaHistory | None) -> bool:
-    """Tell whether base files have the types of the schema; files of one instant are alike, so one of each is looked at."""
+    """Return whether base files have the types of the schema; files of one instant are alike, so one of each is looked at."""
     if request.schema is None or request.is_readable is not None or request.target is not request.storage:
         return False
     if history is not None:
@@ -290,7 +290,7 @@ class _Derivation:
         return origin
 
     def _is_readable(self, context: ReadContext, base: BaseFile) -> bool:
-        """Tell whether Spark may read a base file; of this engine's own a writer gives all of an instant the same columns."""
+        """Return whether Spark may read a base file; of this engine's own a writer gives all of an instant the same columns."""
         request, history = self._request, context.schema_history
         if request.is_readable is not None:
             return request.is_readable(context, base)

@@ -1,4 +1,4 @@
-"""What a commit says of the column ids of a table that ALTER TABLE changed with schema on read.
+"""What a commit contains of the column ids of a table that ALTER TABLE changed with schema on read.
 
 Hudi takes the ids from the last commit that may change columns: one that lacks them ends them, and columns that were
 renamed read as null from older files.

@@ -138,7 +138,7 @@ class TableLock:
             )
 
     def regain(self) -> None:
-        """Take the lock anew after it was taken from this process.
+        """Take the lock again after it was taken from this process.
 
         Raises:
             StorageError: when another holder keeps it for longer than ``wait_ms``, or the storage failed.

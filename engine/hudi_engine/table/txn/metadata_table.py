@@ -22,7 +22,7 @@ def drop_foreign_metadata_table(storage: Storage, config: TableConfig) -> TableC
     """Switch a live metadata table off, as a Hudi writer with ``hoodie.metadata.enable=false`` does.
 
     The properties go first: from then on readers list files, whatever is left of the folder. The caller holds the
-    table's lock and goes on to write.
+    table's lock and continues to write.
 
     Returns:
         The table's settings afterwards.

@@ -42,7 +42,7 @@ _INSTANT = re.compile(r"\d{14}")
 """In the names of data files and of instants: of another table none has the same. Lists of files, archives and notes have none."""
 
 
-def check_nobody_writes(storage: Storage, options: Options, done: str) -> None:
+def check_no_writers(storage: Storage, options: Options, done: str) -> None:
     """Refuse what a file that is under way, or a delete, would spoil.
 
     Plans of services that nobody has begun do no harm. The caller holds the table's lock, so that nobody begins to write meanwhile.
@@ -62,7 +62,7 @@ def check_nobody_writes(storage: Storage, options: Options, done: str) -> None:
 
 
 @contextmanager
-def nobody_at_work(storage: Storage, options: Options, done: str) -> Iterator[TableLock | None]:
+def without_writers(storage: Storage, options: Options, done: str) -> Iterator[TableLock | None]:
     """Hold a table's lock for a block that nobody may write in; of a table that cannot be opened there is nobody, and no lock."""
     if not storage.renames_folders:
         recover_swap(storage.base)  # while a table moves there is none at its place
@@ -73,7 +73,7 @@ def nobody_at_work(storage: Storage, options: Options, done: str) -> Iterator[Ta
         return
     with table_lock(storage, options) as lock:
         with swap_is_conflict(storage):
-            check_nobody_writes(storage, options, done)
+            check_no_writers(storage, options, done)
         yield lock
 
 
@@ -98,7 +98,7 @@ def move_table(parent: Storage, source: str, target: str, options: Options) -> N
     if parent.exists(target):
         raise FileExistsError(errno.EEXIST, "the target of a move exists already", f"{parent.base}/{target}")
     with storage_errors(table, "move the table"), table_lock(table, options):
-        check_nobody_writes(table, options, "moved")
+        check_no_writers(table, options, "moved")
         copy = _Copy(parent, source, target)
         try:
             copy.make()
@@ -116,7 +116,7 @@ def move_table(parent: Storage, source: str, target: str, options: Options) -> N
 
 def _rename(parent: Storage, source: str, target: str, table: Storage, options: Options) -> None:
     """Rename a table's folder while nobody writes to it, who would make the folder again with a file that is no table's."""
-    with nobody_at_work(table, options, "moved") as lock:
+    with without_writers(table, options, "moved") as lock:
         parent.rename(source, target)
         if lock is None:
             return

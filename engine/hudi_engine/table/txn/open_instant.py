@@ -2,7 +2,7 @@
 
 ==========  ==============================================================================================
 announce    take a free instant: the owner file first, so that none is ever without an owner, then the request
-claim       take over a pending instant that nobody works on any more
+claim       take over a pending instant that no process works on any more
 start       go in flight; what was begun before stays in flight
 complete    the one atomic step; fenced when others could have taken the table's lock meanwhile
 release     the work is done, or undone: the owner file goes
@@ -100,7 +100,7 @@ class Ownership:
         unregister(self.owner)
 
     def give_up(self) -> None:
-        """Say in the file that nobody works on the instant any more, though this process lives on.
+        """Say in the file that no process works on the instant any more, though this process lives on.
 
         A storage that fails just now is asked again from a thread, as often as a beat would have come.
         """
@@ -220,7 +220,7 @@ class OpenInstant:
 
         A process that stands still for long is taken for dead and loses the lock. When it did so just before the
         create, others may have committed what it did not see, or may be undoing this instant: then the lock is taken
-        anew, so that they are through, the check is made again, and a commit that does not pass is taken back.
+        again, so that they are through, the check is made again, and a commit that does not pass is taken back.
 
         Args:
             lock: The table's lock, which this process believes to hold.
@@ -230,7 +230,7 @@ class OpenInstant:
         Raises:
             WriteConflictError: when the lock was lost, or the instant was rolled back or taken over in that moment; nothing
                 of it is visible.
-            StorageError: when the lock was lost, and it is not known whether the commit stands; or it stands, must not, and
+            StorageError: when the lock was lost, and it is not known whether the commit counts; or it counts, must not, and
                 could not be withdrawn.
         """
         lock.check_held()
@@ -283,7 +283,7 @@ class OpenInstant:
             )
 
     def _check_again(self, lock: TableLock, seen: Timeline, check: Callable[[Timeline], None]) -> None:
-        """Take the lock anew and check a commit that was made without it; raises as `complete_fenced`."""
+        """Take the lock again and check a commit that was made without it; raises as `complete_fenced`."""
         try:
             lock.regain()
             self.check_mine()

@@ -51,7 +51,7 @@ class ProcessIdentity:
         return self.machine == _machine()
 
     def is_running(self) -> bool | None:
-        """Return whether the process still runs; None when that cannot be told from here."""
+        """Return whether the process still runs; None when that is not known from here."""
         if not self.is_here():
             return None
         if (_PROC / str(self.pid) / "stat").exists():
@@ -130,7 +130,7 @@ NEAR_MS = 600_000
 """How much longer than one elsewhere a running process of this machine may be silent."""
 
 _live_tokens: set[str] = set()
-"""Owners whose work goes on in this process: an instant of this process that is not here was given up."""
+"""Owners whose work continues in this process: an instant of this process that is not here was given up."""
 
 
 class OwnerState(str, Enum):
@@ -419,7 +419,7 @@ def heartbeat_expired(token: str, beat_ms: int, interval_ms: int) -> bool:
     """Return whether an old beat has been watched for so long that another one would have come; the first look begins that.
 
     Args:
-        beat_ms: When it came, as its file says.
+        beat_ms: When it came, by its file.
     """
     begun = _since.setdefault((token, beat_ms), monotonic())
     return monotonic() - begun > interval_ms / 1000 + _MARGIN_S

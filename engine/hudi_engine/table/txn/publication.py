@@ -21,8 +21,8 @@ class Publication:
         publish: Brings the list up to the newest commit; both this and ``renew`` get the table's settings.
         live_files: Paths, relative to the table's base path, of all files that readers may hold on to.
         obsolete_sidecars: From what lies in partitions, by their paths, and the oldest instant to keep, the paths of files
-            that were made beside the data for readers and that no list needs any more.
-        renew: Makes a list anew, if there is one, so that a slow publisher cannot win with an older state.
+            that were made next to the data for readers and that no list needs any more.
+        renew: Rebuilds the list, if there is one, so that a slow publisher cannot win with an older state.
         shows: Whether the newest list shows one of the instants.
     """
 

@@ -95,7 +95,7 @@ def sweep_markers(storage: Storage, config: TableConfig, timeline: Timeline, liv
 
 
 def _wanted(timeline: Timeline, instant: str) -> Collection[str] | None:
-    """Return the files that belong to an instant that has ended; None when that cannot be told any more."""
+    """Return the files that belong to an instant that has ended; None when that is not known any more."""
     for write in timeline.completed_writes:
         if write.requested_time == instant:
             return timeline.commit_metadata(write).file_paths()

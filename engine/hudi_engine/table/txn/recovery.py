@@ -106,7 +106,7 @@ def recover(
         logger.warning("rolling back %s %s, whose writer is gone", instant.action, instant.requested_time)
         begun = time.monotonic()
         done = rollback_instant(storage, config, timeline, instant, publication)
-        report_service(storage, options, _told(done), time.monotonic() - begun)
+        report_service(storage, options, _done(done), time.monotonic() - begun)
         rolled_back.append(instant.requested_time)
         timeline = Timeline.load(storage, config)
     timeline = _without_dead_savepoints(storage, config, timeline, living)
@@ -115,11 +115,11 @@ def recover(
     return Recovery(timeline, tuple(rolled_back))
 
 
-def _told(result: RollbackResult) -> Done:
+def _done(result: RollbackResult) -> Done:
     return Done("rollback", {"numFilesDeleted": len(result.deleted)})
 
 
-@measured(_told)
+@measured(_done)
 def rollback_write(
     storage: Storage, options: Options, publication: Publication, instant_time: str | None = None
 ) -> RollbackResult:

@@ -47,7 +47,7 @@ ROLLBACK_TOKEN = "1-0-1"
 def unpublish(removals: Sequence[Removal], config: TableConfig, publication: Publication) -> None:
     """Hide instants from readers before any of their files goes: from the timeline, and from the list of files they use.
 
-    The list is made anew also when the instants had left the timeline before, by a run that was killed in between.
+    The list is rebuilt also when the instants had left the timeline before, by a run that was killed in between.
 
     Args:
         removals: The instants, in the order in which they go.
@@ -82,7 +82,7 @@ def undo(
 ) -> Sequence[Removal]:
     """Carry out a rollback or restore, for the first time or again; return what went.
 
-    A metadata table of another writer would go on naming the files that go, so it goes before them.
+    A metadata table of another writer would still name the files that go, so it goes before them.
 
     Args:
         removals: Returns what is still to be taken out, once the instant is in flight.
@@ -224,7 +224,7 @@ class Removal:
                 version += 1
 
     def _is_all_there_is(self, request: RollbackRequest) -> bool:
-        """Tell whether a slice has nothing but the instant's own logs.
+        """Return whether a slice has nothing but the instant's own logs.
 
         The write that had made the slice was rolled back meanwhile. Once that instant is older than the active timeline a
         slice of it counts as committed, and would hide the one before: its logs go.
@@ -276,7 +276,7 @@ class Removal:
             self._note_deleted(path.rpartition("/")[0], path)
 
     def _goes(self, path: str) -> bool:
-        """Tell whether a file that is named after the instant goes with it."""
+        """Return whether a file that is named after the instant goes with it."""
         partition, _, name = path.rpartition("/")
         return not (self._of_run and parse_log_file(name, partition))
 

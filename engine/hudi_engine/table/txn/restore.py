@@ -32,12 +32,12 @@ from hudi_engine.table.txn.rollback import is_lost, readable_metadata, slices_in
 from hudi_engine.table.txn.savepoint import Savepoint, check_not_cleaned, completed_write, read_savepoint
 
 
-def _told(result: RestoreResult) -> Done | None:
+def _done(result: RestoreResult) -> Done | None:
     # Hudi counts a restore among the rollbacks.
     return None if result.restore_time is None else Done("rollback", {"numFilesDeleted": len(result.deleted)})
 
 
-@measured(_told)
+@measured(_done)
 def restore(storage: Storage, options: Options, publication: Publication, instant_time: str) -> RestoreResult:
     """Take the table back to a commit, under its lock.
 

@@ -28,8 +28,8 @@ def retried(write: Callable[[], Result], retries: int) -> Result:
 
     Raises:
         WriteConflictError: when the last attempt was overtaken too.
-        ConsumedMeanwhileError: when what is written is to be made anew.
-        PlannedMeanwhileError: when it waits for a clustering that nobody runs.
+        ConsumedMeanwhileError: when what is written is to be rebuilt.
+        PlannedMeanwhileError: when it waits for a clustering that no process runs.
     """
     pause = _FIRST_PAUSE_S
     for left in range(retries, 0, -1):

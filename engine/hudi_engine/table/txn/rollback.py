@@ -115,7 +115,7 @@ def resume_rollbacks(
     compaction, or of a clustering that was in flight, is its run: the plan stays, as with Apache Hudi.
 
     A rollback of a write is finished whoever is at it, as by Apache Hudi: nobody may write before its end, and each step can be
-    done twice. That of a run is in nobody's way, and Apache Hudi runs the plan anew right after it: its files would go with
+    done twice. That of a run is in nobody's way, and Apache Hudi runs the plan again right after it: its files would go with
     those of the first run. So it is left alone while its owner may live, and so is that of a clustering's plan.
     """
     done = []

@@ -2,7 +2,7 @@
 
 Serves table version 6, where a failed instant's base files are deleted and its log blocks are neutralised by
 a command block in a new log file of the slice (Hudi table format, rollback). Log files whose own base instant
-is the failed one are deleted: nobody else can have written into a slice that never was.
+is the failed one are deleted: no other process can have written into a slice that never was.
 
 Plans are read from the table, so they are not trusted: a path counts only if it lies in the partition it is
 listed under and its file name belongs to the instant being rolled back.

@@ -1,9 +1,9 @@
-"""Putting a table that was built beside another in its place.
+"""Putting a rebuilt table in the place of the old one.
 
 Where a storage renames folders in one step the swap is two renames. Between them there is no table at the path; whoever comes by
 then finishes the swap, and the rebuilder finds it done.
 
-A flat store (S3, GCS) has keys only, and a "rename" is a copy of every file. There the switch is a record beside the table,
+A flat store (S3, GCS) has keys only, and a "rename" is a copy of every file. There the switch is a record next to the table,
 ``.<name>.swap``, which names the folder of the new one. While it stands the table *is* the new folder: :func:`table_storage`
 follows it. Then the old files go (timeline first, so that no reader takes what is left for a table), the new ones are copied with
 ``hoodie.properties`` last, and the record goes. Every step can be done again by anybody, so a swap that was cut off is finished by
@@ -76,7 +76,7 @@ class SwapRecord:
     body: bytes
 
     def is_at_work(self, parent: Storage) -> bool:
-        """Tell whether somebody is finishing it: a process that lives, or elsewhere one that still beats.
+        """Return whether somebody is finishing it: a process that lives, or elsewhere one that still beats.
 
         Args:
             parent: The folder of the record; beats of other machines are judged by its clock.
@@ -95,7 +95,7 @@ def read_swap_record(parent: Storage, path: str, start: str) -> SwapRecord | Non
     """Return the record of a table, None when there is none.
 
     Args:
-        start: How names of folders begin in which the table is built anew.
+        start: How names of folders begin in which the table is rebuilt.
     """
     found = read_with_time(parent, path)
     if found is None:
@@ -117,7 +117,7 @@ def read_swap_record(parent: Storage, path: str, start: str) -> SwapRecord | Non
 
 
 def side_folder(base: str) -> str:
-    """Return a fresh folder beside a table's for building its successor.
+    """Return a fresh folder next to a table's for building its successor.
 
     Raises:
         StorageError: There is no folder above the table's, as for a bucket.
@@ -128,7 +128,7 @@ def side_folder(base: str) -> str:
             f"a table at {base!r} cannot be rebuilt with another definition, because nothing can be built beside it; move it into "
             "a folder, or drop it and build it again"
         )
-    return place.beside(f".{place.name}{BUILD}{uuid.uuid4().hex[:12]}")
+    return place.sibling(f".{place.name}{BUILD}{uuid.uuid4().hex[:12]}")
 
 
 def mark_builder(side: Storage) -> None:
@@ -155,13 +155,13 @@ def table_storage(path: str) -> Storage:
     if record is None:
         return storage
     return ReadOnlyStorage(
-        open_storage(place.beside(record.new)),
+        open_storage(place.sibling(record.new)),
         f"a rebuild is putting a new table in the place of {storage.base!r}",
     )
 
 
 def recover_swap(base: str) -> None:
-    """Finish or undo a swap that was cut off, and remove what dead builders have left beside a table.
+    """Finish or undo a swap that was cut off, and remove what dead builders have left next to a table.
 
     Raises:
         WriteConflictError: Another process is putting a rebuilt table in place.
@@ -194,7 +194,7 @@ def swap(base: str, side: str) -> None:
     """Put the table built in ``side`` in the place of the one at ``base``, and remove the old one.
 
     Raises:
-        TableExistsError: Another table lies in the folder of the old one, and would go with it; the old table stands.
+        TableExistsError: Another table lies in the folder of the old one, and would go with it; the old table stays.
         WriteConflictError: On a flat store another process is putting a table there; its is the one that counts.
     """
     place = place_of(base)
@@ -305,7 +305,7 @@ def _give_name(parent: Storage, folder: str, name: str, old: str) -> None:
 def _recover_renames(place: TablePlace) -> None:
     """After the first rename the successor is complete, so it takes the place.
 
-    Where it has taken it and the old table lies beside it still, the table that is not there was removed since: then
+    Where it has taken it and the old table lies next to it still, the table that is not there was removed since: then
     nothing comes back.
     """
     parent, name = place.parent, place.name
@@ -331,7 +331,7 @@ def _recover_renames(place: TablePlace) -> None:
 
 
 def _tidy(place: TablePlace) -> None:
-    """Remove old tables whose successor is in place, removed ones, and side folders whose builder is gone."""
+    """Remove old tables whose successor is in place, removed ones, and side folders whose builder has ended."""
     parent = place.parent
     clear_put_aside(place)
     if not parent.exists(f"{place.name}/{PROPERTIES_PATH}"):
@@ -418,8 +418,8 @@ def _write_record(place: TablePlace, owner: Owner, new: str, before: SwapRecord 
     """Write who puts the new table in place.
 
     Raises:
-        WriteConflictError: Somebody else puts another table there; over that record this one would be mixed with it.
-        FileNotFoundError: Somebody else was faster to take over what was cut off.
+        WriteConflictError: Another process puts another table there; over that record this one would be mixed with it.
+        FileNotFoundError: Another process was faster to take over what was cut off.
     """
     body = owner.to_json(new=new)
     if before is not None:
@@ -447,7 +447,7 @@ def _resume(place: TablePlace, record: SwapRecord) -> None:
 
 
 def _is_moved(place: TablePlace, new: str) -> bool:
-    """Tell whether a table's last file, its properties, has been copied to its place after all of its timeline."""
+    """Return whether a table's last file, its properties, has been copied to its place after all of its timeline."""
     try:
         one, other = (place.parent.read(f"{each}/{PROPERTIES_PATH}") for each in (place.name, new))
     except FileNotFoundError:
@@ -515,7 +515,7 @@ def _move(place: TablePlace, new: str, owner: Owner) -> None:
 
 
 def _is_there(path: str, known: FileStatus | None, moving: FileStatus) -> bool:
-    """Tell whether a file need not be copied: only of a base file, whose name no other one has, does its size say enough.
+    """Return whether a file need not be copied: only of a base file, whose name no other one has, does its size say enough.
 
     Two clones of one table have the same file ids and base instants, and their logs of rollbacks the same token and length.
     """
@@ -523,7 +523,7 @@ def _is_there(path: str, known: FileStatus | None, moving: FileStatus) -> bool:
 
 
 def _is_mine(place: TablePlace, new: str, owner: Owner) -> bool:
-    """Tell whether nobody has taken a swap over from a process that stood still for so long that it counted as dead.
+    """Return whether nobody has taken a swap over from a process that stood still for so long that it counted as dead.
 
     Who took it over has finished it, or does: nothing is left to be done here.
 
@@ -574,7 +574,7 @@ class Instead:
             ) from error
 
     def is_only(self, base: str, side: str) -> bool:
-        """Tell whether some of what was there may be gone, so that the table built beside must stay."""
+        """Return whether some of what was there may be gone, so that the table built next to must stay."""
         if self._known is None:
             return False
         try:

@@ -29,10 +29,10 @@ class TablePlace:
     @property
     def base(self) -> str:
         """The folder itself."""
-        return self.beside(self.name)
+        return self.sibling(self.name)
 
-    def beside(self, name: str) -> str:
-        """Tell where something beside the table is."""
+    def sibling(self, name: str) -> str:
+        """Return where something next to the table is."""
         return f"{self.parent.base.rstrip('/')}/{name}"
 
 
@@ -59,7 +59,7 @@ def _real(base: str) -> str:
 
 
 def _are_same(one: str, other: str) -> bool:
-    """Tell whether a disk has one folder under two names, as where case does not count."""
+    """Return whether a disk has one folder under two names, as where case does not count."""
     try:
         return os.path.samefile(one, other)
     except OSError:
@@ -106,7 +106,7 @@ def files_of_table(parent: Storage, folder: str) -> dict[str, FileStatus]:
 
 
 def table_inside(parent: Storage, folder: str) -> str | None:
-    """Return the folder of another table that lies in one's folder, beside its timeline; None where there is none."""
+    """Return the folder of another table that lies in one's folder, next to its timeline; None where there is none."""
     start = len(folder) + 1
     end = f"/{PROPERTIES_PATH}"
     for each in parent.list(folder, recursive=True):
@@ -166,7 +166,7 @@ def clear_removed(storage: Storage) -> None:
         return
     if storage.exists(BACKUP_PATH):  # of a table whose properties are being changed
         return
-    with suppress(FileNotFoundError), _removing() as mine:  # somebody else was faster
+    with suppress(FileNotFoundError), _removing() as mine:  # another process was faster
         storage.take_over(REMOVER, found[0], mine.to_json())
         _delete_files(place.parent, place.name)
 
@@ -184,7 +184,7 @@ def clear_put_aside(place: TablePlace) -> None:
 
 
 def _put_aside(parent: Storage, folder: str, aside: str) -> bool:
-    """Rename a folder in one step where the storage does so; nothing may be put beside one above which is not to be written to."""
+    """Rename a folder in one step where the storage does so; nothing may be put next to one above which is not to be written to."""
     if not parent.renames_folders or not parent.exists(folder):
         return False
     try:

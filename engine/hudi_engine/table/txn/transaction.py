@@ -1,7 +1,7 @@
 """One write: an instant from its request to its commit, or to its rollback.
 
 Killed anywhere before the completed file exists, readers never see the write and the next :meth:`begin` rolls
-it back; killed after, the commit stands. Writers may work side by side: each checks at its commit, under the
+it back; killed after, the commit stays. Writers may work side by side: each checks at its commit, under the
 table's lock, what the others committed meanwhile (:mod:`hudi_engine.table.txn.conflict`).
 """
 
@@ -154,7 +154,7 @@ class WriteTransaction:
     def inflight(self, profile: CommitMetadata) -> None:
         """Store the planned workload; data files may be written from now on.
 
-        The write goes on from here, so a metadata table of another writer goes, which would hide it from readers.
+        The write continues from here, so a metadata table of another writer goes, which would hide it from readers.
 
         Raises:
             WriteConflictError: when the instant was rolled back meanwhile, or the table's lock is not free in time.
@@ -166,7 +166,7 @@ class WriteTransaction:
             if has_foreign_metadata_table(self._storage, self.config) or has_kinds_in_names(self.config):
                 with table_lock(self._storage, self._options):
                     config = drop_foreign_metadata_table(self._storage, TableConfig.load(self._storage))
-                    self.config = kinds_beside_names(self._storage, config)
+                    self.config = move_kinds_from_names(self._storage, config)
             self._opened.start(profile.to_json())
         self._state = State.INFLIGHT
 
@@ -206,7 +206,7 @@ class WriteTransaction:
             follows: The checkpoint that its own follows; None when that does not matter.
 
         Raises:
-            WriteConflictError: when another writer's commit stands against this one, the instant was rolled back, or the
+            WriteConflictError: when another writer's commit conflicts with this one, the instant was rolled back, or the
                 lock was lost.
         """
         self._require(State.INFLIGHT, "be committed")
@@ -305,7 +305,7 @@ class WriteTransaction:
         check_unnamed_writers(metadata, unnamed, instant=self.instant, current=current, key_scope=key_scope)
 
     def _overwrites_plans(self, metadata: CommitMetadata) -> bool:
-        """Tell whether planned clusterings give way to this write."""
+        """Return whether planned clusterings give way to this write."""
         return kind_of(metadata) in OVERWRITES and yields_to_overwrites(self._options)
 
     def _take_plans_back(self, metadata: CommitMetadata, current: Timeline) -> Timeline:
@@ -393,8 +393,8 @@ def has_kinds_in_names(config: TableConfig) -> bool:
     return config.version == 6 and config.is_of_this_engine and ":" in stored
 
 
-def kinds_beside_names(storage: Storage, config: TableConfig) -> TableConfig:
-    """Store the kinds beside the names of the partition fields; the caller holds the table's lock.
+def move_kinds_from_names(storage: Storage, config: TableConfig) -> TableConfig:
+    """Store the kinds apart from the names of the partition fields; the caller holds the table's lock.
 
     Returns:
         The table's settings afterwards.

@@ -106,7 +106,7 @@ def _entries(
 
 
 def _payload(instant: Instant, body: bytes, source: str) -> dict[str, Any]:
-    """Return the field that holds what the file says; a plan that nobody needs any more may be unreadable."""
+    """Return the field that holds what the file contains; a plan that nobody needs any more may be unreadable."""
     kind = instant.action, instant.state
     if not body:
         return {}

@@ -69,7 +69,7 @@ def archive(
 
     Args:
         options: ``hoodie.keep.*``, ``hoodie.archive.*``, and those of clean and compaction, which have a say.
-        publish: Published file lists; None for those there are, made anew without Spark.
+        publish: Published file lists; None for those there are, rebuilt without Spark.
         state: The table as the caller has just read it, to tell whether archiving is due; None to read it.
 
     Returns:
@@ -86,14 +86,14 @@ def archive(
         return ArchiveResult(reason=reason)
     if dry_run:
         state.config.check_writable()
-        return _told(select_instants(state, options, now))
+        return _planned_result(select_instants(state, options, now))
     publication = publish if publish is not None else publication_of(storage)
     with storage_errors(storage, "archive"), table_lock(storage, options):
         state = open_locked(storage, options, publication)
         finish_merge(storage, state.config.archive_folder)
         chosen = select_instants(state, options, next_instant(state.timeline))
         if not chosen.instants:
-            return _told(chosen)
+            return _planned_result(chosen)
         drop_foreign_metadata_table(storage, state.config)
         path = archive_instants(state, chosen.instants, options)
         merged = merge_small_files(storage, state.config.archive_folder, options)
@@ -174,7 +174,7 @@ def _remove_traces(storage: Storage, instants: Sequence[Instant]) -> None:
             storage.remove(status.path)
 
 
-def _told(chosen: Selection) -> ArchiveResult:
+def _planned_result(chosen: Selection) -> ArchiveResult:
     return ArchiveResult(_names(chosen.instants), reason=chosen.reason)
 
 
@@ -297,7 +297,7 @@ def _belongs(storage: Storage, status: FileStatus, partition: str, taken: TakenB
 
 
 def _taken_back(state: TableState) -> Iterator[TakenBack]:
-    """Tell which instants were rolled back whose own files are gone, and in which partitions they wrote."""
+    """Return which instants were rolled back whose own files are gone, and in which partitions they wrote."""
     timeline = state.timeline
     live = {instant.requested_time for instant in timeline.instants if instant.action not in _UNDOING}
     for instant in timeline.completed:

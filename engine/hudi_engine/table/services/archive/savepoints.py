@@ -52,7 +52,7 @@ def _archive_left_behind(state: TableState, saved: str, options: Options) -> Non
 
 
 def _is_passed(state: TableState, saved: str) -> bool:
-    """Tell whether writes younger than a saved one are archived; no more of the archive is read than that takes.
+    """Return whether writes younger than a saved one are archived; no more of the archive is read than that takes.
 
     Archiving goes from the oldest on. So it has not come by where an older one without a savepoint is active, unless it was
     killed before that went: then what it took is in the newest file with writes. Else any file may tell, as another savepoint

@@ -52,11 +52,11 @@ _MANY_PARTITIONS = 200
 _METADATA_VERSION = 2
 
 
-def _told(result: CleanResult) -> Done | None:
+def _done(result: CleanResult) -> Done | None:
     return None if result.instant is None else Done("clean", {"numFilesDeleted": result.files_deleted})
 
 
-@measured(_told)
+@measured(_done)
 def clean(
     storage: Storage,
     options: Options,
@@ -73,7 +73,7 @@ def clean(
         retain_commits: Keep the files of this many commits, instead of what the options say.
         even_if_empty: Whether a clean that finds nothing is put on the timeline too, so that the next one and the
             archive know how far it looked.
-        publish: Published file lists; None for those there are, made anew without Spark.
+        publish: Published file lists; None for those there are, rebuilt without Spark.
         state: The table as the caller has just read it, to tell whether there is anything to do; None to read it.
 
     Returns:
@@ -178,7 +178,7 @@ def make_plan(
         return unmoved
     scope = partitions_to_clean(state, options, retained)
     view = state.view(scope)
-    # A look at very many folders that found nothing is worth remembering: the next clean goes on from it.
+    # A look at very many folders that found nothing is worth remembering: the next clean continues from it.
     even_if_empty = even_if_empty or (scope is None and len(view.partitions) > _MANY_PARTITIONS)
     saved = savepointed_paths(state, view)
     obsolete = {
@@ -224,7 +224,7 @@ def _names_to_go(
 
 
 def _start(state: TableState, opened: OpenInstant, plan: CleanPlan, *, resumed: bool) -> _Run:
-    """Go in flight with the plan as body, as Apache Hudi does; a metadata table would go on naming what is deleted."""
+    """Go in flight with the plan as body, as Apache Hudi does; a metadata table would still name what is deleted."""
     state = replace(state, config=drop_foreign_metadata_table(state.storage, state.config))
     opened.start(state.storage.read(opened.path(State.REQUESTED)))
     return _Run(state, opened, plan, resumed)
@@ -389,7 +389,7 @@ def savepointed_paths(state: TableState, view: FileSystemView) -> frozenset[str]
 
 @dataclass(frozen=True)
 class Needed:
-    """Paths of files that somebody is going to read, told by asking for one."""
+    """Paths of files that somebody is going to read, known from asking for one."""
 
     planned: frozenset[str]
     live: Container[str]

@@ -1,7 +1,7 @@
 """What a clean keeps (Hudi's cleaning policies).
 
 The newest slice of every live file group stays under each policy, and so do the files of savepoints and of
-plans that have not run. A policy that retains instants keeps, beside everything from the oldest retained
+plans that have not run. A policy that retains instants keeps, besides everything from the oldest retained
 instant on, the slice that was current just before it: whoever reads as of that instant needs it.
 """
 

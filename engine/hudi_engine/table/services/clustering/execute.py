@@ -91,7 +91,7 @@ def run_clustering(
         options: ``hoodie.clustering.*``, ``hoodie.layout.optimize.*``, base file layout.
         instant: Run this plan; None for the oldest whose strategy is known.
         workers: Who rewrites the groups; threads of this process by default.
-        publish: Published file lists, renewed after the commit; None for those there are, made anew without Spark.
+        publish: Published file lists, renewed after the commit; None for those there are, rebuilt without Spark.
         plans: Whether a new plan is made when there is none.
 
     Returns:
@@ -101,8 +101,8 @@ def run_clustering(
         ConfigError: when columns or strategy make no sense, or the table has a bucket index.
         UnsupportedTableError: when the plan asks for a strategy that this engine does not know.
         TimelineError: when ``instant`` is not planned.
-        ServiceError: when another process is running it, it failed, or its file groups have changed since; the plan stands.
-        WriteConflictError: when another write stood against it; the plan stands.
+        ServiceError: when another process is running it, it failed, or its file groups have changed since; the plan stays.
+        WriteConflictError: when another write stood against it; the plan stays.
     """
     publication = publish if publish is not None else publication_of(storage)
     with ExitStack() as stack:

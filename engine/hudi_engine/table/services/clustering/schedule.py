@@ -51,7 +51,7 @@ def schedule_clustering(
 
     Args:
         options: ``hoodie.clustering.plan.*`` and ``hoodie.layout.optimize.*``.
-        publish: Published file lists; None for those there are, made anew without Spark.
+        publish: Published file lists; None for those there are, rebuilt without Spark.
         dry_run: Only say what the plan would take.
 
     Returns:

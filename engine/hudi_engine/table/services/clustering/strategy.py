@@ -9,7 +9,7 @@ _KNOWN = ("SparkSortAndSizeExecutionStrategy", "JavaSortAndSizeExecutionStrategy
 
 
 def is_known_strategy(given: str) -> bool:
-    """Tell whether a strategy is the sorting one, by its class name."""
+    """Return whether a strategy is the sorting one, by its class name."""
     return given.rpartition(".")[2] in _KNOWN
 
 

@@ -1,6 +1,6 @@
 """Running a planned compaction: claim, merge every file group, commit once.
 
-Readers and writers go on meanwhile: files are only added, and nobody sees them before the one file that
+Readers and writers continue meanwhile: files are only added, and nobody sees them before the one file that
 completes the instant. Whatever fails, or dies, leaves the plan as it was, to be run again.
 """
 
@@ -53,7 +53,7 @@ def run_compaction(
         options: ``hoodie.compaction.*``, base file layout, memory limit.
         instant: Run this plan; None for the next in the order of ``hoodie.compaction.order``.
         run_tasks: Spreads the file groups; threads of this process by default.
-        publish: Published file lists, renewed after the commit; None for those there are, made anew without Spark.
+        publish: Published file lists, renewed after the commit; None for those there are, rebuilt without Spark.
 
     Returns:
         What was done, or the reason why there was nothing to do.
@@ -62,7 +62,7 @@ def run_compaction(
         ConfigError: when the table is copy-on-write, or its merge rule may not be imported.
         UnsupportedTableError: when the table merges with a class that this engine does not know.
         TimelineError: when ``instant`` is not planned.
-        ServiceError: when another process is running it, or it failed; the plan stands and can be run again.
+        ServiceError: when another process is running it, or it failed; the plan stays and can be run again.
         HudiError: a typed reason for the failure, such as CorruptTableError for a missing file of the plan.
     """
     publication = publish if publish is not None else publication_of(storage)

@@ -134,7 +134,7 @@ class _Logs:
         self._instead, self.new = live.slice(0, len(self._places)), live.slice(len(self._places))
 
     def touches(self, first_row: int, rows: int) -> bool:
-        """Tell whether the logs change or delete one of some rows."""
+        """Return whether the logs change or delete one of some rows."""
         low, high = np.searchsorted(self._masked, (first_row, first_row + rows))
         return bool(low < high)
 
@@ -205,7 +205,7 @@ def _stat(
     scan: LogScan,
     times: tuple[int, int],
 ) -> WriteStat:
-    """Return what the commit says of a merged slice, in the fields that Hudi's compaction fills."""
+    """Return what the commit contains of a merged slice, in the fields that Hudi's compaction fills."""
     rows, size = written
     base = file_slice.base_file
     # Keys that the logs change; Hudi counts records of the same key in several blocks several times.

@@ -83,7 +83,7 @@ def schedule_compaction(
 
     Args:
         options: Strategy and limits, ``hoodie.compaction.*``.
-        publish: Published file lists; None for those there are, made anew without Spark.
+        publish: Published file lists; None for those there are, rebuilt without Spark.
 
     Returns:
         The plan's instant, or the reason why there is nothing to plan.
