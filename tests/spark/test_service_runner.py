@@ -47,22 +47,14 @@ def test_little_is_compacted_by_threads(spark, table):
 
 
 def test_much_is_compacted_by_tasks_of_spark(spark, table, monkeypatch):
-<<<<<<< HEAD
     monkeypatch.setattr(clustering, "_LEAST_BYTES", 0)
-=======
-    monkeypatch.setattr(runner, "_MIN_BYTES", 0)
->>>>>>> bb0a8a35 (refactor(table): plain words in names, comments and docstrings)
     assert jobs_of(spark, table.compact) == 1
     assert values(table) == EXPECTED
     assert table.compact().instant is None  # nothing was left
 
 
 def test_much_is_clustered_by_tasks_of_spark(spark, tmp_path, monkeypatch):
-<<<<<<< HEAD
     monkeypatch.setattr(clustering, "_LEAST_BYTES", 0)
-=======
-    monkeypatch.setattr(runner, "_MIN_BYTES", 0)
->>>>>>> bb0a8a35 (refactor(table): plain words in names, comments and docstrings)
     made = keyed_table(spark, tmp_path / "t", "cow", precombine_field=None)
     for start in (0, ROWS // 2):
         rows = spark.range(start, start + ROWS // 2)
@@ -74,13 +66,8 @@ def test_much_is_clustered_by_tasks_of_spark(spark, tmp_path, monkeypatch):
 
 
 def test_workers_with_limited_memory_are_left_alone(spark, table, monkeypatch):
-<<<<<<< HEAD
     monkeypatch.setattr(clustering, "_LEAST_BYTES", 0)
     monkeypatch.setattr(clustering, "_WORKER_LIMIT", "spark.app.name")  # a setting that this session has
-=======
-    monkeypatch.setattr(runner, "_MIN_BYTES", 0)
-    monkeypatch.setattr(runner, "_WORKER_LIMIT", "spark.app.name")  # a setting that this session has
->>>>>>> bb0a8a35 (refactor(table): plain words in names, comments and docstrings)
     assert jobs_of(spark, table.compact) == 0
     assert values(table) == EXPECTED
 
