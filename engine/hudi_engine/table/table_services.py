@@ -27,7 +27,7 @@ from hudi_engine.table.repair import Repair, repair
 from hudi_engine.table.services.clean.execute import make_plan
 from hudi_engine.table.snapshot.derive import NONE_MADE, AfterWrite, MadeSidecars, make_in_threads
 from hudi_engine.table.snapshot.derive import RunTasks as RunSidecars
-from hudi_engine.table.snapshot.manifest import Published, live_manifest_files, publish
+from hudi_engine.table.snapshot.manifest import Published, Publisher, live_manifest_files
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.recovery import next_instant, rollback_write, to_roll_back
@@ -307,7 +307,8 @@ class TableServices:
         self.on_publish(None)
         run = AfterWrite(self.run_sidecars, made)
         config = self.config if committed is None else committed.config
-        self.on_publish(publish(self.storage, config, run_sidecars=run, committed=committed))
+        config = config or TableConfig.load(self.storage)
+        self.on_publish(Publisher(self.storage, run).publish(config, committed=committed))
 
     def publish_or_warn(self, made: MadeSidecars = NONE_MADE, committed: Timeline | None = None) -> None:
         """Publish after a commit if the options say so; the commit stands whatever happens here, a failure is a warning."""

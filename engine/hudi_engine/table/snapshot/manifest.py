@@ -90,12 +90,20 @@ def publish(
     served_at: str | None = None,
     is_readable: IsReadable | None = None,
     renew: bool = False,
-    found: NewestManifest | None = None,
-    committed: Timeline | None = None,
 ) -> Published:
-    """Make the newest manifest show the newest committed state; nothing is written when it does already.
+    """Make the newest manifest show the newest committed state; arguments as of `Publisher`, the table's settings read when None.
 
-    Safe to call at any time, by any number of processes, and after a kill anywhere in an earlier call.
+    Raises:
+        UnsupportedTableError: when Spark cannot read the table's base files.
+        StorageError: when other publishers won every attempt.
+    """
+    publisher = Publisher(storage, run_sidecars, target, served_at, is_readable)
+    return publisher.publish(config or TableConfig.load(storage), renew=renew)
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """Publishes the state of a table.
 
     Args:
         run_sidecars: Where delta sidecars, and base files rewritten for Spark, are made.
@@ -103,49 +111,65 @@ def publish(
         served_at: URI at which the table will be read, for a table that is moved after this call.
         is_readable: Test of base files; one that Spark would read wrongly is listed as a rewritten copy. None looks at one
             file of each instant, as a writer gives all of them the same columns.
-        renew: Take a number even when the newest manifest is current, so that a publisher that has read an older
-            state cannot have it.
-        found: The newest manifest when the caller has just looked it up.
-        committed: Timeline right after a commit of the caller, which saves a listing; after a newer one it is read again.
-
-    Raises:
-        UnsupportedTableError: when Spark cannot read the table's base files.
-        StorageError: when other publishers won every attempt.
     """
-    settings = config if config is not None else TableConfig.load(storage)
-    _check_format(settings)
-    place = target if target is not None else storage
-    base = served_at if served_at is not None else storage.uri()
-    moved = 0
-    for _ in range(_ATTEMPTS):
-        found = found or find_newest(place)
-        timeline = committed if committed is not None and _is_behind(found.manifest, committed) else None
-        timeline = timeline or Timeline.load(storage, settings)
-        schema = _schema(settings, timeline)
-        stamp = _stamp(base, settings, timeline, schema, "" if place is storage else place.uri())
-        shown = found.manifest if found.healthy and not renew else None
-        if shown is not None and _shows(shown, stamp, timeline):
-            return _published(shown, found.layout, schema, published=False)
-        try:
-            state = (storage, settings, timeline, schema, stamp)
-            request = SnapshotRequest(*state, place, found.layout, is_readable)
-            content = snapshot_entries(request, found.manifest, run_sidecars)
-        except (TimelineError, FileNotFoundError) as error:
-            # Files of a state that was listed go only when a newer state is there.
-            moved += 1
-            if moved == _MOVES:
-                raise
-            logger.debug("%s moved while its manifest was made, starting again: %s", storage.base, error)
+
+    storage: Storage
+    run_sidecars: RunTasks = make_in_threads
+    target: Storage | None = None
+    served_at: str | None = None
+    is_readable: IsReadable | None = None
+
+    def publish(
+        self,
+        config: TableConfig,
+        *,
+        renew: bool = False,
+        found: NewestManifest | None = None,
+        committed: Timeline | None = None,
+    ) -> Published:
+        """Make the newest manifest show the newest committed state; nothing is written when it does already.
+
+        Safe to call at any time, by any number of processes, and after a kill anywhere in an earlier call.
+
+        Args:
+            renew: Take a number even when the newest manifest is current, so that a publisher that has read an older
+                state cannot have it.
+            found: The newest manifest when the caller has just looked it up.
+            committed: Timeline right after a commit of the caller, which saves a listing; after a newer one it is read again.
+        """
+        _check_format(config)
+        storage, moved = self.storage, 0
+        place = self.target if self.target is not None else storage
+        base = self.served_at if self.served_at is not None else storage.uri()
+        for _ in range(_ATTEMPTS):
+            found = found or find_newest(place)
+            timeline = committed if committed is not None and _is_behind(found.manifest, committed) else None
+            timeline = timeline or Timeline.load(storage, config)
+            schema = _schema(config, timeline)
+            stamp = _stamp(base, config, timeline, schema, "" if place is storage else place.uri())
+            shown = found.manifest if found.healthy and not renew else None
+            if shown is not None and _shows(shown, stamp, timeline):
+                return _published(shown, found.layout, schema, published=False)
+            try:
+                state = (storage, config, timeline, schema, stamp)
+                request = SnapshotRequest(*state, place, found.layout, self.is_readable)
+                content = snapshot_entries(request, found.manifest, self.run_sidecars)
+            except (TimelineError, FileNotFoundError) as error:
+                # Files of a state that was listed go only when a newer state is there.
+                moved += 1
+                if moved == _MOVES:
+                    raise
+                logger.debug("%s moved while its manifest was made, starting again: %s", storage.base, error)
+                found = committed = None
+                continue
+            manifest = _create(place, found, content, stamp)
+            if manifest is not None and (found.manifest is not None or _still_stands(storage, config, stamp)):
+                return _published(manifest, content.layout, schema, published=True)
             found = committed = None
-            continue
-        manifest = _create(place, found, content, stamp)
-        if manifest is not None and (found.manifest is not None or _still_stands(storage, settings, stamp)):
-            return _published(manifest, content.layout, schema, published=True)
-        found = committed = None
-    raise StorageError(
-        f"the snapshot manifest of {storage.base!r} could not be published: other publishers took the number "
-        f"in {_ATTEMPTS} attempts. The commit stands; publish again"
-    )
+        raise StorageError(
+            f"the snapshot manifest of {storage.base!r} could not be published: other publishers took the number "
+            f"in {_ATTEMPTS} attempts. The commit stands; publish again"
+        )
 
 
 def _is_behind(manifest: Manifest | None, timeline: Timeline) -> bool:

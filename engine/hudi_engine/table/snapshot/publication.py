@@ -9,7 +9,7 @@ from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.table.snapshot.derive import RunTasks, make_in_threads
-from hudi_engine.table.snapshot.manifest import Published, find_newest, live_manifest_files, publish
+from hudi_engine.table.snapshot.manifest import Published, Publisher, find_newest, live_manifest_files
 from hudi_engine.table.snapshot.sidecar import Sidecar, parse_sidecar
 from hudi_engine.table.txn.publication import Publication
 
@@ -28,16 +28,17 @@ def publication_of(
         first: Whether to publish a first list where there is none.
         on_renew: Called with each list that was published again.
     """
+    publisher = Publisher(storage, run_sidecars)
 
     def bring_up(config: TableConfig) -> None:
         found = find_newest(storage)
         if first or found.manifest is not None:
-            publish(storage, config, run_sidecars=run_sidecars, found=found)
+            publisher.publish(config, found=found)
 
     def renew(config: TableConfig) -> None:
         found = find_newest(storage)
         if found.manifest is not None:
-            on_renew(publish(storage, config, run_sidecars=run_sidecars, renew=True, found=found))
+            on_renew(publisher.publish(config, renew=True, found=found))
 
     def shows(instants: Collection[str]) -> bool:
         manifest = find_newest(storage).manifest
