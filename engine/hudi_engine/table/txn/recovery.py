@@ -135,7 +135,9 @@ def rollback_write(
     """
     with recovered(storage, options, publication, "roll back", sweeps=False) as (config, timeline):
         instant = to_roll_back(storage, timeline, instant_time)
-        return rollback_instant(storage, config, timeline, instant, publication)
+        is_plan = instant.action == "replacecommit" and not instant.is_completed
+        owned_by = options if is_plan else None
+        return rollback_instant(storage, config, timeline, instant, publication, owned_by=owned_by)
 
 
 @contextmanager

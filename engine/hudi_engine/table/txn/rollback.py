@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from hudi_engine.errors import CorruptTableError, TimelineError
+from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.filegroup.listing import list_partition_files
@@ -55,12 +56,19 @@ class RollbackResult:
 
 
 def rollback_instant(
-    storage: Storage, config: TableConfig, timeline: Timeline, instant: Instant, publication: Publication
+    storage: Storage,
+    config: TableConfig,
+    timeline: Timeline,
+    instant: Instant,
+    publication: Publication,
+    *,
+    owned_by: Options | None = None,
 ) -> RollbackResult:
     """Undo an instant: data files, log blocks, timeline files.
 
     Args:
         instant: A pending write, or the newest completed one.
+        owned_by: Options of an owner file, of the rollback of a plan: by it others know at once when this process has died.
 
     Raises:
         TimelineError: when the instant cannot be rolled back: it is not there, not a write, not the newest
@@ -68,8 +76,11 @@ def rollback_instant(
             or about to go, or archived writes would count no more.
     """
     plan = plan_rollback(storage, config, timeline, instant)
-    opened = OpenInstant.announce(storage, config, timeline, "rollback", plan.to_bytes(storage))
-    return _carry_out(storage, config, opened, plan, publication)
+    body = plan.to_bytes(storage)
+    with OpenInstant.announce(storage, config, timeline, "rollback", body, owned_by=owned_by) as opened:
+        result = _carry_out(storage, config, opened, plan, publication)
+        opened.release()
+    return result
 
 
 def plan_rollback(

@@ -315,7 +315,9 @@ class WriteTransaction:
         for time in sorted(going):
             instant = current.find(time, "replacecommit")
             config = TableConfig.load(self._storage)
-            rollback_instant(self._storage, config, current, instant, self._publication)
+            rollback_instant(
+                self._storage, config, current, instant, self._publication, owned_by=self._options
+            )
             current = Timeline.load(self._storage, config)
             logger.warning(
                 "%s changes what clustering %s had planned; it was rolled back", self.instant, time

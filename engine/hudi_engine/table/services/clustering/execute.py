@@ -177,7 +177,7 @@ def _outdated(
         raise ServiceError(
             f"{said}; roll {time} back and plan anew, or set hoodie.clustering.rollback.pending.replacecommit.on.conflict"
         )
-    rollback_instant(state.storage, state.config, state.timeline, chosen, publication)
+    rollback_instant(state.storage, state.config, state.timeline, chosen, publication, owned_by=options)
     logger.warning("%s; it was rolled back", said)
     return ClusteringResult(reason=f"{said}; it was rolled back")
 
