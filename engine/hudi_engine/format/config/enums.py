@@ -113,12 +113,6 @@ class IndexType(Name):
     GLOBAL_BLOOM = "GLOBAL_BLOOM"
 
 
-class BucketEngine(Name):
-    """``hoodie.index.bucket.engine``."""
-
-    SIMPLE = "SIMPLE"
-
-
 class BloomFilterType(Name):
     """Values of the footer key ``hoodie_bloom_filter_type_code``; an absent key means ``SIMPLE``."""
 
@@ -249,13 +243,6 @@ class PartitionFilter(Name):
     NONE = "NONE"
     RECENT_DAYS = "RECENT_DAYS"
     SELECTED_PARTITIONS = "SELECTED_PARTITIONS"
-
-
-class SyncMode(Name):
-    """``hoodie.datasource.hive_sync.mode``: how a Hive metastore is spoken to."""
-
-    HMS = "hms"
-    """By the metastore's own interface."""
 
 
 class SyncStrategy(Name):

@@ -36,16 +36,21 @@ class Option(Generic[Value]):
         kind: ``bool``, ``int``, ``float``, ``rate`` (between 0 and 1), ``text`` or ``choice``.
         default: Value used when the key is absent; None means "not set".
         choices: Legal values of a ``choice`` (compared without regard to case).
+        group: Heading in the configuration reference.
     """
 
     key: str
     kind: str
     default: Value
     doc: str
-    group: str
     choices: tuple[Name, ...] = ()
     aliases: tuple[str, ...] = ()
     minimum: float | None = None
+    group: str = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Take the group of the class that declares the option."""
+        object.__setattr__(self, "group", getattr(owner, "GROUP", ""))
 
     def __str__(self) -> str:
         return self.key
@@ -89,51 +94,50 @@ class Option(Generic[Value]):
         return ConfigError(f"{self.key} is {raw!r}; legal values: {legal} (default {default!r})")
 
 
-def bool_option(key: str, default: Flag, group: str, doc: str, aliases: tuple[str, ...] = ()) -> Option[Flag]:
+def bool_option(key: str, default: Flag, doc: str, aliases: tuple[str, ...] = ()) -> Option[Flag]:
     """Declare a boolean option; without a default it may be unset."""
-    return Option(key, "bool", default, doc, group, aliases=aliases)
+    return Option(key, "bool", default, doc, aliases=aliases)
 
 
 def int_option(
-    key: str, default: Whole, group: str, doc: str, minimum: float = 0, aliases: tuple[str, ...] = ()
+    key: str, default: Whole, doc: str, minimum: float = 0, aliases: tuple[str, ...] = ()
 ) -> Option[Whole]:
     """Declare an option that is a whole number; without a default it may be unset."""
-    return Option(key, "int", default, doc, group, minimum=minimum, aliases=aliases)
+    return Option(key, "int", default, doc, minimum=minimum, aliases=aliases)
 
 
-def float_option(key: str, default: Real, group: str, doc: str, minimum: float = 0) -> Option[Real]:
+def float_option(key: str, default: Real, doc: str, minimum: float = 0) -> Option[Real]:
     """Declare an option that is a number; without a default it may be unset."""
-    return Option(key, "float", default, doc, group, minimum=minimum)
+    return Option(key, "float", default, doc, minimum=minimum)
 
 
-def rate_option(key: str, default: Real, group: str, doc: str) -> Option[Real]:
+def rate_option(key: str, default: Real, doc: str) -> Option[Real]:
     """Declare an option that is a number between 0 and 1, both excluded; without a default it may be unset."""
-    return Option(key, "rate", default, doc, group)
+    return Option(key, "rate", default, doc)
 
 
-def text_option(key: str, default: Text, group: str, doc: str, aliases: tuple[str, ...] = ()) -> Option[Text]:
+def text_option(key: str, default: Text, doc: str, aliases: tuple[str, ...] = ()) -> Option[Text]:
     """Declare an option that is any text; without a default it may be unset."""
-    return Option(key, "text", default, doc, group, aliases=aliases)
+    return Option(key, "text", default, doc, aliases=aliases)
 
 
 @overload
 def choice_option(
-    key: str, default: Member, choices: Iterable[Member], group: str, doc: str, aliases: tuple[str, ...] = ()
+    key: str, default: Member, choices: Iterable[Member], doc: str, aliases: tuple[str, ...] = ()
 ) -> Option[Member]: ...
 @overload
 def choice_option(
-    key: str, default: None, choices: Iterable[Member], group: str, doc: str, aliases: tuple[str, ...] = ()
+    key: str, default: None, choices: Iterable[Member], doc: str, aliases: tuple[str, ...] = ()
 ) -> Option[Member | None]: ...
 def choice_option(
     key: str,
     default: Member | None,
     choices: Iterable[Member],
-    group: str,
     doc: str,
     aliases: tuple[str, ...] = (),
 ) -> Option[Member | None]:
     """Declare an option with a few legal values, members of their enum."""
-    return Option(key, "choice", default, doc, group, choices=tuple(choices), aliases=aliases)
+    return Option(key, "choice", default, doc, choices=tuple(choices), aliases=aliases)
 
 
 def declared_in(*groups: type) -> tuple[Option[OptionValue], ...]:

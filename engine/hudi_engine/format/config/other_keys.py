@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from hudi_engine.format.config.enums import IndexType
+
 CHECKPOINT = "dbt_hudi.checkpoint"
 """Key of the extra metadata that says, as JSON, up to which instant of each input a table was made; every later commit
 carries it on."""
@@ -57,10 +59,16 @@ _BY_SESSION = (
     "the entries are made in the metastore of the Spark session, with the rights of its user; say there where it is "
     "(spark.hadoop.hive.metastore.uris), and leave this out"
 )
+_NOT_WRITTEN = "tables with it are read and not written; leave it out"
 _OWN_FORM = "the entries have the form that Apache Hudi gives them by default; leave it out"
 NOT_DONE: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "hoodie.metadata.enable": ("false", _NO_METADATA_TABLE),
+        "hoodie.index.bucket.engine": (IndexType.SIMPLE.value, _NOT_WRITTEN),
+        "hoodie.write.table.version": ("6", _NOT_WRITTEN),
+        "hoodie.populate.meta.fields": ("true", _NOT_WRITTEN),
+        "hoodie.datasource.write.drop.partition.columns": ("false", _NOT_WRITTEN),
+        "hoodie.datasource.hive_sync.mode": ("hms", _BY_SESSION),
         "hoodie.clustering.async.enabled": ("false", _NO_ASYNC_CLUSTERING),
         "hoodie.datasource.clustering.async.enable": ("false", _NO_ASYNC_CLUSTERING),
         "hoodie.write.lock.provider": (

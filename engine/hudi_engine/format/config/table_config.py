@@ -215,9 +215,9 @@ class TableConfig:
     """Whether partition values are escaped as Hive does."""
     slashed_dates = _flag("hoodie.datasource.write.slash.separated.date.partitioning")
     """Whether slashes stand for dashes in the folders of a lone partition column that are not ``column=value``."""
-    drop_partition_columns = _flag(TableOptions.DROP_PARTITION_COLUMNS.key)
+    drop_partition_columns = _flag("hoodie.datasource.write.drop.partition.columns")
     """Whether partition columns are left out of the data files."""
-    populate_meta_fields = _flag(TableOptions.POPULATE_META_FIELDS.key, default=True)
+    populate_meta_fields = _flag("hoodie.populate.meta.fields", default=True)
     """Whether the five ``_hoodie_*`` columns are filled."""
     cdc_enabled = _flag(TableOptions.CHANGE_DATA_CAPTURE.key)
     """Whether writes keep change data files."""

@@ -13,7 +13,6 @@ import time
 from pyspark.sql import SparkSession
 
 from hudi_engine.errors import ConfigError
-from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import BaseFile
 from hudi_engine.format.merge.read_context import ReadContext
@@ -106,7 +105,7 @@ def _readable_by(spark_version: str) -> IsReadable:
         if context.schema_history is not None:
             return False
         # The meta columns, which may be empty, are not declared.
-        config = context.config.with_properties({TableOptions.POPULATE_META_FIELDS.key: "true"})
+        config = context.config.with_properties({"hoodie.populate.meta.fields": "true"})
         schema = without_meta_columns(context.schema)
         return natively_readable(
             context.storage, config, [base.path], schema, spark=release_of(spark_version)

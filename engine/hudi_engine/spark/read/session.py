@@ -63,13 +63,13 @@ def _share_workers(spark: SparkSession, context: SparkContext) -> None:
 
 def _zipped_engine() -> Path:
     """Return the package as a zip file in a folder of this process's own, which nobody else can put a file into."""
-    root = Path(__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[2]
     folder = Path(tempfile.mkdtemp(prefix="hudi_engine-"))
     # Spark serves the file to its executors as long as the session lives.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     target = folder / "hudi_engine.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for source in sorted(root.rglob("*.py")):
+        for source in sorted([*root.rglob("*.py"), *root.rglob("*.txt")]):
             archive.write(source, f"{root.name}/{source.relative_to(root).as_posix()}")
     logger.info("packed the engine for the executors: %s", target)
     return target

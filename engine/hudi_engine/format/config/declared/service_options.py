@@ -14,91 +14,65 @@ ARCHIVE = "Archive"
 class ServiceOptions:
     """All table services."""
 
+    GROUP = SERVICES
+
     ENABLED = bool_option(
         "hoodie.table.services.enabled",
         True,
-        SERVICES,
         "With false no service runs after a write, whatever its own options say; calls of a service run.",
     )
     STRICT = bool_option(
-        "hoodie.engine.services.strict",
-        False,
-        SERVICES,
-        "A failed table service fails the write that started it.",
+        "hoodie.engine.services.strict", False, "A failed table service fails the write that started it."
     )
 
 
 class CompactionOptions:
     """When and how logs are merged into base files."""
 
+    GROUP = COMPACTION
+
     INLINE = bool_option(
         "hoodie.compact.inline",
         False,
-        COMPACTION,
         "Compaction runs after a deltacommit when its trigger fires.",
         aliases=("hoodie.compaction.inline",),
     )
     SCHEDULE_INLINE = bool_option(
-        "hoodie.compact.schedule.inline",
-        False,
-        COMPACTION,
-        "Compaction is only scheduled after a deltacommit.",
+        "hoodie.compact.schedule.inline", False, "Compaction is only scheduled after a deltacommit."
     )
     TRIGGER = choice_option(
         "hoodie.compact.inline.trigger.strategy",
         CompactionTrigger.NUM_COMMITS,
         CompactionTrigger,
-        COMPACTION,
         "When inline compaction fires.",
     )
     DELTA_COMMITS = int_option(
-        "hoodie.compact.inline.max.delta.commits",
-        5,
-        COMPACTION,
-        "Deltacommits after which NUM_COMMITS fires.",
-        minimum=1,
+        "hoodie.compact.inline.max.delta.commits", 5, "Deltacommits after which NUM_COMMITS fires.", minimum=1
     )
     DELTA_SECONDS = int_option(
-        "hoodie.compact.inline.max.delta.seconds",
-        3600,
-        COMPACTION,
-        "Seconds after which TIME_ELAPSED fires.",
-        minimum=1,
+        "hoodie.compact.inline.max.delta.seconds", 3600, "Seconds after which TIME_ELAPSED fires.", minimum=1
     )
     STRATEGY = text_option(
         "hoodie.compaction.strategy",
         "org.apache.hudi.table.action.compact.strategy.LogFileSizeBasedCompactionStrategy",
-        COMPACTION,
         "Order and limit of a plan: LogFileSizeBased, LogFileNumBased, BoundedIO, DayBased or UnBounded...CompactionStrategy.",
     )
     TARGET_IO = int_option(
-        "hoodie.compaction.target.io",
-        500 * 1024,
-        COMPACTION,
-        "MB read and written by one bounded plan.",
-        minimum=1,
+        "hoodie.compaction.target.io", 500 * 1024, "MB read and written by one bounded plan.", minimum=1
     )
     LOG_SIZE_THRESHOLD = int_option(
-        "hoodie.compaction.logfile.size.threshold",
-        0,
-        COMPACTION,
-        "Bytes of logs a slice needs to be planned.",
+        "hoodie.compaction.logfile.size.threshold", 0, "Bytes of logs a slice needs to be planned."
     )
     LOG_COUNT_THRESHOLD = int_option(
-        "hoodie.compaction.logfile.num.threshold", 0, COMPACTION, "Log files a slice needs to be planned."
+        "hoodie.compaction.logfile.num.threshold", 0, "Log files a slice needs to be planned."
     )
     TARGET_PARTITIONS = int_option(
-        "hoodie.compaction.daybased.target.partitions",
-        10,
-        COMPACTION,
-        "Partitions of one day-based plan.",
-        minimum=1,
+        "hoodie.compaction.daybased.target.partitions", 10, "Partitions of one day-based plan.", minimum=1
     )
     ORDER = choice_option(
         "hoodie.compaction.order",
         CompactionOrder.FIFO,
         CompactionOrder,
-        COMPACTION,
         "Which pending plan runs first (this engine's own).",
     )
 
@@ -106,13 +80,14 @@ class CompactionOptions:
 class CleanOptions:
     """Which old files go."""
 
+    GROUP = CLEAN
+
     AUTOMATIC = bool_option(
-        "hoodie.clean.automatic", True, CLEAN, "Clean runs after a commit when there is something to do."
+        "hoodie.clean.automatic", True, "Clean runs after a commit when there is something to do."
     )
     TRIGGER_COMMITS = int_option(
         "hoodie.clean.trigger.max.commits",
         1,
-        CLEAN,
         "Commits since the last clean after which a clean runs by itself.",
         minimum=1,
         aliases=("hoodie.clean.max.commits",),
@@ -121,14 +96,12 @@ class CleanOptions:
         "hoodie.clean.policy",
         CleanPolicy.KEEP_LATEST_COMMITS,
         CleanPolicy,
-        CLEAN,
         "What a clean keeps.",
         aliases=("hoodie.cleaner.policy",),
     )
     COMMITS_RETAINED = int_option(
         "hoodie.clean.commits.retained",
         10,
-        CLEAN,
         "Commits whose files stay (KEEP_LATEST_COMMITS).",
         minimum=1,
         aliases=("hoodie.cleaner.commits.retained",),
@@ -136,7 +109,6 @@ class CleanOptions:
     FILE_VERSIONS_RETAINED = int_option(
         "hoodie.clean.fileversions.retained",
         3,
-        CLEAN,
         "Slices kept of a file group (KEEP_LATEST_FILE_VERSIONS).",
         minimum=1,
         aliases=("hoodie.cleaner.fileversions.retained",),
@@ -144,7 +116,6 @@ class CleanOptions:
     HOURS_RETAINED = int_option(
         "hoodie.clean.hours.retained",
         24,
-        CLEAN,
         "Hours of commits kept (KEEP_LATEST_BY_HOURS).",
         minimum=0,
         aliases=("hoodie.cleaner.hours.retained",),
@@ -152,7 +123,6 @@ class CleanOptions:
     INCREMENTAL = bool_option(
         "hoodie.clean.incremental.enabled",
         True,
-        CLEAN,
         "Only partitions touched since the last clean are looked at.",
         aliases=("hoodie.cleaner.incremental.mode",),
     )
@@ -161,47 +131,38 @@ class CleanOptions:
 class ArchiveOptions:
     """Which instants leave the active timeline."""
 
+    GROUP = ARCHIVE
+
     AUTOMATIC = bool_option(
         "hoodie.archive.automatic",
         True,
-        ARCHIVE,
         "Old instants leave the active timeline for the archive after a commit when there are too many.",
     )
     MIN_COMMITS = int_option(
         "hoodie.keep.min.commits",
         20,
-        ARCHIVE,
         "Completed commits that stay on the active timeline when older ones are archived; raised to what the cleaner retains.",
         minimum=1,
     )
     MAX_COMMITS = int_option(
-        "hoodie.keep.max.commits",
-        30,
-        ARCHIVE,
-        "Completed commits above which older ones are archived.",
-        minimum=2,
+        "hoodie.keep.max.commits", 30, "Completed commits above which older ones are archived.", minimum=2
     )
-    BATCH = int_option("hoodie.commits.archival.batch", 10, ARCHIVE, "Entries of a file's block.", minimum=1)
+    BATCH = int_option("hoodie.commits.archival.batch", 10, "Entries of a file's block.", minimum=1)
     BEYOND_SAVEPOINT = bool_option(
         "hoodie.archive.beyond.savepoint",
         False,
-        ARCHIVE,
         "Commits after the oldest savepoint are archived too; the saved ones stay.",
     )
-    MERGE = bool_option(
-        "hoodie.archive.merge.enable", False, ARCHIVE, "Small files of the archive are merged."
-    )
+    MERGE = bool_option("hoodie.archive.merge.enable", False, "Small files of the archive are merged.")
     MERGE_FILES = int_option(
         "hoodie.archive.merge.files.batch.size",
         10,
-        ARCHIVE,
         "Small files of the archive that are merged at once.",
         minimum=2,
     )
     MERGE_SMALL_FILE_LIMIT = int_option(
         "hoodie.archive.merge.small.file.limit.bytes",
         20 * 1024 * 1024,
-        ARCHIVE,
         "Bytes up to which a file of the archive counts as small.",
         minimum=0,
     )

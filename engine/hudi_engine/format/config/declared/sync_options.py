@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudi_engine.format.config.enums import SyncMode, SyncStrategy
+from hudi_engine.format.config.enums import SyncStrategy
 from hudi_engine.format.config.option import bool_option, choice_option, int_option, text_option
 
 SYNC = "Entries for other engines in a Hive metastore"
@@ -11,39 +11,26 @@ SYNC = "Entries for other engines in a Hive metastore"
 class SyncOptions:
     """Entries with Hudi's input formats, in the form of Apache Hudi's HiveSyncTool."""
 
+    GROUP = SYNC
+
     ENABLED = bool_option(
         "hoodie.datasource.hive_sync.enable",
         False,
-        SYNC,
         "After each commit the Hive metastore of the session gets entries by which Hive, Trino and Apache Hudi read the table.",
         aliases=("hoodie.datasource.meta.sync.enable",),
     )
-    MODE = choice_option(
-        "hoodie.datasource.hive_sync.mode",
-        SyncMode.HMS,
-        SyncMode,
-        SYNC,
-        "How the metastore is spoken to: by its own interface.",
-    )
-    DATABASE = text_option(
-        "hoodie.datasource.hive_sync.database", "default", SYNC, "Database of the entries."
-    )
+    DATABASE = text_option("hoodie.datasource.hive_sync.database", "default", "Database of the entries.")
     TABLE = text_option(
-        "hoodie.datasource.hive_sync.table",
-        None,
-        SYNC,
-        "Name of the entries; the table's own name without it.",
+        "hoodie.datasource.hive_sync.table", None, "Name of the entries; the table's own name without it."
     )
     AUTO_CREATE = bool_option(
         "hoodie.datasource.hive_sync.auto_create_database",
         True,
-        SYNC,
         "A database that is not there is made; with false it is an error.",
     )
     EXTRACTOR = text_option(
         "hoodie.datasource.hive_sync.partition_extractor_class",
         None,
-        SYNC,
         "How a partition path becomes values: NonPartitionedExtractor, MultiPartKeysValueExtractor, "
         "HiveStylePartitionValueExtractor, SinglePartPartitionValueExtractor, SlashEncodedDayPartitionValueExtractor or "
         "SlashEncodedHourPartitionValueExtractor of `org.apache.hudi.hive`; without it by the table's partitioning.",
@@ -52,44 +39,37 @@ class SyncOptions:
     DECODE = bool_option(
         "hoodie.meta.sync.decode_partition",
         False,
-        SYNC,
         "Escaped characters of partition folders are decoded in the values of partitions.",
     )
     SKIP_RO_SUFFIX = bool_option(
         "hoodie.datasource.hive_sync.skip_ro_suffix",
         False,
-        SYNC,
         "The read-optimized entry of a merge-on-read table has the table's name, without _ro.",
     )
     STRATEGY = choice_option(
         "hoodie.datasource.hive_sync.table.strategy",
         SyncStrategy.ALL,
         SyncStrategy,
-        SYNC,
         "Which entries a merge-on-read table gets: all, or one that is read-optimized or a snapshot.",
     )
     OMIT_META = bool_option(
         "hoodie.datasource.hive_sync.omit_metadata_fields",
         False,
-        SYNC,
         "The entries leave Hudi's five meta columns out.",
     )
     AS_DATASOURCE = bool_option(
         "hoodie.datasource.hive_sync.sync_as_datasource",
         True,
-        SYNC,
         "The entries say to Spark that their provider is hudi; Hive and Trino need only the input format.",
     )
     SCHEMA_PART = int_option(
         "hoodie.datasource.hive_sync.schema_string_length_thresh",
         4000,
-        SYNC,
         "Characters of one table property with a part of the schema.",
         minimum=1,
     )
     IGNORE_ERRORS = bool_option(
         "hoodie.datasource.hive_sync.ignore_exceptions",
         False,
-        SYNC,
         "Entries that cannot be made are a warning, where a call fails without it though its commit stands.",
     )

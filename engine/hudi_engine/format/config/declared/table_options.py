@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hudi_engine.format.config.enums import DECLARED_MERGE_MODES, CdcLogging, KeyGeneratorType
-from hudi_engine.format.config.option import bool_option, choice_option, int_option, text_option
+from hudi_engine.format.config.option import bool_option, choice_option, text_option
 
 TABLE = "Table"
 
@@ -15,28 +15,26 @@ and lose every update, because its records name no operation."""
 class TableOptions:
     """What a table is; most of it is kept in ``hoodie.properties``."""
 
+    GROUP = TABLE
+
     DATABASE_NAME = text_option(
         "hoodie.database.name",
         "default",
-        TABLE,
         "Database name kept in the table's properties; enters the checksum.",
     )
     HIVE_STYLE_PARTITIONING = bool_option(
         "hoodie.datasource.write.hive_style_partitioning",
         False,
-        TABLE,
         "Partition folders are named field=value instead of value.",
     )
     URL_ENCODE_PARTITIONS = bool_option(
         "hoodie.datasource.write.partitionpath.urlencode",
         False,
-        TABLE,
         "Special characters of a partition value are escaped in its folder name; without it '/' makes nested folders.",
     )
     KEY_GENERATOR_CLASS = text_option(
         "hoodie.datasource.write.keygenerator.class",
         None,
-        TABLE,
         "Key generator class; inferred from the number of key and partition fields when absent.",
         aliases=("hoodie.table.keygenerator.class",),
     )
@@ -44,21 +42,18 @@ class TableOptions:
         "hoodie.datasource.write.keygenerator.type",
         None,
         KeyGeneratorType,
-        TABLE,
         "Key generator by short name; the class wins when both are given.",
         aliases=("hoodie.table.keygenerator.type",),
     )
     CONSISTENT_TIMESTAMPS = bool_option(
         "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
         False,
-        TABLE,
         "Timestamps in keys and partition paths are written as text instead of numbers; as in Apache Hudi the text has "
         "milliseconds, so that keys that differ by less are one.",
     )
     PAYLOAD_CLASS = text_option(
         "hoodie.datasource.write.payload.class",
         None,
-        TABLE,
         "Merge rule of the table by Hudi's payload class; default DefaultHoodieRecordPayload with an ordering field, "
         "OverwriteWithLatestAvroPayload without.",
         aliases=("hoodie.compaction.payload.class",),
@@ -67,84 +62,62 @@ class TableOptions:
         "hoodie.record.merge.mode",
         None,
         DECLARED_MERGE_MODES,
-        TABLE,
         "Merge rule of the table by mode; written to the table as the matching payload class.",
         aliases=("hoodie.write.record.merge.mode",),
     )
     MERGE_RULE = text_option(
         "hoodie.engine.merge.rule",
         None,
-        TABLE,
         "A merge rule of your own, as package.module:name; Apache Hudi cannot merge the logs of such a table. The table keeps "
         "the name, but it is imported only for callers who give this option, or in sessions with spark.hudi.merge.rules.",
     )
     DELETE_FIELD = text_option(
         "hoodie.payload.delete.field",
         None,
-        TABLE,
         "Column that marks a row as deleted (DefaultHoodieRecordPayload).",
     )
     DELETE_MARKER = text_option(
-        "hoodie.payload.delete.marker", None, TABLE, "Value of the delete field that deletes the row."
-    )
-    POPULATE_META_FIELDS = bool_option(
-        "hoodie.populate.meta.fields", True, TABLE, "Meta columns are written; false is refused when writing."
-    )
-    DROP_PARTITION_COLUMNS = bool_option(
-        "hoodie.datasource.write.drop.partition.columns",
-        False,
-        TABLE,
-        "Partition columns are left out of the data files; true is refused when writing.",
+        "hoodie.payload.delete.marker", None, "Value of the delete field that deletes the row."
     )
     CHANGE_DATA_CAPTURE = bool_option(
         "hoodie.table.cdc.enabled",
         False,
-        TABLE,
         "Writes keep a change data file beside each base file that they rewrite, for Hudi's CDC query.",
     )
     CDC_LOGGING = choice_option(
         "hoodie.table.cdc.supplemental.logging.mode",
         CdcLogging.DATA_BEFORE_AFTER,
         CdcLogging,
-        TABLE,
         "What change data files keep of a change: operation and key, the row before too, or the rows before and after.",
     )
     KEEP_OPERATIONS = bool_option(
         "hoodie.allow.operation.metadata.field",
         False,
-        TABLE,
         "Changelog mode of merge-on-read tables: the meta column _hoodie_operation says I, -U, U or D of every row, and the "
         "logs keep each change with the row before it.",
         aliases=("changelog.enabled", CHANGELOG_PROPERTY),
     )
-    WRITE_VERSION = int_option(
-        "hoodie.write.table.version", 6, TABLE, "Table version to write; only 6 is written.", minimum=1
-    )
     TIMESTAMP_TYPE = text_option(
         "hoodie.keygen.timebased.timestamp.type",
         None,
-        TABLE,
         "Input of the timestamp key generator: UNIX_TIMESTAMP, EPOCHMILLISECONDS, EPOCHMICROSECONDS, SCALAR, DATE_STRING, MIXED.",
         aliases=("hoodie.deltastreamer.keygen.timebased.timestamp.type",),
     )
     INPUT_DATE_FORMAT = text_option(
         "hoodie.keygen.timebased.input.dateformat",
         None,
-        TABLE,
         "Pattern(s) of the input text, comma separated.",
         aliases=("hoodie.deltastreamer.keygen.timebased.input.dateformat",),
     )
     INPUT_DATE_FORMAT_DELIMITER = text_option(
         "hoodie.keygen.timebased.input.dateformat.list.delimiter.regex",
         None,
-        TABLE,
         "Delimiter of the input patterns.",
         aliases=("hoodie.deltastreamer.keygen.timebased.input.dateformat.list.delimiter.regex",),
     )
     INPUT_TIME_ZONE = text_option(
         "hoodie.keygen.timebased.input.timezone",
         None,
-        TABLE,
         "Zone of input text without an offset, and of the partition path where no output zone is set. Tables that Apache Hudi "
         "made: none, so that a text keeps its offset; those of this engine keep UTC where it is not set.",
         aliases=("hoodie.deltastreamer.keygen.timebased.input.timezone",),
@@ -152,14 +125,12 @@ class TableOptions:
     OUTPUT_DATE_FORMAT = text_option(
         "hoodie.keygen.timebased.output.dateformat",
         None,
-        TABLE,
         "Pattern of the partition path.",
         aliases=("hoodie.deltastreamer.keygen.timebased.output.dateformat",),
     )
     OUTPUT_TIME_ZONE = text_option(
         "hoodie.keygen.timebased.output.timezone",
         None,
-        TABLE,
         "Zone of the partition path, by a name of Java's such as `America/Los_Angeles` or `GMT-8`; where neither zone is set "
         "numbers are formatted in UTC, and by Apache Hudi in the zone of its machine.",
         aliases=("hoodie.deltastreamer.keygen.timebased.output.timezone",),
@@ -167,14 +138,12 @@ class TableOptions:
     TIME_ZONE = text_option(
         "hoodie.keygen.timebased.timezone",
         None,
-        TABLE,
         "Zone used when input or output zone is not set.",
         aliases=("hoodie.deltastreamer.keygen.timebased.timezone",),
     )
     SCALAR_TIME_UNIT = text_option(
         "hoodie.keygen.timebased.timestamp.scalar.time.unit",
         None,
-        TABLE,
         "Unit of SCALAR input, e.g. DAYS.",
         aliases=("hoodie.deltastreamer.keygen.timebased.timestamp.scalar.time.unit",),
     )

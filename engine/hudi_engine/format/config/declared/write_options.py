@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hudi_engine.format.config.enums import (
     BloomFilterType,
-    BucketEngine,
     BulkSortMode,
     IndexType,
     LogBlockFormat,
@@ -20,31 +19,29 @@ STORAGE = "File sizes and Parquet"
 class WriteOptions:
     """How rows are written."""
 
+    GROUP = WRITE
+
     COMBINE_BEFORE_UPSERT = bool_option(
         "hoodie.combine.before.upsert",
         True,
-        WRITE,
         "Rows of one batch with the same key are merged into one before an upsert.",
     )
     COMBINE_BEFORE_INSERT = bool_option(
         "hoodie.combine.before.insert",
         False,
-        WRITE,
         "Rows of one batch with the same key are merged into one before an insert.",
     )
     COMBINE_BEFORE_DELETE = bool_option(
-        "hoodie.combine.before.delete", True, WRITE, "Keys given twice to one delete count once."
+        "hoodie.combine.before.delete", True, "Keys given twice to one delete count once."
     )
     INSERT_DROP_DUPLICATES = bool_option(
         "hoodie.datasource.write.insert.drop.duplicates",
         False,
-        WRITE,
         "An insert drops the rows whose key is already in the table; a bulk_insert, which looks up no keys, is refused.",
     )
     BULK_INSERT_SHUFFLE_BY_PARTITION = bool_option(
         "hoodie.bulkinsert.shuffle.by.partition",
         None,
-        WRITE,
         "bulk_insert shuffles rows by partition first: fewer files, at the risk of skew. Not set: it does, unless the rows "
         "come straight from Parquet files, by columns and filters, in tasks so large that each gives every partition a file of "
         "8 MB or more; all rows of such files go to as few tasks as there are cores and can hold them.",
@@ -54,34 +51,30 @@ class WriteOptions:
         "hoodie.bulkinsert.sort.mode",
         BulkSortMode.NONE,
         BulkSortMode,
-        WRITE,
         "Order of the rows in a bulk_insert or overwrite, also of few rows; sorted files prune better and load slower.",
     )
     BULK_INSERT_SORT_COLUMNS = text_option(
         "hoodie.bulkinsert.user.defined.partitioner.sort.columns",
         None,
-        WRITE,
         "Columns by which a bulk_insert or overwrite orders the rows of a partition, as hoodie.layout.optimize.strategy says.",
     )
     BULK_INSERT_PARALLELISM = int_option(
-        "hoodie.bulkinsert.shuffle.parallelism", 0, WRITE, "Tasks of a bulk_insert; 0 lets Spark decide."
+        "hoodie.bulkinsert.shuffle.parallelism", 0, "Tasks of a bulk_insert; 0 lets Spark decide."
     )
     UPSERT_PARALLELISM = int_option(
-        "hoodie.upsert.shuffle.parallelism", 0, WRITE, "Tasks of an upsert's shuffle; 0 lets Spark decide."
+        "hoodie.upsert.shuffle.parallelism", 0, "Tasks of an upsert's shuffle; 0 lets Spark decide."
     )
     NULL_FOR_MISSING_COLUMNS = bool_option(
         "hoodie.write.set.null.for.missing.columns",
         True,
-        WRITE,
         "A column of the table that the batch lacks is written as null; false refuses such a batch.",
     )
     SKIP_EMPTY_COMMIT = bool_option(
-        "hoodie.skip.empty.commit", False, WRITE, "A write of no rows makes no instant (this engine's own)."
+        "hoodie.skip.empty.commit", False, "A write of no rows makes no instant (this engine's own)."
     )
     COMMIT_METADATA_PREFIX = text_option(
         "hoodie.datasource.write.commitmeta.key.prefix",
         "_",
-        WRITE,
         "Options whose key starts with this are copied into the commit's extra metadata.",
     )
 
@@ -89,68 +82,52 @@ class WriteOptions:
 class IndexOptions:
     """How rows find their files."""
 
+    GROUP = INDEX
+
     TYPE = choice_option(
         "hoodie.index.type",
         None,
         IndexType,
-        INDEX,
         "How rows find their file group; SIMPLE when absent. Global types make a key unique over all partitions.",
     )
     SIMPLE_MOVES_PARTITION = bool_option(
         "hoodie.simple.index.update.partition.path",
         True,
-        INDEX,
         "GLOBAL_SIMPLE: a key that arrives with another partition moves there; false keeps it where it is, with the "
         "partition columns it has there.",
     )
     BLOOM_MOVES_PARTITION = bool_option(
-        "hoodie.bloom.index.update.partition.path", True, INDEX, "The same for GLOBAL_BLOOM."
+        "hoodie.bloom.index.update.partition.path", True, "The same for GLOBAL_BLOOM."
     )
     PRUNE_BY_RANGES = bool_option(
         "hoodie.bloom.index.prune.by.ranges",
         True,
-        INDEX,
         "Files whose key range excludes the batch's keys are not opened.",
     )
-    BUCKETS = int_option("hoodie.bucket.index.num.buckets", 4, INDEX, "Buckets of a partition.", minimum=1)
+    BUCKETS = int_option("hoodie.bucket.index.num.buckets", 4, "Buckets of a partition.", minimum=1)
     HASH_FIELD = text_option(
         "hoodie.bucket.index.hash.field",
         None,
-        INDEX,
         "Key fields that are hashed (BUCKET); the record key when absent.",
-    )
-    BUCKET_ENGINE = choice_option(
-        "hoodie.index.bucket.engine",
-        BucketEngine.SIMPLE,
-        BucketEngine,
-        INDEX,
-        "Only the simple bucket engine is written.",
     )
     BLOOM_ENTRIES = int_option(
         "hoodie.index.bloom.num_entries",
         None,
-        INDEX,
         "Keys a Bloom filter is sized for; sized to the file when absent (Hudi: 60000).",
         minimum=1,
     )
     BLOOM_FALSE_POSITIVES = rate_option(
         "hoodie.index.bloom.fpp",
         None,
-        INDEX,
         "False positive rate of a Bloom filter; when absent 1e-5 of one that is sized to its file, so that "
         "scans, which read it too, stay fast, and Hudi's 1e-9 of one for a given number of keys.",
     )
     BLOOM_FILTER_TYPE = choice_option(
-        "hoodie.bloom.index.filter.type",
-        BloomFilterType.DYNAMIC_V0,
-        BloomFilterType,
-        INDEX,
-        "Kind of Bloom filter.",
+        "hoodie.bloom.index.filter.type", BloomFilterType.DYNAMIC_V0, BloomFilterType, "Kind of Bloom filter."
     )
     BLOOM_MAX_ENTRIES = int_option(
         "hoodie.bloom.index.filter.dynamic.max.entries",
         100000,
-        INDEX,
         "Largest size of a dynamic Bloom filter.",
         minimum=1,
     )
@@ -159,66 +136,50 @@ class IndexOptions:
 class FileOptions:
     """Sizes and format of files."""
 
+    GROUP = STORAGE
+
     MAX_FILE_SIZE = int_option(
-        "hoodie.parquet.max.file.size",
-        120 * 1024 * 1024,
-        STORAGE,
-        "Target size of a base file in bytes.",
-        minimum=1,
+        "hoodie.parquet.max.file.size", 120 * 1024 * 1024, "Target size of a base file in bytes.", minimum=1
     )
     SMALL_FILE_LIMIT = int_option(
         "hoodie.parquet.small.file.limit",
         104857600,
-        STORAGE,
         "Base files below this many bytes take new rows first; 0 switches packing off.",
     )
     ROW_GROUP_SIZE = int_option(
-        "hoodie.parquet.block.size", 120 * 1024 * 1024, STORAGE, "Row group size in bytes.", minimum=1
+        "hoodie.parquet.block.size", 120 * 1024 * 1024, "Row group size in bytes.", minimum=1
     )
-    PAGE_SIZE = int_option(
-        "hoodie.parquet.page.size", 1024 * 1024, STORAGE, "Page size in bytes.", minimum=1024
-    )
+    PAGE_SIZE = int_option("hoodie.parquet.page.size", 1024 * 1024, "Page size in bytes.", minimum=1024)
     CODEC = choice_option(
         "hoodie.parquet.compression.codec",
         ParquetCodec.ZSTD,
         ParquetCodec,
-        STORAGE,
         "Codec of base files (Hudi's default is gzip, which writes many times slower).",
     )
-    DICTIONARY = bool_option(
-        "hoodie.parquet.dictionary.enabled", True, STORAGE, "Parquet dictionary encoding."
-    )
+    DICTIONARY = bool_option("hoodie.parquet.dictionary.enabled", True, "Parquet dictionary encoding.")
     RECORD_SIZE_ESTIMATE = int_option(
         "hoodie.copyonwrite.record.size.estimate",
         1024,
-        STORAGE,
         "Bytes a row is assumed to take until commits tell.",
         minimum=1,
     )
     INSERT_SPLIT_SIZE = int_option(
         "hoodie.copyonwrite.insert.split.size",
         500000,
-        STORAGE,
         "Rows of a new base file when sizes are not learned from commits.",
         minimum=1,
     )
     INSERT_AUTO_SPLIT = bool_option(
         "hoodie.copyonwrite.insert.auto.split",
         True,
-        STORAGE,
         "Rows of a new base file are computed from the average row size.",
     )
     LOG_FILE_SIZE = int_option(
-        "hoodie.logfile.max.size",
-        1024 * 1024 * 1024,
-        STORAGE,
-        "Bytes after which a new log file is begun.",
-        minimum=1,
+        "hoodie.logfile.max.size", 1024 * 1024 * 1024, "Bytes after which a new log file is begun.", minimum=1
     )
     LOG_BLOCK_SIZE = int_option(
         "hoodie.logfile.data.block.max.size",
         256 * 1024 * 1024,
-        STORAGE,
         "Bytes of a log data block, and about those of a delete block.",
         minimum=1,
     )
@@ -226,6 +187,5 @@ class FileOptions:
         "hoodie.logfile.data.block.format",
         None,
         LogBlockFormat,
-        STORAGE,
         "Format of log data blocks; by size when absent (small blocks Avro, large ones Parquet).",
     )

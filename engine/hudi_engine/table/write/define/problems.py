@@ -188,30 +188,11 @@ def definition_problems(draft: Draft) -> list[str]:
         problems += _changelog_problems(keys, draft.kind)
     return [
         *problems,
-        *unwritten_problems(options),
         *marker_problems(options),
         *_column_problems(draft),
         *_layout_problems(keys, options),
         *_merge_problems(options, draft.orderings),
     ]
-
-
-def unwritten_problems(options: Options) -> list[str]:
-    """Say what of the options this engine reads and does not write; empty when it is nothing."""
-    problems = []
-    if options.is_set(TableOptions.WRITE_VERSION) and options[TableOptions.WRITE_VERSION] != 6:
-        problems.append(
-            f"{TableOptions.WRITE_VERSION} is {options[TableOptions.WRITE_VERSION]}; only 6 is written"
-        )
-    for option, wrong in (
-        (TableOptions.POPULATE_META_FIELDS, False),
-        (TableOptions.DROP_PARTITION_COLUMNS, True),
-    ):
-        if options[option] is wrong:
-            problems.append(
-                f"{option}={str(wrong).lower()} is read but not written by this engine; leave it out"
-            )
-    return problems
 
 
 def marker_problems(options: Options) -> list[str]:

@@ -122,7 +122,7 @@ def _properties(draft: Draft) -> dict[str, str]:
         "hoodie.table.version": "6",
         "hoodie.timeline.layout.version": "1",
         "hoodie.archivelog.folder": "archived",
-        TableOptions.DROP_PARTITION_COLUMNS.key: "false",
+        "hoodie.datasource.write.drop.partition.columns": "false",
         "hoodie.table.timeline.timezone": "UTC",
         "hoodie.table.keygenerator.class": _key_generator(options, draft.keys, draft.partitions),
         **{option.key: str(options[option]).lower() for option in _PROPERTY_OPTIONS},

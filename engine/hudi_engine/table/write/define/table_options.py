@@ -24,7 +24,6 @@ from hudi_engine.table.write.define.problems import (
     TABLE_TYPES,
     TYPE_OPTIONS,
     marker_problems,
-    unwritten_problems,
 )
 
 STICKY_INDEX: tuple[Option[OptionValue], ...] = (
@@ -74,7 +73,6 @@ def with_table_options(config: TableConfig, options: Options, operation: str) ->
     problems += _rule_problems(config, options)
     problems += _time_problems(config, options)
     problems += _text_problems(config, options)
-    problems += unwritten_problems(options)
     wanted = options.raw.get("hoodie.datasource.write.operation")
     if wanted is not None and wanted.upper() != operation:
         problems.append(
