@@ -16,7 +16,7 @@ from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.archive_files import entry_key, list_archive_files
 from hudi_engine.format.timeline.archive_log import read_archive_log
 from hudi_engine.format.timeline.archived import ArchivedTimeline
-from hudi_engine.spark.procedures import PROCEDURES
+from hudi_engine.table.operations.procedures import PROCEDURES
 from hudi_engine.table.services import archive, clean, drop_savepoint
 from hudi_engine.table.table_services import TableServices
 from hudi_engine.table.txn.consumers import forget_consumer, register_consumer

@@ -13,7 +13,7 @@ from hudi_engine.format.config.other_keys import CHECKPOINT
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.spark.write.metadata_only import alter_schema
+from hudi_engine.spark.write.schema_change import alter_schema
 from hudi_engine.table.changes.checkpoint import format_checkpoint, read_checkpoint
 from hudi_engine.table.services import run_compaction, schedule_compaction
 from hudi_engine.table.state import TableState

@@ -180,7 +180,7 @@ class TestChainOfModels:
         run_dbt(["run-operation", "hudi_checkpoint", "--args", "{table: doubled, reset: 'false'}"])
         assert read_checkpoint(chain.state("doubled")) == {source: noted}, "a text says no as YAML does"
         wrong = ["run-operation", "hudi_checkpoint", "--args", "{table: doubled, reset: perhaps}"]
-        assert "it can be true or false" in run_dbt_and_capture(wrong, expect_pass=False)[1]
+        assert "legal values: true, false" in run_dbt_and_capture(wrong, expect_pass=False)[1]
         run_dbt(["run-operation", "hudi_checkpoint", "--args", "{table: doubled, reset: true}"])
         assert read_checkpoint(chain.state("doubled")) == {}
         run_dbt(

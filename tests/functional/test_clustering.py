@@ -45,18 +45,18 @@ class TestClustering:
         _, output = run_dbt_and_capture(
             ["run-operation", "hudi_cluster", "--args", "{table: hooked, op: show}"]
         )
-        assert output.count("clustering  COMPLETED") == 2
+        assert output.count("  COMPLETED  ") == 2
         table = "{table: hooked, columns: [amount], strategy: hilbert"
         _, output = run_dbt_and_capture(
             ["run-operation", "hudi_cluster", "--args", f"{table}, dry_run: true}}"]
         )
-        assert "1 file groups in 1 partitions would be rewritten" in output
+        assert "file groups that would be rewritten: 1" in output
         wrong = f"{table}, partitions: 'day=2027-01-01'}}"
         asked = ["run-operation", "hudi_cluster", "--args", wrong]
         _, output = run_dbt_and_capture(asked, expect_pass=False)
         assert "table 'hooked' has no partitions; leave partitions out" in output
         _, output = run_dbt_and_capture(["run-operation", "hudi_cluster", "--args", f"{table}}}"])
-        assert "1 file groups became 1, 80 rows" in output
+        assert "file groups 1, files read 1, files written 1, rows 80" in output
         rows = project.run_sql("call show_clustering(table => '{schema}.hooked')", fetch="all")
         # Spark's schema is default, where no such table is
         assert project.run_sql("call show_clustering(table => 'hooked')", fetch="all") == rows

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dbt.adapters.base.meta import available
-from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.storage.uris import plain_location, same_place
+from hudi_engine.table.operations import Answer
 
 from dbt.adapters.hudi.model.locations import absolute_location, location_problems
 from dbt.adapters.hudi.rows.existing_target import name_of_place
-from dbt.adapters.hudi.table_services import TableServiceMethods
+from dbt.adapters.hudi.table_access import Relation, TableAccess
 
 
-class AdoptMethods(TableServiceMethods):
+class AdoptMethods(TableAccess):
     """Names for tables that other writers, or another environment, have left."""
 
-    @available.parse_none
-    def hudi_adopt(self, relation: BaseRelation | str, location: str | None = None) -> str:
+    def hudi_adopt(self, relation: Relation, location: str | None = None) -> Answer:
         """Give a Hudi table a name; its files stay where and as they are.
 
         Args:
@@ -38,7 +36,7 @@ class AdoptMethods(TableServiceMethods):
                     f"{name.label} is a source, which is read only and keeps its name; give the table that of the model"
                 )
             if entry is not None and entry.base is not None and same_place(entry.base, base):
-                return f"is the table at {place} already"
+                return Answer(notes=[f"is the table at {place} already"])
             if entry is not None:
                 raise DbtRuntimeError(f"{name.label} is there already; choose another name, or drop it first")
             other = name_of_place(warehouse, session, base, sources=False)
@@ -49,11 +47,11 @@ class AdoptMethods(TableServiceMethods):
                 )
             table = warehouse.table(session, base)
             if table.schema is None:
-                raise DbtRuntimeError(f"the Hudi table at {place} has no rows or columns yet; build it anew")
+                raise DbtRuntimeError(f"the Hudi table at {place} has no rows or columns yet; build it")
             warehouse.create_schema(session, name.database)
             with warehouse.one_writer(session, base):
                 if warehouse.directory is not None and not same_place(base, expected):
                     warehouse.directory.save_pointer(name.database.lower(), name.name, base)
                 warehouse.register(session, name.database, name.name, table)
         self.cache_added(self._relation(name.database, name.name, True))
-        return f"is the table at {place} from now on"
+        return Answer(notes=[f"is the table at {place} from now on"])

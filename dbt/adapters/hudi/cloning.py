@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 
 from dbt.adapters.base.meta import available
@@ -11,13 +12,15 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.storage.given import public_location
 from hudi_engine.format.storage.uris import plain_location
 from hudi_engine.spark.catalog import TableName
+from hudi_engine.table.clone import CloneResult
+from hudi_engine.table.operations import Answer
 
 from dbt.adapters.hudi.rows.named_places import NamedPlace, clone_under_name
 from dbt.adapters.hudi.run import ModelRun
-from dbt.adapters.hudi.table_services import TableServiceMethods
+from dbt.adapters.hudi.table_access import Relation, TableAccess
 
 
-class CloneMethods(TableServiceMethods):
+class CloneMethods(TableAccess):
     """Tables that share the base files of others."""
 
     @available.parse_none
@@ -54,25 +57,24 @@ class CloneMethods(TableServiceMethods):
         """
         plan = run.plan
         place = NamedPlace(TableName(plan.schema, plan.name), plan.base, plan.own_location)
-        return self._clone(original, place, None, replace=replace, copy=plan.clone_copy)
+        done = self._clone(original, place, None, replace=replace, copy=plan.clone_copy)
+        return AdapterResponse(
+            f"CLONE of {self._names(original).label} at {done.instant}: {done.files_shared} files "
+            f"({done.bytes_shared} bytes) shared, {done.files_copied} ({done.bytes_copied} bytes) copied"
+        )
 
-    @available.parse_none
     def hudi_clone_table(
         self,
-        relation: BaseRelation | str,
-        clone: BaseRelation | str,
+        relation: Relation,
+        clone: str,
         at: str | None = None,
-        *,
         replace: bool = False,
         copy: bool = False,
-    ) -> str:
+    ) -> Answer:
         """Clone a table under another name of the warehouse, as it is or as it was at an instant or savepoint."""
-        for key, value in (("replace", replace), ("copy", copy)):
-            if not isinstance(value, bool):
-                raise DbtRuntimeError(f"{key} is {value!r}; legal values: true, false, without quotes")
         name = self._names(clone)
-        place, when = NamedPlace(name, self._base_of_clone(name)), None if at is None else str(at)
-        return str(self._clone(relation, place, when, replace=replace, copy=copy))
+        place = NamedPlace(name, self._base_of_clone(name))
+        return Answer(facts=asdict(self._clone(relation, place, at, replace=replace, copy=copy)))
 
     def _base_of_clone(self, name: TableName) -> str:
         """Return the folder of a clone: that of the table it may replace, else where the name says.
@@ -93,13 +95,13 @@ class CloneMethods(TableServiceMethods):
 
     def _clone(
         self,
-        original: BaseRelation | str,
+        original: Relation,
         place: NamedPlace,
         at: str | None,
         *,
         replace: bool,
         copy: bool,
-    ) -> AdapterResponse:
+    ) -> CloneResult:
         """Clone a table and give the clone its name in the catalog."""
         warehouse, name = self.connections.warehouse, place.name
         with self._table(original, f"clone into {name.label}") as (session, table):
@@ -111,7 +113,4 @@ class CloneMethods(TableServiceMethods):
                 if place.own_location and warehouse.directory is not None:
                     warehouse.directory.save_pointer(name.database.lower(), name.name, place.base)
                 warehouse.register(session, name.database, name.name, warehouse.table(session, place.base))
-        return AdapterResponse(
-            f"CLONE of {self._names(original).label} at {done.instant}: {done.files_shared} files "
-            f"({done.bytes_shared} bytes) shared, {done.files_copied} ({done.bytes_copied} bytes) copied"
-        )
+        return done

@@ -1,186 +1,200 @@
-"""Operations on a table for hooks and ``run-operation``: looking, saving, going back, deleting partitions, repairing.
+"""Operations on a table for hooks and ``run-operation``: a view of the engine's, with those that need a warehouse.
 
-What is looked at are the answers of the engine's command line, so both say the same. What destroys says with ``dry_run``
-what would go.
+An operation that only looks, or has ``dry_run``, is answered without Spark where the folders know the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from dbt.adapters.base.meta import available
-from dbt.adapters.base.relation import BaseRelation
-from dbt.adapters.contracts.connection import AdapterResponse
+from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine import HudiTable
-from hudi_engine.cli.ask import ask
-from hudi_engine.format.layout.layout import split_names
+from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError, UnsupportedTableError
+from hudi_engine.format.config.declared.service_options import ServiceOptions
+from hudi_engine.format.config.options import laid_over, resolve_options
 from hudi_engine.spark.catalog import TableName
 from hudi_engine.spark.sql.own_rows import shown_for_condition
 from hudi_engine.spark.sql.statement import Target
-from hudi_engine.spark.write.metadata_only import partitions_there
-from hudi_engine.table.inspect import partition_facts
-from hudi_engine.table.repair import Repair
-from hudi_engine.table.report import default_name, write_report
-from hudi_engine.table.state import TableState
+from hudi_engine.table.operations import OPERATIONS, Answer, Call, Operation, as_line, as_text
+from hudi_engine.table.operations.procedures import call_procedure, find_procedure
+from hudi_engine.table.report import default_name
+from jinja2 import Undefined
 
 from dbt.adapters.hudi.adopting import AdoptMethods
 from dbt.adapters.hudi.cloning import CloneMethods
-from dbt.adapters.hudi.table_services import listed
+from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.spark.errors import dbt_errors
+from dbt.adapters.hudi.table_access import Relation
+
+Given = Mapping[str, Any]
+# These say that a call makes no sense; the other errors, that the service failed.
+_CALL_ERRORS = (ConfigError, TableNotFoundError, UnsupportedTableError)
+
+
+def _bound(
+    name: str, given: Given, others: Given
+) -> tuple[Operation, Relation, dict[str, Any], dict[str, str]]:
+    """Return an operation, its table, its arguments in their types, and the options of the call."""
+    own = _OWN.get(name)
+    operation = own or OPERATIONS[name.removeprefix("show_")]
+    arguments = {
+        key: None if isinstance(each, Undefined) else each for key, each in {**given, **others}.items()
+    }
+    relation, options = arguments.pop("table", None), arguments.pop("options", None)
+    more = () if own else ("options",)
+    with dbt_errors(name):
+        bound = operation.bind(arguments, f"hudi_{name}", more)
+        if relation is None:
+            legal = ", ".join((*operation.names, *more))
+            raise ConfigError(
+                f"hudi_{name} needs table, and got none or a name that nothing defines; its arguments: {legal}"
+            )
+        return operation, relation, bound, _options(options)
+
+
+def _checked(name: str, given: Given, others: Given) -> list[str]:
+    """Check the arguments while dbt parses."""
+    _bound(name, given, others)
+    return []
 
 
 class Operations(CloneMethods, AdoptMethods):
-    """What one can see of a table and do to it, beside its services."""
+    """Operations on tables."""
 
-    @available.parse(lambda *_, **__: {"lines": [], "ok": True})
-    def hudi_look(
-        self, relation: BaseRelation | str, what: str, given: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
-        """Lines that answer a look, and whether the answer is yes.
+    @available.parse(_checked)
+    def hudi_operation(self, name: str, given: Given, others: Given) -> list[str]:
+        """Run an operation, and return what it did as lines.
 
         Args:
-            what: A command of ``hudi-engine`` that only looks.
-        """
-        with self._look(relation, f"{what} of") as services:
-            lines, ok = ask(services, what, given or {})
-        return {"lines": lines, "ok": ok}
-
-    @available.parse_none
-    def hudi_refuse_harm(self, relation: BaseRelation | str, ok: bool) -> None:
-        """Fail an operation that found harm, which was said in the lines before.
+            name: Of the engine's operations or of this adapter's, as in the macro ``hudi_<name>``.
+            given: The arguments of the macro, its table among them.
+            others: Arguments that the macro does not have.
 
         Raises:
-            DbtRuntimeError: There is.
+            DbtRuntimeError: An argument is unknown, missing or not legal, or the operation failed.
         """
-        if not ok:
-            raise DbtRuntimeError(
-                f"timeline and files of {self._names(relation).label} do not agree; what was found is in the lines above, and "
-                "hudi_repair says with dry_run what it would do about it"
-            )
+        operation, relation, bound, options = _bound(name, given, others)
+        label = f"{name.removeprefix('show_').replace('_', ' ')} of {relation}"
+        if name in _OWN:
+            return _lines(label, operation.run(self, relation, **bound))
+        if name == "report":
+            bound["output"] = str(self._report_path(self._names(relation), bound.get("output")))
+        if operation.only_looks(bound) and bound.get("where") is None:
+            with self._look(relation, label, options) as services:
+                answer = operation.run(Call(services, options), **bound)
+        elif operation.is_service:
+            return self._service(operation, relation, bound, options)
+        else:
+            with self._changed(relation, label) as table:
+                answer = operation.run(Call(table.services(options), options), **bound)
+        return self._raise_if_corrupt(_lines(label, answer), answer)
 
-    @available.parse_none
-    def hudi_report(
-        self, relation: BaseRelation | str, output: str | None = None, count: bool = False
-    ) -> str:
-        """Write a page about a table; a relative file counts from the project, and without one it goes to dbt's target folder."""
-        name = self._names(relation)
-        root = Path(self.config.project_root)
-        own = root / self.config.target_path / "hudi_reports"
-        if not output:
-            own.mkdir(parents=True, exist_ok=True)
-        chosen = root / output if output else own / _page_name(name)
-        with self._look(relation, "report on") as services:
-            state = TableState.load(services.storage)
-            return str(write_report(state, services.options, chosen, count_rows=count).path)
+    @available.parse_list
+    def hudi_call(self, procedure: str, given: Given) -> list[str]:
+        """Run one of Hudi's CALL procedures, and return its rows as lines."""
+        arguments = dict(given)
+        relation, label = arguments.pop("table", None), f"{procedure} of {given.get('table')}"
+        with dbt_errors(label):
+            found = find_procedure(procedure)
+            found.bind(arguments)
+        if not found.changes:
+            with self._look(relation, label, {}) as services:
+                return _lines(label, call_procedure(found, services, arguments))
+        with self._changed(relation, label) as table:
+            return _lines(label, call_procedure(found, table.services(), arguments))
 
-    @available.parse_none
-    def hudi_savepoint(
-        self, relation: BaseRelation | str, instant: str | None = None, user: str = "", comments: str = ""
-    ) -> str:
-        """Keep a commit, the newest when none is named."""
-        chosen = None if instant is None else str(instant)
-        with self._look(relation, "savepoint of") as services:
-            saved = services.savepoint(chosen, user=user, comments=comments)
-        return f"SAVEPOINT of {saved.instant}, {sum(map(len, saved.files.values()))} files"
-
-    @available.parse_none
-    def hudi_delete_savepoint(self, relation: BaseRelation | str, instant: str) -> str:
-        """Give a saved commit free to clean."""
-        with self._look(relation, "delete the savepoint of") as services:
-            saved = services.delete_savepoint(str(instant))
-        return f"SAVEPOINT of {saved} deleted"
-
-    @available.parse_none
-    def hudi_restore(self, relation: BaseRelation | str, instant: str, *, dry_run: bool = False) -> str:
-        """Take a table back to a commit, named by its instant or by its savepoint's comment; every later write goes."""
-        if dry_run:
-            with self._look(relation, "restore") as services:
-                going = services.would_be_undone(str(instant))
-            return listed("instants would go", [f"{time}  {action}" for time, action in going])
-
-        def run(table: HudiTable) -> AdapterResponse:
-            done = table.restore(str(instant))
-            return AdapterResponse(
-                f"RESTORE to {done.target}, {len(done.taken_back)} later instants taken back"
-            )
-
-        return str(self._change(relation, "restore", run))
-
-    @available.parse_none
-    def hudi_delete_partitions(
-        self, relation: BaseRelation | str, partitions: Sequence[str] | str, *, dry_run: bool = False
-    ) -> str:
-        """Remove partitions as one commit; in a text they have commas between."""
-        given = partitions
-        partitions = split_names(partitions) if isinstance(partitions, str) else partitions
-        if not partitions:
-            raise DbtRuntimeError(
-                f"partitions is {given!r}; give a list of partition paths such as ['day=2026-01-01']"
-            )
-        if dry_run:
-            with self._look(relation, "delete partitions of") as services:
-                state = TableState.load(services.storage)
-                found = partition_facts(state.view(partitions_there(state, partitions)).latest_slices())
-            return listed(
-                "partitions would go", [f"{each.partition}  {each.file_groups} file groups" for each in found]
-            )
-
-        def run(table: HudiTable) -> AdapterResponse:
-            done = table.delete_partitions(list(partitions))
-            return AdapterResponse(f"DELETE PARTITIONS of {len(partitions)}, instant {done.instant}")
-
-        return str(self._change(relation, "delete partitions of", run))
-
-    @available.parse_none
-    def hudi_soft_delete(self, relation: BaseRelation | str, where: str) -> str:
+    def hudi_soft_delete(self, relation: Relation, where: str) -> Answer:
         """Set all but key, ordering and partition columns of the rows that fulfil a condition to null."""
         if not isinstance(where, str) or not where.strip():
             raise DbtRuntimeError(
                 f'where is {where!r}; give a condition in SQL, as text: {{where: "id = 1"}}'
             )
-
-        def run(table: HudiTable) -> AdapterResponse:
+        with self._changed(relation, "soft delete in") as table:
             warehouse, name = self.connections.warehouse, self._names(relation)
             itself = Target(name.database, name.name, table.path, None, is_face=False)
             read = shown_for_condition(warehouse, table.spark, itself, [where])
             done = table.as_read(read).soft_delete_where(where)
-            return AdapterResponse(f"SOFT DELETE of {done.rows_updated} rows, instant {done.instant}")
+        return Answer(facts={"instant": done.instant, "rows": done.rows_updated})
 
-        return str(self._change(relation, "soft delete in", run))
+    def _checkpoint(
+        self, relation: Relation, input: str | None = None, set: str | None = None, reset: bool = False
+    ) -> Answer:
+        """Show, set or reset how far a model has consumed its inputs."""
+        noted = self.hudi_checkpoint(relation, input, set, reset)  # type: ignore[attr-defined]
+        lines = noted or ["none; a model with hudi_changes takes all rows in its next run"]
+        readers = self.hudi_consumers(relation)  # type: ignore[attr-defined]
+        if readers:
+            head = "consumers (reader, last instant consumed), whose changes clean and archive spare:"
+            lines = [*lines, head, *readers]
+        return Answer(notes=lines)
 
-    @available.parse_none
-    def hudi_repair(
-        self,
-        relation: BaseRelation | str,
-        kinds: Sequence[str] | str | None = None,
-        *,
-        dry_run: bool = True,
-        partitions: Sequence[str] | str | None = None,
-    ) -> str:
-        """Repair what a look finds; only say what would be done unless ``dry_run`` is false."""
-        chosen, within = _names(kinds), _names(partitions)
-        if dry_run:
-            with self._look(relation, "repair") as services:
-                found = services.repair(chosen, partitions=within)
-            return _repairs("repairs would be made", found)
+    def _service(
+        self, operation: Operation, relation: Relation, bound: Given, options: dict[str, str]
+    ) -> list[str]:
+        """Run a table service; as the hook of a node one that fails is a warning, for the node's commit is good."""
+        warehouse, name = self.connections.warehouse, self._names(relation)
+        what, failed = operation.name, ""
+        with dbt_errors(f"{what} {name.label}"):
+            known = warehouse.node.named(name.database, name.name)
+            is_strict = resolve_options(laid_over(known, options))[ServiceOptions.STRICT]
+        with self._changed(relation, what) as table:
+            try:
+                answer = operation.run(Call(table.services(options), options), **bound)
+            except HudiError as error:
+                if isinstance(error, _CALL_ERRORS) or is_strict or not get_node_info().get("unique_id"):
+                    raise
+                failed = f"{type(error).__name__}: {error}"
+        if failed:
+            logger.warning("{} {} failed, its commit stands: {}", what, name.label, failed)
+            return [f"{what} of {relation}: FAILED: {failed}"]
+        return _lines(f"{what} of {relation}", answer)
 
-        def run(table: HudiTable) -> AdapterResponse:
-            return AdapterResponse(
-                _repairs("repairs made", table.repair(chosen, dry_run=False, partitions=within))
+    def _raise_if_corrupt(self, lines: list[str], answer: Answer) -> list[str]:
+        if not answer.ok:
+            found = "\n".join(lines)
+            raise DbtRuntimeError(
+                f"validation failed: timeline and files do not agree; hudi_repair says with dry_run what it would do.\n{found}"
             )
+        return lines
 
-        return str(self._change(relation, "repair", run))
+    def _report_path(self, name: TableName, output: str | None) -> Path:
+        """Return where a page goes: a relative file counts from the project; without one it goes to dbt's target folder."""
+        root = Path(self.config.project_root)
+        if output:
+            return root / output
+        folder = root / str(self.config.target_path) / "hudi_reports"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / default_name(f"{name.database}-{name.name}")
 
 
-def _names(given: Sequence[str] | str | None) -> tuple[str, ...] | None:
-    return None if given is None else (given,) if isinstance(given, str) else tuple(given)
+def _lines(label: str, answer: Answer) -> list[str]:
+    """Return an answer as dbt prints it: what fits in one line behind its label, a table below it."""
+    lines = as_text(answer).splitlines()
+    if not answer.rows and (answer.facts or answer.reason):
+        lines = [as_line(answer), *answer.notes]
+    if len(lines) == 1:
+        return [f"{label}: {lines[0]}"]
+    return [f"{label}:", *(f"  {line}" for line in lines)]
 
 
-def _repairs(what: str, found: Sequence[Repair]) -> str:
-    return listed(what, [f"{each.path or 'the table'}: {each.done}" for each in found])
+def _options(options: Any) -> dict[str, str]:
+    if options is not None and not isinstance(options, Mapping):
+        raise ConfigError(
+            f"options is {options!r}; give a mapping such as {{hoodie.compaction.target.io: 1024}}"
+        )
+    return {
+        str(key): str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in (options or {}).items()
+    }
 
 
-def _page_name(name: TableName) -> str:
-    return default_name(f"{name.database}-{name.name}")
+_OWN: Mapping[str, Operation] = {
+    "adopt": Operation(Operations.hudi_adopt, before=2),
+    "clone": Operation(Operations.hudi_clone_table, before=2),
+    "soft_delete": Operation(Operations.hudi_soft_delete, before=2),
+    "checkpoint": Operation(Operations._checkpoint, before=2),
+}
+"""Operations that need a warehouse: methods of the adapter that take a relation."""

@@ -7,7 +7,6 @@ from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from hudi_engine.table.report.markup import size
-from hudi_engine.table.services.result import CleanResult, ClusteringResult, CompactionResult
 from hudi_engine.table.write.result import RowCounts, WriteResult
 
 
@@ -78,20 +77,4 @@ def write_response(result: WriteResult, asked: str | None = None) -> HudiAdapter
         bytes_changed=None if figures is None else figures.bytes_changed,
         seconds=dict(result.seconds) or None,
         **did,
-    )
-
-
-def service_response(
-    code: str, result: CompactionResult | CleanResult | ClusteringResult, details: str
-) -> HudiAdapterResponse:
-    """Return what dbt prints of a table service.
-
-    Args:
-        code: What was done, for example ``COMPACT``.
-        details: Figures, for a service that had something to do.
-    """
-    if result.instant is None:
-        return HudiAdapterResponse(_message=f"NOTHING TO DO: {result.reason}", code=code)
-    return HudiAdapterResponse(
-        _message=f"{code} {result.instant} {details}", code=code, instant=result.instant
     )

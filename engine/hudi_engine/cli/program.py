@@ -12,17 +12,17 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from hudi_engine import __version__
-from hudi_engine.cli.command import Call, Command
-from hudi_engine.cli.output import as_json, as_text, escape_what_is_lacking
-from hudi_engine.cli.registry import COMMANDS
+from hudi_engine.cli.commands import COMMANDS, declare, run
+from hudi_engine.cli.output import as_json, escape_what_is_lacking
 from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.read_only import is_refusal
+from hudi_engine.table.operations import as_text
 from hudi_engine.table.txn.swap import table_storage
 
 FOUND_SOMETHING, FAILED = 1, 2
-"""Exit codes beside 0: the answer is no (``validate`` found harm); the command could not be carried out."""
+"""Exit codes other than 0: ``validate`` failed; the command could not be carried out."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,17 +34,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0 when all is well, 1 when the answer is no, 2 when the command could not be carried out.
     """
-    given = _parser().parse_args(arguments)
-    command: Command = given.command
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    given = _parser(words).parse_args(words)
+    name: str = given.command
     logging.basicConfig(level=logging.INFO if given.verbose else logging.WARNING, format="%(message)s")
     try:
         storage = table_storage(given.table)
         options = resolve_options(dict(_option(each) for each in (*given.option_before, *given.option)))
         TableConfig.load(storage)
-        answer = command.run(Call(storage, options, given))
+        answer = run(COMMANDS[name], storage, options, given)
         text = as_json(answer, sys.stdout.encoding) if given.json else as_text(answer)
     except (HudiError, OSError) as error:
-        sys.stderr.write(f"hudi-engine {command.name}: {_told(error)}\n")
+        sys.stderr.write(f"hudi-engine {name}: {_reason(error)}\n")
         return FAILED
     except KeyboardInterrupt:
         return 130
@@ -56,15 +57,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader, such as `head`, has seen enough.
         sys.stderr.close()
     except OSError as error:
-        sys.stderr.write(f"hudi-engine {command.name}: the answer cannot be written: {error}\n")
+        sys.stderr.write(f"hudi-engine {name}: the answer cannot be written: {error}\n")
         # What is left in the buffer would be tried again at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     return 0 if answer.ok else FOUND_SOMETHING
 
 
-def _told(error: Exception) -> str:
-    """Return what to say of an error; one of a place that must not be written to has the same words wherever it came up."""
+def _reason(error: Exception) -> str:
+    """Return the text of an error; one of a place that must not be written to has the same words wherever it came up."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, OSError):
         cause = cause.__cause__
@@ -93,7 +94,8 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of a command line; only the command that is named gets its arguments, which takes time."""
     parser = _Parser(
         prog="hudi-engine",
         description="Look at an Apache Hudi table and keep it, without Spark and without a JVM.",
@@ -104,24 +106,23 @@ def _parser() -> argparse.ArgumentParser:
     shared = _Parser(add_help=False)
     _add_shared(shared, "option", unless_given=argparse.SUPPRESS)
     words = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        own = words.add_parser(command.name, help=command.help, description=command.help, parents=[shared])
-        command.arguments(own)
-        own.set_defaults(command=command)
+    for name, operation in COMMANDS.items():
+        own = words.add_parser(name, help=operation.doc, description=operation.doc, parents=[shared])
+        if name in given:
+            declare(own, operation)
+        own.set_defaults(command=name)
     return parser
 
 
 def _add_shared(parser: argparse.ArgumentParser, options: str, *, unless_given: object) -> None:
-    """Declare what may stand before the table and behind the command.
+    """Declare what may be given before the table and after the command.
 
     Args:
-        options: Where options are collected: what stands behind the command does not add to what stands before it.
+        options: Where options are collected: those after the command do not add to those before it.
         unless_given: Value of the switches that are not given here.
     """
     parser.add_argument("--json", action="store_true", default=unless_given, help="print JSON")
-    parser.add_argument(
-        "-v", "--verbose", action="store_true", default=unless_given, help="tell what is going on"
-    )
+    parser.add_argument("-v", "--verbose", action="store_true", default=unless_given, help="log what is done")
     parser.add_argument(
         "-o",
         "--option",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hudi_engine.errors import ConfigError, HudiError
@@ -25,6 +25,7 @@ from hudi_engine.table.clone import CloneResult, clone_table
 from hudi_engine.table.inspect.as_of import check_comment, commit_named
 from hudi_engine.table.repair import Repair, repair
 from hudi_engine.table.services.clean.execute import make_plan
+from hudi_engine.table.services.clustering.arguments import check_partitions, clustering_options
 from hudi_engine.table.snapshot.derive import NONE_MADE, AfterWrite, MadeSidecars, make_in_threads
 from hudi_engine.table.snapshot.derive import RunTasks as RunSidecars
 from hudi_engine.table.snapshot.manifest import Published, Publisher, live_manifest_files
@@ -114,7 +115,7 @@ class TableServices:
         return list(list_savepoints(self.storage))
 
     def delete_savepoint(self, instant: str) -> str:
-        """Give a saved commit free to clean, named by its instant or comment, and return its instant.
+        """Release a savepoint, named by its instant or comment, and return its instant.
 
         Raises:
             TimelineError: It is not saved.
@@ -135,7 +136,7 @@ class TableServices:
         return list(plan_restore(self.storage, state.config, state.timeline, target).instants)
 
     def restore(self, instant: str) -> RestoreResult:
-        """Take the table back to a commit; every later write goes for good, with its files.
+        """Restore the table to a commit; later writes are removed for good, with their files.
 
         Args:
             instant: The commit's instant, or the comment of its savepoint.
@@ -195,6 +196,32 @@ class TableServices:
             publish=self.publication(),
             plans=plans,
         )
+
+    def for_clustering(
+        self,
+        columns: str | Sequence[str] | None = None,
+        strategy: str | None = None,
+        partitions: Sequence[str] | None = None,
+        where: str | None = None,
+    ) -> TableServices:
+        """Return these services with the order and the partitions of a clustering among their options.
+
+        Raises:
+            ConfigError: One is not legal, partitions are not there or named twice, or ``where`` is given without Spark.
+        """
+        named = partitions is not None
+        if where is not None:
+            if named:
+                raise ConfigError("a clustering has partitions and where; give one of them")
+            if self.find_partitions is None:
+                raise ConfigError(
+                    "a clustering has a condition on partition columns, which needs Spark; name the partitions instead"
+                )
+            partitions = self.find_partitions(where)
+        options = clustering_options(self.options, columns=columns, strategy=strategy, partitions=partitions)
+        if named:
+            check_partitions(TableState.load(self.storage), options)
+        return replace(self, options=options)
 
     def give_up_run(self, instant: str, *, drop_plan: bool = False) -> None:
         """Take back a compaction or clustering in flight whose process is gone, and its plan too if ``drop_plan``.
@@ -264,7 +291,7 @@ class TableServices:
         dry_run: bool = True,
         partitions: Sequence[str] | None = None,
     ) -> list[Repair]:
-        """Mend what a look at the table finds, or say what would be done.
+        """Repair what `validate` finds, or say what would be done.
 
         Args:
             kinds: ``partition_metadata`` (added where it is missing), ``orphan_files`` (deleted), ``damaged_plans``

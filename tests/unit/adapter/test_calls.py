@@ -86,7 +86,7 @@ def test_a_procedure_that_is_unknown_here_is_left_to_the_catalog_that_is_used(
     ],
 )
 def test_an_unknown_procedure_of_sparks_own_catalog_is_refused(name: str, used: str) -> None:
-    with pytest.raises(ConfigError, match="procedure 'expire_snapshots' is not known"):
+    with pytest.raises(ConfigError, match="there is no procedure 'expire_snapshots'"):
         procedures.call(MagicMock(), using(used), f"call {name}(table => 'a.b')")
 
 

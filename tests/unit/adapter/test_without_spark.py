@@ -68,7 +68,7 @@ COMMANDS = {
         for name in ("show_timeline", "show_commits", "stats", "savepoints", "show_files", "validate")
     },
     "savepoint": ["run-operation", "hudi_savepoint", "--args", "{table: kept}"],
-    "would restore": ["run-operation", "hudi_clean", "--args", "{table: kept, dry_run: true}"],
+    "would clean": ["run-operation", "hudi_clean", "--args", "{table: kept, dry_run: true}"],
     "capitals": ["run-operation", "hudi_stats", "--args", "{table: Kept_RO}"],
     "unknown": ["run-operation", "hudi_stats", "--args", "{table: keptt}"],
     "misspelt": ["run-operation", "hudi_stats", "--args", "{tabel: kept}"],
@@ -132,8 +132,8 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, bool]
         ("savepoints", "savepoints of kept"),
         ("show_files", ".parquet"),
         ("validate", "validate of kept"),
-        ("savepoint", "SAVEPOINT of"),
-        ("would restore", "files would be deleted"),
+        ("savepoint", "savepoint of kept: instant 2"),
+        ("would clean", "files would be deleted"),
         ("flag as text", "files would be deleted"),
         ("names", "orders is table"),
         ("names", "kept is table"),
@@ -177,9 +177,12 @@ def test_an_unknown_table_is_answered_with_those_there_are(said: dict[str, tuple
 @pytest.mark.parametrize(
     ("command", "line"),
     [
-        ("misspelt", "hudi_stats has no argument 'tabel'; its arguments: table, count"),
-        ("argument", "hudi_restore needs instant; its arguments: table, instant, dry_run"),
-        ("flag", "dry_run is 'nein'; it can be true or false"),
+        (
+            "misspelt",
+            "hudi_stats has no argument 'tabel'; did you mean 'table'? its arguments: table, count, options",
+        ),
+        ("argument", "hudi_restore needs instant; its arguments: table, instant, dry_run, options"),
+        ("flag", "dry_run is 'nein'; legal values: true, false"),
         ("partition", "partition(s) ['nowhere=1'] hold no rows in table"),
     ],
 )

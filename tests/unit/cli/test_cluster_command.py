@@ -62,10 +62,15 @@ def test_words_that_make_no_sense_are_refused(table: str, capsys: pytest.Capture
         (["--by", "nothing"], "names 'nothing'"),
         (["--strategy", "spiral"], "legal values: linear, z-order, hilbert"),
         (["--partitions", "nowhere=1"], "partition(s) ['nowhere=1'] hold no rows in table"),
-        (["--schedule", "--execute"], "--schedule plans a new clustering"),
+        (["--where", "day > 'a'"], "which needs Spark"),
+        (["20200101000000000", "--schedule"], "leave the instant out"),
     ):
         assert main([table, "cluster", *words]) != 0
         assert said in capsys.readouterr().err
+
+    with pytest.raises(SystemExit):
+        main([table, "cluster", "--schedule", "--execute"])
+    assert "--execute: not allowed with argument --schedule" in capsys.readouterr().err
 
 
 def test_a_group_too_large_for_a_task_is_said_without_spark(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.cli import main
-from hudi_engine.cli.registry import COMMANDS
+from hudi_engine.cli.commands import COMMANDS
 from hudi_engine.format.merge.table_reader import read_table
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.local import LocalStorage
@@ -20,7 +20,16 @@ from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.unit.services.tables import copy_on_write
 
 MERGE_ON_READ = "v6_mor_simple_deletes_h0150"
-LOOKS = (["timeline"], ["commits"], ["files"], ["partitions"], ["stats"], ["validate"], ["savepoints"])
+LOOKS = (
+    ["timeline"],
+    ["commits"],
+    ["files"],
+    ["partitions"],
+    ["stats"],
+    ["validate"],
+    ["savepoints"],
+    ["compactions"],
+)
 
 
 @pytest.fixture
@@ -83,7 +92,7 @@ def test_the_timeline_is_shown_newest_first(table: str, capsys: pytest.CaptureFi
 
     assert isinstance(shown, list) and len(shown) == 2
     assert shown[0]["instant"] > shown[1]["instant"]
-    assert shown[0]["state"] == "completed"
+    assert shown[0]["state"] == "COMPLETED"
 
 
 def test_stats_count_rows_when_asked_to(table: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -336,6 +345,8 @@ def test_a_table_with_missing_rows_makes_validate_fail(
         (["clean", "--retain", "0", "--dry-run"], "at least 1"),
         (["files", "--as-of", "monday"], "legal are an instant such as"),
         (["savepoint", "--delete"], "`savepoints` lists them"),
+        (["delete-savepoint", "20200101000000000"], "20200101000000000"),
+        (["delete-partitions", "nowhere=1"], "hold no rows"),
         (["compact", "20200101000000000", "--schedule"], "leave the instant out"),
         (["files", "--partition", "day=tues"], "did you mean 'day=tue'? it has 3"),
         (["restore", "never saved"], "0 savepoints are called that"),
@@ -386,16 +397,27 @@ def test_an_unknown_command_names_the_known_ones(capsys: pytest.CaptureFixture[s
 
     err = capsys.readouterr().err
     assert stop.value.code == 2
-    assert all(command.name in err for command in COMMANDS)
+    assert all(name in err for name in COMMANDS)
     assert "did you mean 'timeline'?" in err
 
 
 @pytest.mark.parametrize("text", ["-1", "²", "few"])
-def test_a_number_that_is_none_is_said(table: str, capsys: pytest.CaptureFixture[str], text: str) -> None:
-    with pytest.raises(SystemExit):
-        main([table, "timeline", f"--limit={text}"])
+def test_a_limit_is_a_whole_number(table: str, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    code, _, err = run(capsys, table, "timeline", f"--limit={text}")
 
-    assert f"{text!r} is no whole number of at least 0" in capsys.readouterr().err
+    assert code == 2 and f"limit is {text!r}; legal values: whole numbers of at least 0" in err
+
+
+def test_hudis_procedures_have_their_own_columns(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = answer(capsys, table, "call", "show_commits", "limit=1")
+    assert isinstance(shown, list) and list(shown[0])[:3] == [
+        "commit_time",
+        "state_transition_time",
+        "action",
+    ]
+    assert "arguments: table (required), limit" in run(capsys, table, "call", "help", "cmd=show_commits")[1]
+    code, _, err = run(capsys, table, "call", "show_commit", "limit=1")
+    assert code == 2 and "there is no procedure 'show_commit'; did you mean 'show_commits'?" in err
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")

@@ -1,11 +1,13 @@
-"""The page of operations shows macros as they are."""
+"""The pages of operations and of the command line show macros and commands as they are."""
 
 from __future__ import annotations
 
 import re
+from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
+from hudi_engine.cli.commands import COMMANDS, declare
 
 ROOT = Path(__file__).resolve().parents[3]
 MACROS = {
@@ -29,3 +31,14 @@ def test_a_macro_is_shown_with_all_its_arguments(page: str, name: str, arguments
 
 def test_every_macro_is_shown() -> None:
     assert set(MACROS) == {name for page, name, _ in SHOWN if page == "operations.md"}
+
+
+def test_every_command_and_switch_is_shown() -> None:
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"`([a-z][a-z-]+)[ `]", page))
+    assert set(COMMANDS) <= shown
+    parser = ArgumentParser(conflict_handler="resolve")
+    for operation in COMMANDS.values():
+        declare(parser, operation)
+    known = {flag for action in parser._actions for flag in action.option_strings} | {"--json", "--version"}
+    assert set(re.findall(r"--[a-z][a-z-]+", page)) <= known

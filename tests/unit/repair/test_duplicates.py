@@ -12,9 +12,9 @@ from hudi_engine.errors import ConfigError, WriteConflictError
 from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.merge.table_reader import read_table
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.spark.procedures import PROCEDURES
 from hudi_engine.table.inspect import duplicate_keys, validate
-from hudi_engine.table.repair.surplus import find_surplus
+from hudi_engine.table.operations.procedures import PROCEDURES
+from hudi_engine.table.repair.duplicates import find_duplicates
 from hudi_engine.table.state import TableState
 from hudi_engine.table.table_services import TableServices
 
@@ -82,12 +82,12 @@ def test_keys_are_read_once_unless_somebody_writes_meanwhile(
 
     def look(*given: Any) -> Any:
         looks.append(given)
-        found = find_surplus(*given)
+        found = find_duplicates(*given)
         if somebody_writes and len(looks) == 1:
             table.commit({DAY: {file_id(): batch(("a", 10, "newest"))}})
         return found
 
-    monkeypatch.setattr("hudi_engine.table.repair.duplicates.find_surplus", look)
+    monkeypatch.setattr("hudi_engine.table.repair.duplicates.find_duplicates", look)
     services(table.storage).repair(("duplicate_keys",), dry_run=False)
 
     assert len(looks) == 1 + somebody_writes

@@ -9,7 +9,7 @@ import hudi_engine
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.spark.write.metadata_only import alter_schema
+from hudi_engine.spark.write.schema_change import alter_schema
 from hudi_engine.table.table_services import TableServices
 
 from tests.helpers.handmade import HandmadeTable

@@ -8,10 +8,10 @@ import pytest
 from hudi_engine.errors import WriteConflictError
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.spark.write.metadata_only import delete_partitions, note_checkpoint
 from hudi_engine.table.changes.checkpoint import format_checkpoint, read_checkpoint
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.transaction import WriteTransaction
+from hudi_engine.table.write.metadata_only import delete_partitions, note_checkpoint
 
 import tests.faults.mini_table as mini
 

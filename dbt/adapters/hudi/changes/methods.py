@@ -14,13 +14,13 @@ from hudi_engine.errors import HistoryGapError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.storage import open_storage
 from hudi_engine.spark.sql.earlier_states import rows_as_of
-from hudi_engine.spark.write.metadata_only import note_checkpoint
 from hudi_engine.table.changes.checkpoint import read_checkpoint
 from hudi_engine.table.changes.gaps import check_known
 from hudi_engine.table.changes.window import ALL
 from hudi_engine.table.inspect.as_of import LATEST_STATE, instant_as_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.consumers import list_consumers
+from hudi_engine.table.write.metadata_only import note_checkpoint
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.changes.args import FAIL, SNAPSHOT, ChangesArgs, check_relation

@@ -14,29 +14,10 @@ from hudi_engine.format.config.options import Options, laid_over, resolve_option
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.config.trusted_rules import SESSION_SETTING, trust_rules
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.format.timeline.instant import Instant
-from hudi_engine.format.timeline.moments import Moment
 from hudi_engine.spark.catalog.session import sidecar_runner
-from hudi_engine.spark.hive_sync import SyncedEntry, sync_hive
 from hudi_engine.spark.read.partition_filter import partitions_where
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
 from hudi_engine.spark.services.clustering import run_large_in_spark, service_runner
-from hudi_engine.table.inspect import (
-    CommitFacts,
-    FileFacts,
-    Finding,
-    PartitionFacts,
-    TableStats,
-    commit_facts,
-    damaged_files,
-    duplicate_keys,
-    file_facts,
-    partition_facts,
-    table_stats,
-    validate,
-)
-from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.snapshot.manifest import Published
 from hudi_engine.table.state import TableState
 from hudi_engine.table.table_services import TableServices
@@ -140,80 +121,3 @@ class TableBase:
         # A limit of the call is compared with the table's, not with its default.
         given = {key: value for key, value in options.items() if value is not None}
         return resolve_options(laid_over(self._options, given))
-
-
-class Looks(TableBase):
-    """What there is to know about a table; none of the calls writes, takes the lock or starts a Spark job."""
-
-    def timeline(self) -> list[Instant]:
-        """Return completed and pending instants of the active timeline, newest last."""
-        return list(Timeline.load(self.storage, self.config).instants)
-
-    def commits(self, limit: int | None = None) -> list[CommitFacts]:
-        """Return what the completed writes of the active timeline did, newest first.
-
-        Args:
-            limit: How many; None for all. The body of each is read.
-
-        Raises:
-            CorruptTableError: A commit cannot be read.
-        """
-        return commit_facts(TableState.load(self.storage), limit)
-
-    def files(self, *, as_of: Moment | None = None) -> list[FileFacts]:
-        """Return the base and log files that a snapshot reads, in the order of partition and file group.
-
-        Args:
-            as_of: Instant, moment or savepoint; the files of the table as it was then.
-        """
-        state = TableState.load(self.storage)
-        return file_facts(state, as_of=None if as_of is None else instant_as_of(state, as_of))
-
-    def partitions(self) -> list[PartitionFacts]:
-        """Return what lies in each partition: file groups, base and log files and their bytes."""
-        return partition_facts(TableState.load(self.storage).view().latest_slices())
-
-    def stats(self, *, count_rows: bool = False, options: RawOptions | None = None) -> TableStats:
-        """Return the table in numbers, and which services are due.
-
-        Args:
-            count_rows: Whether logs are merged to know the rows; without, ``rows`` is None where there are logs.
-            options: ``hoodie.*`` options of this call, such as the triggers of services.
-        """
-        return table_stats(TableState.load(self.storage), self._resolved(options), count_rows=count_rows)
-
-    def validate(
-        self, *, keys: bool = False, deep: bool = False, options: RawOptions | None = None
-    ) -> list[Finding]:
-        """Compare timeline and files; returns what is wrong, what harms readers first, and nothing for a sound table.
-
-        Args:
-            keys: Whether all keys are read too, to find those that are there twice.
-            deep: Whether every data file is read too, and its pages compared with their checksums.
-            options: ``hoodie.*`` options of this call.
-        """
-        state = TableState.load(self.storage)
-        resolved = self._resolved(options)
-        return [
-            *validate(state),
-            *(damaged_files(state, resolved) if deep else []),
-            *(duplicate_keys(state, resolved) if keys else []),
-        ]
-
-
-class HiveEntries(TableBase):
-    """Showing the table to engines that find tables in a Hive metastore."""
-
-    def sync_hive(self, *, options: RawOptions | None = None) -> list[SyncedEntry]:
-        """Make the entries of Hudi's form in the session's Hive metastore equal to the table.
-
-        Args:
-            options: ``hoodie.datasource.hive_sync.*``: database, table, partition extractor and which entries there are; whether
-                sync is enabled does not count here.
-
-        Raises:
-            ConfigError: The session has no Hive metastore, or the options do not fit the table.
-            TableExistsError: A name belongs to something else, such as the entry by which Spark reads the table.
-            ServiceError: The metastore failed.
-        """
-        return sync_hive(self.spark, self.storage, self._resolved(options))

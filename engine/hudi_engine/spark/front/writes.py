@@ -19,13 +19,12 @@ from hudi_engine.format.schema.any_case import AnyCase, spellings
 from hudi_engine.format.schema.meta_fields import META_FIELDS, OPERATION
 from hudi_engine.format.telemetry.announcement import Commit, announce_commit
 from hudi_engine.format.telemetry.phases import timed
-from hudi_engine.spark.front.base import HiveEntries, RawOptions
+from hudi_engine.spark.front.base import RawOptions
 from hudi_engine.spark.front.reads import Reads
 from hudi_engine.spark.hive_sync import check_sync, sync_after_commit
 from hudi_engine.spark.jvm.frames import under_name
 from hudi_engine.spark.read.expression import expression
 from hudi_engine.spark.schema.fit import never_older, quoted
-from hudi_engine.spark.write.metadata_only import alter_schema, delete_partitions
 from hudi_engine.spark.write.pipeline import write
 from hudi_engine.spark.write.request import WriteRequest
 from hudi_engine.spark.write.rows.arguments import check_assignments, column_names, own_columns, resolving
@@ -35,8 +34,10 @@ from hudi_engine.spark.write.rows.nulls_that_say_nothing import as_written, neve
 from hudi_engine.spark.write.rows.replacement import EventWindow, Replacement, outside_rows
 from hudi_engine.spark.write.rows.set_values import set_value
 from hudi_engine.spark.write.rows.settled import Decided
+from hudi_engine.spark.write.schema_change import alter_schema
 from hudi_engine.table.state import TableState
 from hudi_engine.table.write import operation as operations
+from hudi_engine.table.write.metadata_only import delete_partitions
 from hudi_engine.table.write.operation import Operation
 from hudi_engine.table.write.place.sidecars import made_sidecars
 from hudi_engine.table.write.result import WriteResult
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Writes(Reads, HiveEntries):
+class Writes(Reads):
     """Writing: rows, partitions, the schema. Conditions are read with `Reads`."""
 
     def upsert(

@@ -9,10 +9,10 @@ from pyspark.sql import SparkSession
 
 from hudi_engine.errors import StatementError
 from hudi_engine.format.spelling import did_you_mean
-from hudi_engine.spark.procedures import PROCEDURES, find_procedure, help_text
 from hudi_engine.spark.sql.statement import StatementResult, is_of_another_catalog, is_set_up_beside, own_name
 from hudi_engine.spark.sql.statements import closing_bracket, split_outside, split_statements
 from hudi_engine.spark.sql.warehouse import Warehouse
+from hudi_engine.table.operations.procedures import PROCEDURES, find_procedure, help_text
 
 _COMMENTS = r"(?:/\*.*?\*/\s*|--[^\n]*(?:\n\s*|$))*"
 _CALL = re.compile(
@@ -52,11 +52,12 @@ def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Stateme
         texts = [(help_text(named.get("cmd")),)]
         return StatementResult(session.createDataFrame(texts, "result string"), name="CALL help")
     procedure = find_procedure(called)
-    given = given_arguments(procedure.name, text, procedure.arguments)
-    if "table" not in given:
+    given = given_arguments(procedure.name, text, procedure.names)
+    named_table = given.pop("table", None)
+    if named_table is None:
         hint = "; a path alone is not taken" if "path" in given else ""
         raise StatementError(f"{procedure.name} needs table => 'schema.table'{hint}")
-    parts = given["table"].replace("`", "").split(".")
+    parts = named_table.replace("`", "").split(".")
     named = own_name(session, parts)
     if named is None:
         raise StatementError(f"{'.'.join(parts)} is a table of another catalog; name one of spark_catalog")

@@ -36,7 +36,6 @@ from hudi_engine.spark.schema.fit import FitPolicy
 from hudi_engine.spark.write.commit_text import told_by_commit
 from hudi_engine.spark.write.incoming import Incoming, fetch_evaluated, key_scope_of, reads_of, refit
 from hudi_engine.spark.write.inspection import inspect, reads_with_look
-from hudi_engine.spark.write.metadata_only import rows_of_groups
 from hudi_engine.spark.write.null_columns import allowing_nulls
 from hudi_engine.spark.write.request import (
     WriteRequest,
@@ -73,6 +72,7 @@ from hudi_engine.table.txn.transaction import WriteTransaction
 from hudi_engine.table.write.define.rebuild import check_same_definition
 from hudi_engine.table.write.define.table_options import as_called, with_table_options
 from hudi_engine.table.write.fixed_columns import check_fixed_columns, check_returning
+from hudi_engine.table.write.metadata_only import rows_of_groups
 from hudi_engine.table.write.operation import NOTHING, UPSERT, WHOLE_TABLE, Operation
 from hudi_engine.table.write.place.as_stored import as_stored
 from hudi_engine.table.write.place.partitions import groups_taken_out, partition_units, refuse_taking_out

@@ -7,19 +7,25 @@ from dataclasses import replace
 import pyarrow as pa
 
 from hudi_engine.errors import SchemaError, WriteConflictError
+from hudi_engine.format.config.enums import WriteOperation
+from hudi_engine.format.config.options import Options
 from hudi_engine.format.schema.avro import check_avro_names
 from hudi_engine.format.schema.evolution import can_change
 from hudi_engine.format.schema.sql_names import spark_name
 from hudi_engine.format.schema.time_units import schema_in_units_of
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.schema_commits import load_schema_history
 from hudi_engine.spark.schema.fit import spelled_columns
 from hudi_engine.spark.write.request import WriteRequest
 from hudi_engine.spark.write.rows.batch import definition_columns, refuse_false_marks
 from hudi_engine.table.snapshot.reserved import refuse_reserved
-from hudi_engine.table.state import TableState
+from hudi_engine.table.state import TableState, commit_schema_text
 from hudi_engine.table.txn.metadata_conflicts import same_schema
 from hudi_engine.table.write.fixed_columns import check_fixed_columns, check_returning
-from hudi_engine.table.write.operation import NOTHING
+from hudi_engine.table.write.metadata_only import Change, commit_without_files
+from hudi_engine.table.write.operation import NOTHING, write_action
+from hudi_engine.table.write.result import WriteResult
 
 
 def columns_to_be(state: TableState, wanted: pa.Schema) -> pa.Schema:
@@ -149,3 +155,37 @@ def check_same_columns(before: TableState, now: TableState) -> None:
         raise WriteConflictError(
             f"another writer changed the columns of table {now.config.name!r} while this write was about to: run it again"
         )
+
+
+def alter_schema(
+    storage: Storage, schema: pa.Schema, options: Options, seen: TableState | None = None
+) -> WriteResult:
+    """Give the table another set of columns in one commit; data files stay as they are.
+
+    Columns may be added (null in old rows), dropped (hidden; adding one of that name again brings its old values back)
+    and widened. They are spelled as the table spells them.
+
+    Args:
+        seen: The table as the caller has read it, None to read it.
+
+    Raises:
+        SchemaError: A change of type that Hudi refuses, or dropping a key, ordering or partition column.
+        WriteConflictError: Another writer changed the columns first.
+    """
+    before = seen or TableState.load(storage)
+
+    def change(state: TableState) -> Change:
+        check_same_columns(before, state)
+        columns = columns_to_be(state, schema)
+        check_schema_change(state, columns)
+        text = commit_schema_text(state.avro_schema(columns))
+
+        def metadata(now: TableState) -> CommitMetadata:
+            # The columns are all of the table's, so they would take back what another writer has changed of them.
+            check_same_columns(before, now)
+            check_schema_change(now, columns)
+            return CommitMetadata(extra_metadata={**now.schema_texts(), "schema": text})
+
+        return Change(WriteOperation.ALTER_SCHEMA, write_action(state.config.table_type), metadata)
+
+    return commit_without_files(storage, options, change)

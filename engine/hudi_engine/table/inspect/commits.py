@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from typing import Any
 
 from hudi_engine.errors import TimelineError
 from hudi_engine.format.config.enums import SERVICE_OPERATIONS, WriteOperation
@@ -47,6 +48,13 @@ class CommitFacts(RowCounts):
     def is_service(self) -> bool:
         """Whether the commit only moved rows: a compaction or clustering."""
         return self.operation in SERVICE_OPERATIONS
+
+
+def commit_cells(commit: CommitFacts) -> dict[str, Any]:
+    """Return a commit as a row of a table."""
+    counts = ("rows_inserted", "rows_updated", "rows_deleted", "files_added", "files_updated")
+    cells = cells_of(commit, "instant", "committed_at", "operation", *counts, "groups_replaced")
+    return {**cells, "partitions": len(commit.partitions), **cells_of(commit, "bytes_written", "seconds")}
 
 
 def commit_facts(
@@ -159,6 +167,11 @@ class InstantFacts:
         if self.action == "savepoint" or self.requested_at is None or self.completed_at is None:
             return None
         return max(0.0, (self.completed_at - self.requested_at).total_seconds())
+
+
+def cells_of(facts: object, *names: str) -> dict[str, Any]:
+    """Return attributes by name, as cells of a row of a table."""
+    return {name: getattr(facts, name) for name in names}
 
 
 def instant_facts(state: TableState) -> list[InstantFacts]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timezone
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.filegroup.base_file import BaseFile
@@ -33,6 +34,11 @@ class FileFacts:
     size_bytes: int
     modified_ms: int
     uri: str
+
+    @property
+    def modified_at(self) -> datetime:
+        """When it was written, in UTC."""
+        return datetime.fromtimestamp(self.modified_ms / 1000, timezone.utc)
 
 
 @dataclass(frozen=True)

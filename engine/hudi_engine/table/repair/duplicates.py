@@ -1,4 +1,4 @@
-"""Taking rows out whose key is there more than once, in one replace instant.
+"""Deleting rows whose key another row has, in one replace instant.
 
 The file groups that lose rows are replaced by new ones with the rest of their rows, which keep their commit times: who
 reads the table by commits sees no row that is new. A file group that has one row of each key stays as it is.
@@ -6,24 +6,30 @@ reads the table by commits sees no row that is new. A file group that has one ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_engine.errors import ConfigError, ServiceError
 from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.config.options import Options
+from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.layout.layout import RowLayout
+from hudi_engine.format.merge.modes.fold import key_codes
+from hudi_engine.format.merge.modes.registry import merge_rule
+from hudi_engine.format.merge.ordering import ordering_ranks
+from hudi_engine.format.merge.read_context import ReadContext
+from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.parallel import run_in_threads
-from hudi_engine.format.schema.meta_fields import RECORD_KEY
+from hudi_engine.format.schema.meta_fields import COMMIT_TIME, RECORD_KEY
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.table.handles.write_task import WriteTask
-from hudi_engine.table.repair.surplus import Surplus, find_surplus
 from hudi_engine.table.services.clustering.write_group import ClusteringContext, write_new_group
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import planned_groups, reject_planned_groups
@@ -31,14 +37,82 @@ from hudi_engine.table.txn.liveness import Liveness
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.transaction import WriteTransaction
 
+Positions = npt.NDArray[np.int64]
 _AT_ONCE = 4
 """Slices that are in memory at once."""
 
 
-def look_for_surplus(
+@dataclass(frozen=True)
+class Duplicates:
+    """The rows of one slice that are deleted.
+
+    Args:
+        rows: Their numbers, in the order in which the slice is read.
+    """
+
+    piece: FileSlice
+    rows: Positions
+    keys: pa.Array
+
+
+def find_duplicates(
+    state: TableState, options: Options, partitions: Sequence[str] | None
+) -> list[Duplicates]:
+    """Return the rows whose key another row of the partition has too, but for the one that stays.
+
+    Of the rows of a key the one with the highest ordering value stays, where the table's merge mode compares them; of
+    these the one that was committed last.
+
+    Args:
+        partitions: Partition paths to look at; None for all.
+    """
+    schema = state.data_schema()
+    if schema is None:
+        return []
+    context = state.read_context(schema, options)
+    return [each for slices in _by_partition(state, partitions) for each in _of_partition(context, slices)]
+
+
+def _by_partition(state: TableState, partitions: Sequence[str] | None) -> Iterator[list[FileSlice]]:
+    view = state.view(partitions)
+    yield from (slices for partition in view.partitions if (slices := view.latest_slices(partition)))
+
+
+def _of_partition(context: ReadContext, slices: Sequence[FileSlice]) -> list[Duplicates]:
+    fields = [name for name in context.config.ordering_fields if name in context.schema.names]
+    compared = fields if merge_rule(context.config).compares else []
+    columns = list(dict.fromkeys([RECORD_KEY, COMMIT_TIME, *compared]))
+    parts = [read_slice(context, each, columns=columns) for each in slices]
+    rows = pa.concat_tables(parts)
+    losing = _losing(rows, compared)
+    ends = np.cumsum([part.num_rows for part in parts])
+    owners = np.searchsorted(ends, losing, side="right")
+    found = []
+    for number in np.unique(owners):
+        own = losing[owners == number]
+        first = ends[number] - parts[number].num_rows
+        keys = rows.column(RECORD_KEY).take(pa.array(own)).combine_chunks()
+        found.append(Duplicates(slices[number], own - first, keys))
+    return found
+
+
+def _losing(rows: pa.Table, compared: Sequence[str]) -> Positions:
+    """Return the numbers of the rows that are deleted, ascending."""
+    codes, distinct = key_codes(rows.column(RECORD_KEY))
+    repeated = np.flatnonzero(np.bincount(codes, minlength=distinct)[codes] > 1)
+    if not len(repeated):
+        return repeated
+    few, codes = taken(rows, repeated), codes[repeated]
+    ranks = ordering_ranks([few.column(name) for name in (*compared, COMMIT_TIME)])
+    order = np.lexsort((np.arange(len(codes)), *reversed(ranks), codes))
+    last_of_key = np.r_[np.diff(codes[order]) != 0, True]
+    return np.sort(repeated[order[~last_of_key]])
+
+
+def look_for_duplicates(
     storage: Storage, options: Options, partitions: Sequence[str] | None = None
-) -> list[Surplus]:
-    """Return what a repair would take out.
+) -> list[Duplicates]:
+    """Return what a repair would delete.
 
     Args:
         partitions: Partition paths to look at; None for all.
@@ -51,7 +125,7 @@ def look_for_surplus(
 
 def _look(
     storage: Storage, options: Options, partitions: Sequence[str] | None
-) -> tuple[TableState, list[Surplus]]:
+) -> tuple[TableState, list[Duplicates]]:
     state = TableState.load(storage)
     state.config.check_writable()
     if partitions is not None:
@@ -61,13 +135,13 @@ def _look(
             raise ConfigError(
                 f"partition {missing[0]!r} has no rows; legal values: partition paths of the table, '' where it has none"
             )
-    return state, find_surplus(state, options, partitions)
+    return state, find_duplicates(state, options, partitions)
 
 
-def take_surplus_out(
+def delete_duplicates(
     storage: Storage, options: Options, publication: Publication, partitions: Sequence[str] | None = None
-) -> tuple[str | None, list[Surplus]]:
-    """Take rows out; return the instant and what went, or None where there was nothing to do.
+) -> tuple[str | None, list[Duplicates]]:
+    """Delete duplicates; return the instant and the rows, or None where there was nothing to do.
 
     Args:
         partitions: Partition paths to look at; None for all.
@@ -87,7 +161,7 @@ def take_surplus_out(
         state = TableState(storage, transaction.config, transaction.timeline)
         others = [each for each in state.timeline.instants if each.requested_time != transaction.instant]
         if others != list(looked.timeline.instants):
-            found = find_surplus(state, options, partitions)
+            found = find_duplicates(state, options, partitions)
         if not found:
             return None, []
         groups = [(each.piece.partition, each.piece.file_id) for each in found]
@@ -111,33 +185,33 @@ def _context(state: TableState, options: Options, transaction: WriteTransaction)
     return ClusteringContext(write, RowLayout())
 
 
-def _rewritten(context: ClusteringContext, work: tuple[int, Surplus]) -> WriteStat | None:
+def _rewritten(context: ClusteringContext, work: tuple[int, Duplicates]) -> WriteStat | None:
     """Write a new file group with the rows that stay; None when none does."""
-    number, surplus = work
-    rows = read_slice(context.write.read, surplus.piece)
-    if not rows.column(RECORD_KEY).take(pa.array(surplus.rows)).combine_chunks().equals(surplus.keys):
+    number, duplicates = work
+    rows = read_slice(context.write.read, duplicates.piece)
+    if not rows.column(RECORD_KEY).take(pa.array(duplicates.rows)).combine_chunks().equals(duplicates.keys):
         raise ServiceError(
-            f"file group {surplus.piece.file_id!r} was not read twice in one order; nothing was changed"
+            f"file group {duplicates.piece.file_id!r} was not read twice in one order; nothing was changed"
         )
     stays = np.ones(rows.num_rows, dtype=bool)
-    stays[surplus.rows] = False
+    stays[duplicates.rows] = False
     rows = rows.filter(pa.array(stays))
     if not rows.num_rows:
         return None
     writer = WriteTask(context.write, number)
     # The file groups of a bucket index begin with the number of their bucket.
-    head = surplus.piece.file_id[:8]
+    head = duplicates.piece.file_id[:8]
     stat = write_new_group(
         context,
         writer,
-        surplus.piece.partition,
+        duplicates.piece.partition,
         rows.combine_chunks().to_batches(),
         bucket=head if head.isdigit() else "",
     )
-    return replace(stat, num_inserts=0, num_deletes=len(surplus.rows))
+    return replace(stat, num_inserts=0, num_deletes=len(duplicates.rows))
 
 
-def _metadata(state: TableState, found: Sequence[Surplus], stats: Sequence[WriteStat]) -> CommitMetadata:
+def _metadata(state: TableState, found: Sequence[Duplicates], stats: Sequence[WriteStat]) -> CommitMetadata:
     written: dict[str, list[WriteStat]] = {}
     for stat in stats:
         written.setdefault(stat.partition_path or "", []).append(stat)

@@ -24,7 +24,7 @@ from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.instant import Instant, State
 from hudi_engine.format.timeline.writer import TimelineWriter
 from hudi_engine.table.inspect import Finding, validate
-from hudi_engine.table.repair.duplicates import look_for_surplus, take_surplus_out
+from hudi_engine.table.repair.duplicates import delete_duplicates, look_for_duplicates
 from hudi_engine.table.services.compaction.pending import check_droppable
 from hudi_engine.table.services.opening import open_locked
 from hudi_engine.table.state import TableState
@@ -120,9 +120,9 @@ def _duplicate_keys(
 ) -> list[Repair]:
     """Take rows out, or without a publication say which would go; one line a partition."""
     if publication is None:
-        instant, found = None, look_for_surplus(storage, options, partitions)
+        instant, found = None, look_for_duplicates(storage, options, partitions)
     else:
-        instant, found = take_surplus_out(storage, options, publication, partitions)
+        instant, found = delete_duplicates(storage, options, publication, partitions)
     rows: Counter[str] = Counter()
     examples: dict[str, str] = {}
     for each in found:

@@ -6,10 +6,11 @@ from bisect import bisect_right
 from collections import Counter
 from statistics import median
 
+from hudi_engine.table.inspect import cells_of
 from hudi_engine.table.report.charts import Series, bar, columns, runs, split
 from hudi_engine.table.report.facts import Facts
 from hudi_engine.table.report.markup import NOTHING, Markup, number, plural, share, size, tag
-from hudi_engine.table.report.tables import MOST_ROWS, Bytes, cut, table
+from hudi_engine.table.report.tables import MOST_ROWS, cut, table
 
 _KB, _MB, _GB = 1_000, 1_000_000, 1_000_000_000
 _EDGES = (
@@ -42,22 +43,16 @@ def partitions(facts: Facts) -> list[Markup]:
     found = facts.stats.partitions
     chosen = sorted(found, key=lambda each: -(each.base_bytes + each.log_bytes))[:MOST_ROWS]
     lines = [
-        (
-            each.partition or "(not partitioned)",
-            each.file_groups,
-            rows[each.partition],
-            each.base_files,
-            small[each.partition],
-            Bytes(each.base_bytes // max(1, each.base_files)),
-            Bytes(each.base_bytes),
-            each.log_files,
-            Bytes(each.log_bytes),
-        )
-        for each in (sorted(chosen, key=lambda each: each.partition))
+        {
+            "partition": each.partition or "(not partitioned)",
+            "base_rows": rows[each.partition],
+            "small_files": small[each.partition],
+            "mean_base_bytes": each.base_bytes // max(1, each.base_files),
+            **cells_of(each, "file_groups", "base_files", "base_bytes", "log_files", "log_bytes"),
+        }
+        for each in sorted(chosen, key=lambda each: each.partition)
     ]
-    heads = ["Partition", "File groups", "Base rows", "Base files", "Small files", "Mean base file"]
-    heads += ["Base bytes", "Log files", "Log bytes"]
-    return [cut(len(lines), len(found), "largest partitions"), table("Partitions", heads, lines)]
+    return [cut(len(lines), len(found), "largest partitions"), table("Partitions", lines)]
 
 
 def _sizes(facts: Facts) -> Markup:

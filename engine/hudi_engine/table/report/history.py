@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from hudi_engine.format.config.enums import WriteOperation
-from hudi_engine.table.inspect import CommitFacts
+from hudi_engine.table.inspect import CommitFacts, cells_of, commit_cells
 from hudi_engine.table.report.charts import Series, columns, lane, runs
 from hudi_engine.table.report.facts import Facts, rows_over_time
 from hudi_engine.table.report.markup import NOTHING, Markup, moment, number, plural, size, tag
-from hudi_engine.table.report.tables import MOST_ROWS, Bytes, Cell, cut, table
+from hudi_engine.table.report.tables import MOST_ROWS, cut, table
 
 
 def history_charts(facts: Facts) -> list[Markup]:
@@ -24,39 +24,16 @@ def history_charts(facts: Facts) -> list[Markup]:
 def tables(facts: Facts) -> list[Markup]:
     """Return what is under way, and what each commit did."""
     shown = facts.commits[:MOST_ROWS]
-    heads = [
-        "Instant",
-        "Completed (UTC)",
-        "Operation",
-        "Inserted",
-        "Updated",
-        "Deleted",
-        "Written",
-        "Seconds",
-    ]
-    heads += ["Partitions", "New files", "Changed files", "Replaced"]
+    rows = [{**commit_cells(each), "operation": _operation_cell(each)} for each in shown]
     return [
         _pending(facts),
         cut(len(shown), len(facts.commits), "newest commits"),
-        table("Commits", heads, [_row(each) for each in shown]),
+        table("Commits", rows),
     ]
 
 
-def _row(each: CommitFacts) -> tuple[Cell, ...]:
-    return (
-        each.instant,
-        each.committed_at,
-        operation(each) + (", archived" if each.archived else ""),
-        each.rows_inserted,
-        each.rows_updated,
-        each.rows_deleted,
-        Bytes(each.bytes_written),
-        each.seconds,
-        len(each.partitions),
-        each.files_added,
-        each.files_updated,
-        each.groups_replaced,
-    )
+def _operation_cell(each: CommitFacts) -> str:
+    return operation(each) + (", archived" if each.archived else "")
 
 
 def operation(each: CommitFacts) -> str:
@@ -68,14 +45,13 @@ def operation(each: CommitFacts) -> str:
 
 def _pending(facts: Facts) -> Markup:
     rows = [
-        (each.instant, each.action, each.state.lower(), each.requested_at)
+        cells_of(each, "instant", "action", "state", "requested_at")
         for each in facts.instants
         if each.completed_at is None and each.state != "COMPLETED"
     ]
     if not rows:
         return NOTHING
-    heads = ("Instant", "Action", "State", "Requested (UTC)")
-    shown = table("Pending instants", heads, rows[-MOST_ROWS:])
+    shown = table("Pending instants", rows[-MOST_ROWS:])
     return tag("div", tag("h3", "Under way, or left behind"), shown)
 
 
@@ -127,7 +103,7 @@ def _changes(commits: Sequence[CommitFacts]) -> list[Markup]:
         Series("deleted", "ink3", [sum(each.rows_deleted for each in group) for group in groups]),
     )
     tips = [
-        f"{_told(group)}: {a:,} inserted, {b:,} updated, {c:,} deleted"
+        f"{_named(group)}: {a:,} inserted, {b:,} updated, {c:,} deleted"
         for group, a, b, c in zip(groups, *(each.values for each in kinds))
     ]
     written = [sum(each.bytes_written for each in group) for group in groups]
@@ -138,12 +114,12 @@ def _changes(commits: Sequence[CommitFacts]) -> list[Markup]:
             [Series("bytes", "ink1", written)],
             _under(commits),
             shown=size,
-            tips=[f"{_told(group)}: {size(count)}" for group, count in zip(groups, written)],
+            tips=[f"{_named(group)}: {size(count)}" for group, count in zip(groups, written)],
         ),
     ]
 
 
-def _told(group: Sequence[CommitFacts]) -> str:
+def _named(group: Sequence[CommitFacts]) -> str:
     if len(group) == 1:
         return f"{group[0].instant} {operation(group[0])}"
     return f"{group[0].instant} to {group[-1].instant}"

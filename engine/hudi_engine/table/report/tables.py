@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
@@ -13,27 +12,18 @@ MOST_ROWS = 500
 MOST_NAMES = 100
 
 
-@dataclass(frozen=True)
-class Bytes:
-    """A number of bytes, shown in units and sorted as a number."""
-
-    count: int
+Cell: TypeAlias = str | int | float | datetime | None
 
 
-Cell: TypeAlias = str | int | float | Bytes | datetime | None
-
-
-def table(label: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Markup:
-    """Return a table; numbers stand to the right, and a click or the Enter key on a head sorts by it."""
-    right = [
-        all(isinstance(row[place], (int, float, Bytes, type(None))) for row in rows)
-        for place in range(len(heads))
-    ]
+def table(label: str, rows: Sequence[Mapping[str, Cell]]) -> Markup:
+    """Return a table whose columns are those of the first row; a click or the Enter key on a head sorts by it."""
+    names = list(rows[0]) if rows else []
+    right = [all(isinstance(row[name], (int, float, type(None))) for row in rows) for name in names]
     titles = [
-        tag("th", tag("button", head, type="button"), scope="col", class_="n" if to_right else None)
-        for head, to_right in zip(heads, right)
+        tag("th", tag("button", _head(name), type="button"), scope="col", class_="n" if to_right else None)
+        for name, to_right in zip(names, right)
     ]
-    body = [glued([_cell(cell, to_right) for cell, to_right in zip(row, right)]) for row in rows]
+    body = [glued([_cell(name, row[name], to_right) for name, to_right in zip(names, right)]) for row in rows]
     lines = glued([tag("tr", cells) for cells in body])
     inner = tag("table", tag("thead", tag("tr", *titles)), tag("tbody", lines))
     return tag("div", inner, class_="scroll", tabindex=0, role="region", aria_label=label)
@@ -58,12 +48,16 @@ def names(summary: str, items: Sequence[str]) -> Markup:
     return tag("details", tag("summary", summary), listed, more)
 
 
-def _cell(value: Cell, to_right: bool) -> Markup:
+def _head(name: str) -> str:
+    words = name.removesuffix("_at").replace("_", " ").capitalize()
+    return f"{words} (UTC)" if name.endswith("_at") else words
+
+
+def _cell(name: str, value: Cell, to_right: bool) -> Markup:
     kind = ' class="n"' if to_right else ""
-    if isinstance(value, Bytes):
-        return Markup(f'<td{kind} data-v="{value.count}">{size(value.count)}</td>')
     if isinstance(value, (int, float)):
-        return Markup(f'<td{kind} data-v="{value}">{number(value)}</td>')
+        words = size(value) if "bytes" in name else number(value)
+        return Markup(f'<td{kind} data-v="{value}">{words}</td>')
     if value is None:
         return Markup(f'<td{kind} data-v="-1">–</td>')
     return Markup(f"<td{kind}>{text(moment(value) if isinstance(value, datetime) else value)}</td>")

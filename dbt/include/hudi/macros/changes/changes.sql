@@ -72,22 +72,5 @@
 
 {#- dbt run-operation hudi_checkpoint --args '{table: orders_daily, input: analytics.orders, set: 20261101000000000}' -#}
 {% macro hudi_checkpoint(table, input=none, set=none, reset=false) %}
-  {%- do hudi__check_arguments('hudi_checkpoint', kwargs, {'table': table}, 'table, input, set, reset') -%}
-  {%- set reset = hudi__flag('reset', reset) -%}
-  {% if execute %}
-    {%- set lines = adapter.hudi_checkpoint(table, input, set, reset) -%}
-    {% do log('checkpoint of ' ~ table ~ ' (input, last instant consumed):', info=true) %}
-    {% for line in lines %}
-      {% do log('  ' ~ line, info=true) %}
-    {% else %}
-      {% do log('  none; a model with hudi_changes takes all rows in its next run', info=true) %}
-    {% endfor %}
-    {%- set readers = adapter.hudi_consumers(table) -%}
-    {% if readers %}
-      {% do log('consumers of ' ~ table ~ ' (reader, last instant consumed), whose changes clean and archive spare:', info=true) %}
-    {% endif %}
-    {% for line in readers %}
-      {% do log('  ' ~ line, info=true) %}
-    {% endfor %}
-  {% endif %}
+  {% do hudi__run('checkpoint', {'table': table, 'input': input, 'set': set, 'reset': reset}, kwargs) %}
 {% endmacro %}

@@ -1,44 +1,106 @@
-"""Going back to earlier commits, and table services."""
+"""Operations on a table as methods of `HudiTable`: looks, savepoints and restore, table services, repair, report."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from hudi_engine.errors import ConfigError
 from hudi_engine.format.storage.given import public_location
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.instant import Instant
 from hudi_engine.format.timeline.moments import Moment
 from hudi_engine.spark.front.base import RawOptions, TableBase
-from hudi_engine.spark.read.session import prepare_session
+from hudi_engine.spark.hive_sync import SyncedEntry, sync_hive
 from hudi_engine.table.changes.gaps import check_known
 from hudi_engine.table.clone import CloneResult
+from hudi_engine.table.inspect import (
+    CommitFacts,
+    FileFacts,
+    Finding,
+    PartitionFacts,
+    TableStats,
+    commit_facts,
+    damaged_files,
+    duplicate_keys,
+    file_facts,
+    partition_facts,
+    table_stats,
+    validate,
+)
+from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.repair import Repair
 from hudi_engine.table.report import write_report
 from hudi_engine.table.services import result
-from hudi_engine.table.services.clustering.arguments import check_partitions, clustering_options
 from hudi_engine.table.state import TableState
-from hudi_engine.table.table_services import TableServices
 from hudi_engine.table.txn.consumers import Consumer, forget_consumer, list_consumers, register_consumer
 from hudi_engine.table.txn.restore_steps import RestoreResult
 from hudi_engine.table.txn.rollback import RollbackResult
 from hudi_engine.table.txn.savepoint import Savepoint
 
-if TYPE_CHECKING:
-    pass
 
+class TableOperations(TableBase):
+    """Looks at a table, which change nothing and start no Spark job, and operations that change it.
 
-class Upkeep(TableBase):
-    """Going back to earlier commits, and table services."""
+    `options` are ``hoodie.*`` options of the call. What operations raise is said by
+    `hudi_engine.table.table_services.TableServices`.
+    """
 
-    def rollback(self, instant: str, *, options: RawOptions | None = None) -> RollbackResult:
-        """Undo an instant: the newest completed write, or a pending one.
+    def timeline(self) -> list[Instant]:
+        """Return completed and pending instants of the active timeline, newest last."""
+        return list(Timeline.load(self.storage, self.config).instants)
+
+    def commits(self, limit: int | None = None) -> list[CommitFacts]:
+        """Return what the completed writes of the active timeline did, newest first.
+
+        Args:
+            limit: How many; None for all. The body of each is read.
 
         Raises:
-            TimelineError: The instant is not there, or something later stands on it.
+            CorruptTableError: A commit cannot be read.
         """
+        return commit_facts(TableState.load(self.storage), limit)
+
+    def files(self, *, as_of: Moment | None = None) -> list[FileFacts]:
+        """Return the base and log files that a snapshot reads, in the order of partition and file group.
+
+        Args:
+            as_of: Instant, moment or savepoint; the files of the table as it was then.
+        """
+        state = TableState.load(self.storage)
+        return file_facts(state, as_of=None if as_of is None else instant_as_of(state, as_of))
+
+    def partitions(self) -> list[PartitionFacts]:
+        """Return what lies in each partition: file groups, base and log files and their bytes."""
+        return partition_facts(TableState.load(self.storage).view().latest_slices())
+
+    def stats(self, *, count_rows: bool = False, options: RawOptions | None = None) -> TableStats:
+        """Return the table in numbers, and which services are due.
+
+        Args:
+            count_rows: Whether logs are merged to know the rows; without, ``rows`` is None where there are logs.
+            options: ``hoodie.*`` options of this call, such as the triggers of services.
+        """
+        return table_stats(TableState.load(self.storage), self._resolved(options), count_rows=count_rows)
+
+    def validate(
+        self, *, keys: bool = False, deep: bool = False, options: RawOptions | None = None
+    ) -> list[Finding]:
+        """Compare timeline and files; returns what is wrong, what harms readers first, and nothing for a sound table.
+
+        Args:
+            keys: Whether all keys are read too, to find duplicates.
+            deep: Whether every data file is read too, and its pages compared with their checksums.
+        """
+        state, resolved = TableState.load(self.storage), self._resolved(options)
+        return [
+            *validate(state),
+            *(damaged_files(state, resolved) if deep else []),
+            *(duplicate_keys(state, resolved) if keys else []),
+        ]
+
+    def rollback(self, instant: str, *, options: RawOptions | None = None) -> RollbackResult:
+        """Undo the newest completed write, or a pending instant."""
         return self.services(options).rollback(str(instant))
 
     def savepoint(
@@ -49,39 +111,24 @@ class Upkeep(TableBase):
         comments: str = "",
         options: RawOptions | None = None,
     ) -> Savepoint:
-        """Keep a commit: clean spares its files until the savepoint is deleted, and the table can go back to it.
+        """Save a commit, the newest for None: clean keeps its files, and the table can be restored to it.
 
         Args:
-            instant: A completed write; None for the newest.
-            user: Who saves it.
             comments: Why, in words by which it can be named afterwards.
-            options: ``hoodie.*`` options of this call.
-
-        Raises:
-            ConfigError: The comment is a name of other states: digits, a date or ``latest``.
-            TimelineError: There is no such write, or a clean has been at its files.
         """
-        saved = None if instant is None else str(instant)
-        return self.services(options).savepoint(saved, user=user, comments=comments)
+        chosen = None if instant is None else str(instant)
+        return self.services(options).savepoint(chosen, user=user, comments=comments)
 
     def savepoints(self) -> list[Savepoint]:
         """Return savepoints of the table, oldest first."""
         return self.services().savepoints()
 
     def delete_savepoint(self, instant: str, *, options: RawOptions | None = None) -> None:
-        """Give a saved commit free to clean, by instant or comment; raises TimelineError when it is not saved."""
+        """Release a savepoint, named by its instant or comment."""
         self.services(options).delete_savepoint(str(instant))
 
     def restore(self, instant: str, *, options: RawOptions | None = None) -> RestoreResult:
-        """Take the table back to a commit; every later write goes for good, with its files.
-
-        Args:
-            instant: A completed write, best one with a savepoint, whose comment names it too.
-            options: ``hoodie.*`` options of this call.
-
-        Raises:
-            TimelineError: There is no such write, a later one has a savepoint, or a clean has been at its files.
-        """
+        """Restore the table to a commit, named by its instant or its savepoint's comment; later writes are removed for good."""
         return self.services(options).restore(str(instant))
 
     def clone(
@@ -93,7 +140,7 @@ class Upkeep(TableBase):
         replace: bool = False,
         copy: bool = False,
     ) -> CloneResult:
-        """Make a table that shares the base files of this one, and from then on goes its own way.
+        """Make a table that shares the base files of this one and is written on its own from then on.
 
         Args:
             path: Folder of the clone, on the same file system or in the same bucket.
@@ -112,27 +159,17 @@ class Upkeep(TableBase):
         return self.services().clone(chosen, name=name, at=at, replace=replace, copy=copy)
 
     def schedule_compaction(self, *, options: RawOptions | None = None) -> result.CompactionResult:
-        """Plan a compaction of the slices that have logs; ``instant`` of the result is None when none has.
-
-        Raises:
-            ConfigError: A copy-on-write table, or options that make no sense.
-        """
+        """Plan a compaction of the slices that have logs; ``instant`` of the result is None when none has."""
         return self.services(options).schedule_compaction()
 
     def compact(
         self, *, instant: str | None = None, options: RawOptions | None = None
     ) -> result.CompactionResult:
-        """Merge logs into new base files: run the pending plan, or schedule one and run it.
+        """Merge logs into new base files: run a pending plan, or schedule one and run it.
 
         Args:
             instant: Plan to run; None for the next in the order of ``hoodie.compaction.order``.
-            options: ``hoodie.*`` options of this call.
-
-        Raises:
-            ConfigError: A copy-on-write table, or options that make no sense.
-            ServiceError: The compaction failed; it was rolled back and its plan can run again.
         """
-        prepare_session(self.spark)
         return self.services(options).compact(instant)
 
     def compactions(self) -> list[result.PendingCompaction]:
@@ -160,13 +197,9 @@ class Upkeep(TableBase):
             partitions: Partition paths to look at; None for what the options say.
             where: Or a condition on the partition columns.
             dry_run: Only say what a plan would take.
-            options: ``hoodie.*`` options of this call.
-
-        Raises:
-            ConfigError: Columns, partitions or options that make no sense, or a bucket index.
         """
-        services = self._clustering(options, columns, strategy, partitions, where)
-        return services.schedule_clustering(dry_run=dry_run)
+        chosen = self.services(options).for_clustering(columns, strategy, partitions, where)
+        return chosen.schedule_clustering(dry_run=dry_run)
 
     def cluster(
         self,
@@ -178,59 +211,25 @@ class Upkeep(TableBase):
         instant: str | None = None,
         options: RawOptions | None = None,
     ) -> result.ClusteringResult:
-        """Rewrite small file groups into files of a good size, rows in order: run the pending plan, or plan and run.
+        """Rewrite small file groups into files of a good size, rows in order: run a pending plan, or plan and run.
 
         Args:
-            columns: As for schedule_clustering; a pending plan has its own.
-            strategy: As for schedule_clustering.
-            partitions: As for schedule_clustering.
-            where: As for schedule_clustering.
+            columns: As for schedule_clustering, as are ``strategy``, ``partitions`` and ``where``; a pending plan has its own.
             instant: Plan to run; None for the oldest pending one.
-            options: ``hoodie.*`` options of this call.
-
-        Raises:
-            ConfigError: As for schedule_clustering.
-            ServiceError: The clustering failed and was taken back, or its file groups have changed; its plan stands.
-            TimelineError: ``instant`` is not planned.
         """
-        prepare_session(self.spark)
-        return self._clustering(options, columns, strategy, partitions, where).cluster(instant)
+        return self.services(options).for_clustering(columns, strategy, partitions, where).cluster(instant)
 
     def clusterings(self) -> list[result.PendingClustering]:
         """Return clusterings on the active timeline, pending and done, oldest first."""
         return self.services().clusterings()
-
-    def _clustering(
-        self,
-        options: RawOptions | None,
-        columns: str | Sequence[str] | None,
-        strategy: str | None,
-        partitions: Sequence[str] | None,
-        where: str | None,
-    ) -> TableServices:
-        services, named = self.services(options), partitions is not None
-        if where is not None:
-            if named:
-                raise ConfigError("a clustering has partitions and where; give one of them")
-            assert services.find_partitions is not None
-            partitions = services.find_partitions(where)
-        asked = clustering_options(
-            services.options, columns=columns, strategy=strategy, partitions=partitions
-        )
-        if named:
-            check_partitions(TableState.load(self.storage), asked)
-        return replace(services, options=asked)
 
     def clean(
         self, retain_commits: int | None = None, *, options: RawOptions | None = None
     ) -> result.CleanResult:
         """Delete files that no retained commit, savepoint, pending plan or published manifest needs.
 
-        Time travel to instants before the oldest retained one is over after that.
-
         Args:
-            retain_commits: Commits whose files stay; None for what the options say (default 10).
-            options: ``hoodie.*`` options of this call.
+            retain_commits: Commits whose files stay, and to which time travel goes back; None for what the options say (10).
         """
         return self.services(options).clean(retain_commits)
 
@@ -244,16 +243,9 @@ class Upkeep(TableBase):
     ) -> result.ArchiveResult:
         """Move the oldest instants from the active timeline to the archive when there are too many.
 
-        Nothing goes that a savepoint, a pending instant, the cleaner, a due compaction or a reader still needs there.
-
         Args:
             min_commits: Completed commits that stay; None for ``hoodie.keep.min.commits`` (default 20).
             max_commits: Completed commits above which older ones go; None for ``hoodie.keep.max.commits`` (default 30).
-            dry_run: Only say which instants would go.
-            options: ``hoodie.*`` options of this call.
-
-        Raises:
-            ConfigError: Limits that make no sense.
         """
         return self.services(options).archive(min_commits, max_commits, dry_run=dry_run)
 
@@ -265,18 +257,12 @@ class Upkeep(TableBase):
         partitions: Sequence[str] | None = None,
         options: RawOptions | None = None,
     ) -> list[Repair]:
-        """Mend what a look at the table finds; only say what would be done unless ``dry_run`` is false.
+        """Repair what validate finds; only say what would be done unless ``dry_run`` is false.
 
         Args:
             kinds: ``partition_metadata``, ``orphan_files``, ``damaged_plans``, ``duplicate_keys``; None for all but the
                 last, which reads all keys.
-            dry_run: Only look.
             partitions: Partition paths in which keys are looked at; None for all.
-            options: ``hoodie.*`` options of this call.
-
-        Raises:
-            ConfigError: An unknown kind or partition.
-            WriteConflictError: Another writer changed the file groups with duplicate keys meanwhile.
         """
         chosen = None if kinds is None else tuple(kinds)
         return self.services(options).repair(chosen, dry_run=dry_run, partitions=partitions)
@@ -293,10 +279,6 @@ class Upkeep(TableBase):
         Args:
             path: The file; None for ``<table>-report.html`` in the working directory.
             count_rows: Whether logs are merged to know the rows of a merge-on-read table.
-            options: ``hoodie.*`` options of this call: limits and triggers of the services that the page tells of.
-
-        Raises:
-            ConfigError: The file would lie in the table, is a folder, or its folder is not there.
         """
         state = TableState.load(self.storage)
         return write_report(state, self._resolved(options), path, count_rows=count_rows).path
@@ -328,3 +310,17 @@ class Upkeep(TableBase):
     def publish(self) -> None:
         """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current."""
         self.services().publish()
+
+    def sync_hive(self, *, options: RawOptions | None = None) -> list[SyncedEntry]:
+        """Make the entries of Hudi's form in the session's Hive metastore equal to the table.
+
+        Args:
+            options: ``hoodie.datasource.hive_sync.*``: database, table, partition extractor and which entries there are; whether
+                sync is enabled does not count here.
+
+        Raises:
+            ConfigError: The session has no Hive metastore, or the options do not fit the table.
+            TableExistsError: A name belongs to something else, such as the entry by which Spark reads the table.
+            ServiceError: The metastore failed.
+        """
+        return sync_hive(self.spark, self.storage, self._resolved(options))

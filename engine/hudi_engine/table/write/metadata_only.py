@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
-
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.engine_options import WriterOptions
 from hudi_engine.format.config.enums import WriteOperation
@@ -16,9 +14,8 @@ from hudi_engine.format.keygen.partition_path import check_partition_path
 from hudi_engine.format.spelling import no_such_partitions
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
-from hudi_engine.spark.write.schema_change import check_same_columns, check_schema_change, columns_to_be
 from hudi_engine.table.snapshot.publication import publication_of
-from hudi_engine.table.state import TableState, commit_schema_text
+from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.retry import retried
 from hudi_engine.table.txn.transaction import WriteTransaction
 from hudi_engine.table.write.define.rebuild import check_same_definition
@@ -27,7 +24,7 @@ from hudi_engine.table.write.result import WriteResult, summarise
 
 
 @dataclass(frozen=True)
-class _Change:
+class Change:
     """A commit without data files.
 
     Args:
@@ -51,9 +48,9 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
         WriteConflictError: Another writer committed to the partitions first.
     """
 
-    def change(state: TableState) -> _Change:
+    def change(state: TableState) -> Change:
         wanted = partitions_there(state, partitions)
-        return _Change(
+        return Change(
             WriteOperation.DELETE_PARTITION,
             "replacecommit",
             lambda now: CommitMetadata(
@@ -61,7 +58,7 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
             ),
         )
 
-    return _committed(storage, options, change)
+    return commit_without_files(storage, options, change)
 
 
 def empty_table(storage: Storage, options: Options) -> WriteResult:
@@ -70,10 +67,10 @@ def empty_table(storage: Storage, options: Options) -> WriteResult:
     Raises:
         WriteConflictError: Another writer committed first.
     """
-    return _committed(
+    return commit_without_files(
         storage,
         options,
-        lambda _: _Change(
+        lambda _: Change(
             WriteOperation.INSERT_OVERWRITE_TABLE,
             "replacecommit",
             lambda now: CommitMetadata(
@@ -81,40 +78,6 @@ def empty_table(storage: Storage, options: Options) -> WriteResult:
             ),
         ),
     )
-
-
-def alter_schema(
-    storage: Storage, schema: pa.Schema, options: Options, seen: TableState | None = None
-) -> WriteResult:
-    """Give the table another set of columns in one commit; data files stay as they are.
-
-    Columns may be added (null in old rows), dropped (hidden; adding one of that name again brings its old values back)
-    and widened. They are spelled as the table spells them.
-
-    Args:
-        seen: The table as the caller has read it, None to read it.
-
-    Raises:
-        SchemaError: A change of type that Hudi refuses, or dropping a key, ordering or partition column.
-        WriteConflictError: Another writer changed the columns first.
-    """
-    before = seen or TableState.load(storage)
-
-    def change(state: TableState) -> _Change:
-        check_same_columns(before, state)
-        columns = columns_to_be(state, schema)
-        check_schema_change(state, columns)
-        text = commit_schema_text(state.avro_schema(columns))
-
-        def metadata(now: TableState) -> CommitMetadata:
-            # The columns are all of the table's, so they would take back what another writer has changed of them.
-            check_same_columns(before, now)
-            check_schema_change(now, columns)
-            return CommitMetadata(extra_metadata={**now.schema_texts(), "schema": text})
-
-        return _Change(WriteOperation.ALTER_SCHEMA, write_action(state.config.table_type), metadata)
-
-    return _committed(storage, options, change)
 
 
 def note_checkpoint(storage: Storage, noted: Callable[[TableState], str], options: Options) -> WriteResult:
@@ -127,10 +90,10 @@ def note_checkpoint(storage: Storage, noted: Callable[[TableState], str], option
     Raises:
         WriteConflictError: Another writer noted one first.
     """
-    return _committed(
+    return commit_without_files(
         storage,
         options,
-        lambda state: _Change(
+        lambda state: Change(
             WriteOperation.UPSERT,
             write_action(state.config.table_type),
             lambda now: CommitMetadata(extra_metadata={**now.schema_texts(), CHECKPOINT: noted(now)}),
@@ -138,7 +101,9 @@ def note_checkpoint(storage: Storage, noted: Callable[[TableState], str], option
     )
 
 
-def _committed(storage: Storage, options: Options, change_of: Callable[[TableState], _Change]) -> WriteResult:
+def commit_without_files(
+    storage: Storage, options: Options, change_of: Callable[[TableState], Change]
+) -> WriteResult:
     """Commit what a look at the table says; overtaken by another writer it looks again, as often as the options say."""
 
     def attempt() -> WriteResult:

@@ -14,8 +14,8 @@ from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.filegroup.base_file import base_file_name
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.factory import open_storage
-from hudi_engine.spark.procedures import PROCEDURES, find_procedure
 from hudi_engine.table.inspect import file_facts
+from hudi_engine.table.operations.procedures import PROCEDURES, find_procedure
 from hudi_engine.table.state import TableState
 from hudi_engine.table.table_services import TableServices
 from hudi_engine.table.txn.owner import Owner, register, unregister

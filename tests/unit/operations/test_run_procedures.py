@@ -8,7 +8,7 @@ import pytest
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.storage.factory import open_storage
-from hudi_engine.spark.procedures import PROCEDURES
+from hudi_engine.table.operations.procedures import PROCEDURES
 from hudi_engine.table.table_services import TableServices
 
 from tests.golden.golden import unpack

@@ -1,0 +1,385 @@
+"""Operations that look at a table or change it, as the command line and dbt have them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
+from datetime import datetime, timezone
+from typing import Annotated
+
+from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.declared.service_options import CleanOptions
+from hudi_engine.format.config.enums import CleanPolicy, LayoutStrategy
+from hudi_engine.format.config.options import canonical_key
+from hudi_engine.format.layout.layout import split_names
+from hudi_engine.table.inspect import (
+    cells_of,
+    commit_cells,
+    commit_facts,
+    damaged_files,
+    duplicate_keys,
+    file_facts,
+    instant_facts,
+    partition_facts,
+    table_stats,
+)
+from hudi_engine.table.inspect import validate as findings_of
+from hudi_engine.table.inspect.as_of import instant_as_of
+from hudi_engine.table.inspect.files import check_partition
+from hudi_engine.table.operations.answer import Answer
+from hudi_engine.table.operations.operation import Arg, Call
+from hudi_engine.table.repair import DUPLICATE_KEYS, KINDS
+
+_INSTANT = ("instant", "action", "state", "requested_at", "completed_at", "seconds")
+_STATS = (
+    *("name", "table_type", "version", "instant", "commits", "pending", "file_groups", "base_files"),
+    *("small_files", "log_files", "base_bytes", "log_bytes", "log_share", "rows", "base_rows"),
+)
+_SERVICE = ("instant", "state", "file_groups", "rows", "bytes_written")
+Text = str | None
+Limit = Annotated[int, Arg("the newest so many (0: all)", minimum=0)]
+Count = Annotated[bool, Arg("merge logs, so that the rows of a merge-on-read table are known")]
+DryRun = Annotated[bool, Arg("say what would be done, and change nothing")]
+Instant = Annotated[str, Arg("as `timeline` shows it", is_word=True)]
+Commit = Annotated[str, Arg("as `timeline` shows it, or the comment of its savepoint", is_word=True)]
+Plan = Annotated[Text, Arg("a plan that is pending; else the next one, or a new one", is_word=True)]
+COMPACTION_OPS, CLUSTERING_OPS = ("run", "schedule", "show"), ("run", "schedule", "execute", "show")
+_OP = "run, only schedule a new plan, or show the plans"
+CompactionOp = Annotated[str, Arg(_OP, legal=COMPACTION_OPS, switches=("schedule",))]
+ClusteringOp = Annotated[
+    str,
+    Arg(f"{_OP}; execute runs what is planned", legal=CLUSTERING_OPS, switches=("schedule", "execute")),
+]
+
+
+def timeline(
+    call: Call, action: Annotated[Text, Arg("only instants of this action")] = None, limit: Limit = 20
+) -> Answer:
+    """List the instants of the active timeline, newest first."""
+    found = instant_facts(call.state)[::-1]
+    shown = [each for each in found if action in (None, each.action)]
+    rows = [cells_of(each, *_INSTANT) for each in shown[: limit or None]]
+    actions = ", ".join(sorted({each.action for each in found})) or "none"
+    return Answer(rows, notes=[] if rows or not action else [f"no {action}; actions there: {actions}"])
+
+
+def commits(call: Call, limit: Limit = 20) -> Answer:
+    """List what each write did: rows, files, bytes, seconds."""
+    return Answer(list(map(commit_cells, commit_facts(call.state, limit or None))))
+
+
+def files(
+    call: Call,
+    partition: Annotated[Text, Arg("only of this partition")] = None,
+    as_of: Annotated[Text, Arg("of the table at an instant, moment or savepoint")] = None,
+) -> Answer:
+    """List the base and log files that a snapshot reads."""
+    found = file_facts(call.state, as_of=None if as_of is None else instant_as_of(call.state, as_of))
+    wanted = None if partition is None else partition.strip("/")
+    if wanted is not None:
+        check_partition(wanted, {each.partition for each in found})
+    names = ("path", "kind", "instant", "size_bytes", "modified_at")
+    return Answer([cells_of(each, *names) for each in found if wanted in (None, each.partition)])
+
+
+def partitions(call: Call) -> Answer:
+    """List the partitions with their file groups, files and bytes."""
+    return Answer([asdict(each) for each in partition_facts(call.state.view().latest_slices())])
+
+
+def stats(call: Call, count: Count = False) -> Answer:
+    """Show rows, bytes, small files, the share of logs, and the services that are due."""
+    found = table_stats(call.state, call.services.options, count_rows=count)
+    facts = {**cells_of(found, *_STATS), "partitions": len(found.partitions)}
+    due = [{"service": each.service, "due": each.due, "because": each.reason} for each in found.services]
+    notes = [] if found.rows is not None else ["rows are not known without merging the logs: set count"]
+    if not found.commits:
+        notes.append("the table has no commit yet: its files and rows come with the first write")
+    return Answer(due, facts, notes, rows_name="services")
+
+
+def validate(
+    call: Call,
+    keys: Annotated[bool, Arg("read all keys too, to find duplicates")] = False,
+    deep: Annotated[
+        bool, Arg("read every data file too, and compare its pages with their checksums")
+    ] = False,
+) -> Answer:
+    """Compare timeline and files, and on request look for duplicate keys; fails when readers see wrong rows."""
+    findings = findings_of(call.state)
+    if deep:
+        findings += damaged_files(call.state, call.services.options)
+    if keys:
+        findings += duplicate_keys(call.state, call.services.options)
+    rows = [
+        {"problem": each.problem, "harm": each.harms, "path": each.path, "what": each.message}
+        for each in findings
+    ]
+    harms = Counter(each.harms for each in findings)
+    notes = [f"{harms[True]} with harm, {harms[False]} without" if findings else "timeline and files agree"]
+    return Answer(rows, notes=notes, ok=not harms[True], rows_name="findings")
+
+
+def report(
+    call: Call,
+    output: Annotated[Text, Arg("file of the page; else TABLE-report.html in this folder")] = None,
+    count: Count = False,
+) -> Answer:
+    """Write an HTML page about the table: commits, rows and bytes over time, files, partitions, services due."""
+    # The page plans services, which loads more than the operations that only look.
+    from hudi_engine.table.report import write_report
+
+    written = write_report(call.state, call.services.options, output, count_rows=count)
+    return Answer(facts={"report": str(written.path), "bytes": written.bytes})
+
+
+def compactions(call: Call) -> Answer:
+    """List the compactions on the active timeline, pending and completed, newest first."""
+    found = call.services.compactions()[::-1]
+    return Answer([asdict(each) for each in found], rows_name="compactions")
+
+
+def clusterings(call: Call) -> Answer:
+    """List the clusterings on the active timeline, pending and completed, newest first."""
+    found = call.services.clusterings()[::-1]
+    rows = [{**asdict(each), "partitions": ",".join(each.partitions)} for each in found]
+    return Answer(rows, rows_name="clusterings")
+
+
+def savepoints(call: Call) -> Answer:
+    """List the saved commits, oldest first."""
+    rows = [
+        {
+            "instant": each.instant,
+            "saved_at": datetime.fromtimestamp(each.saved_at_ms / 1000, timezone.utc),
+            "files": sum(map(len, each.files.values())),
+            "user": each.user,
+            "comments": each.comments,
+        }
+        for each in call.services.savepoints()
+    ]
+    return Answer(rows)
+
+
+def savepoint(
+    call: Call,
+    instant: Annotated[Text, Arg("a completed write; else the newest", is_word=True)] = None,
+    user: Annotated[str, Arg("who saves it")] = "",
+    comments: Annotated[str, Arg("why; names the commit in `restore`, `files` and time travel")] = "",
+    delete: Annotated[bool, Arg("release the savepoint")] = False,
+) -> Answer:
+    """Save a commit: clean keeps its files, and the table can be restored to it."""
+    if delete:
+        if instant is None:
+            raise ConfigError("delete needs the instant or comment of a savepoint; `savepoints` lists them")
+        return delete_savepoint(call, instant)
+    saved = call.services.savepoint(instant, user=user, comments=comments)
+    return Answer(facts={"instant": saved.instant, "files": sum(map(len, saved.files.values()))})
+
+
+def delete_savepoint(call: Call, instant: Commit) -> Answer:
+    """Release a savepoint: the next clean may delete the files of its commit."""
+    return Answer(facts={"deleted": call.services.delete_savepoint(instant)})
+
+
+def compact(call: Call, op: CompactionOp = "run", instant: Plan = None) -> Answer:
+    """Merge logs into base files."""
+    if op == "show":
+        return compactions(call)
+    _check_plan(op, instant)
+    services = call.services
+    done = services.schedule_compaction() if op == "schedule" else services.compact(instant)
+    return Answer(facts=cells_of(done, *_SERVICE, "files_compacted", "files_written"), reason=done.reason)
+
+
+def cluster(
+    call: Call,
+    columns: Annotated[
+        tuple[str, ...] | str | None,
+        Arg("columns by which rows are ordered, with commas between", flag="--by"),
+    ] = None,
+    op: ClusteringOp = "run",
+    strategy: Annotated[Text, Arg(f"order of rows: {', '.join(LayoutStrategy)}")] = None,
+    partitions: Annotated[
+        tuple[str, ...] | None, Arg("partition paths to look at, with commas between")
+    ] = None,
+    where: Annotated[Text, Arg("or a condition on the partition columns; needs Spark")] = None,
+    dry_run: DryRun = False,
+    instant: Plan = None,
+) -> Answer:
+    """Rewrite files in a good size and order."""
+    if op == "show":
+        return clusterings(call)
+    _check_plan(op, instant)
+    if dry_run and (instant or op == "execute"):
+        raise ConfigError("dry_run says what a new plan would take; leave instant and op out")
+    services = call.services.for_clustering(columns, strategy, partitions, where)
+    if op == "schedule" or dry_run:
+        done = services.schedule_clustering(dry_run=dry_run)
+    else:
+        done = services.cluster(instant, plans=op != "execute")
+    facts = cells_of(done, *_SERVICE, "groups", "files_read", "files_written")
+    would = dry_run and not done.reason
+    notes = [f"file groups that would be rewritten: {done.file_groups}"] if would else []
+    rows = [{"partition": each} for each in done.partitions]
+    return Answer(rows, facts, notes, done.reason, rows_name="partitions")
+
+
+def clean(
+    call: Call,
+    retain_commits: Annotated[int | None, Arg("commits whose files stay", flag="--retain")] = None,
+    dry_run: DryRun = False,
+) -> Answer:
+    """Delete files that no retained commit needs."""
+    _check_policy(call, retain_commits)
+    if dry_run:
+        going = call.services.would_be_cleaned(retain_commits)
+        return Answer([{"path": path} for path in going], notes=[f"{len(going)} files would be deleted"])
+    done = call.services.clean(retain_commits)
+    facts = cells_of(done, "instant", "files_deleted", "files_kept", "partitions", "earliest_retained")
+    return Answer(facts=facts, reason=done.reason)
+
+
+def archive(
+    call: Call,
+    min_commits: Annotated[int | None, Arg("completed commits that stay (default 20)", flag="--min")] = None,
+    max_commits: Annotated[
+        int | None, Arg("completed commits above which older ones go (default 30)", flag="--max")
+    ] = None,
+    dry_run: DryRun = False,
+) -> Answer:
+    """Move the oldest instants to the archive."""
+    done = call.services.archive(min_commits, max_commits, dry_run=dry_run)
+    if done.reason:
+        return Answer(reason=done.reason)
+    if dry_run:
+        named = [name.partition(".") for name in done.instants]
+        rows = [{"instant": time, "action": action} for time, _, action in named]
+        return Answer(rows, notes=[f"{len(rows)} instants would leave the active timeline"])
+    facts = {"archived": len(done.instants), "file": done.file, "merged_files": done.merged_files}
+    return Answer(facts=facts)
+
+
+def repair(
+    call: Call,
+    kinds: Annotated[
+        tuple[str, ...] | None,
+        Arg(f"without one all but {DUPLICATE_KEYS}, which reads all keys", legal=KINDS, is_word=True),
+    ] = None,
+    dry_run: DryRun = True,
+    partitions: Annotated[
+        tuple[str, ...] | None, Arg(f"{DUPLICATE_KEYS}: only in these partitions", flag="--partition")
+    ] = None,
+) -> Answer:
+    """Repair what `validate` finds."""
+    found = call.services.repair(kinds or None, dry_run=dry_run, partitions=partitions)
+    rows = [{"kind": each.kind, "path": each.path, "what": each.done} for each in found]
+    return Answer(rows, notes=[f"{len(rows)} repairs {'would be made' if dry_run else 'made'}"])
+
+
+def rollback(call: Call, instant: Instant, dry_run: DryRun = False) -> Answer:
+    """Undo the newest write, or a pending one."""
+    if dry_run:
+        going = call.services.would_be_rolled_back(instant)
+        rows = [{"path": path, "what": "deleted"} for path in going.deleted_paths]
+        rows += [{"path": path, "what": "its blocks voided"} for path in going.voided_paths]
+        return Answer(rows, notes=[f"{going.action} {going.instant} would be undone, in {len(rows)} files"])
+    done = call.services.rollback(instant)
+    facts = {"rolled_back": done.instant, "by": done.rollback_time, "files_deleted": len(done.deleted)}
+    return Answer(facts={**facts, "rollback_blocks": len(done.command_blocks)})
+
+
+def restore(call: Call, instant: Commit, dry_run: DryRun = False) -> Answer:
+    """Restore the table to a commit; later writes are removed for good."""
+    if dry_run:
+        going = call.services.would_be_undone(instant)
+        rows = [{"instant": time, "action": action} for time, action in going]
+        return Answer(rows, notes=[f"{len(rows)} later instants would be removed, with the files they wrote"])
+    done = call.services.restore(instant)
+    facts = {"restored_to": done.target, "by": done.restore_time, "taken_back": len(done.taken_back)}
+    facts |= {"files_deleted": len(done.deleted), "rollback_blocks": len(done.command_blocks)}
+    return Answer(facts=facts, reason="" if done.restore_time else "the table is at that commit already")
+
+
+def delete_partitions(
+    call: Call,
+    partitions: Annotated[
+        tuple[str, ...] | str, Arg("partition paths, a list or a text with commas between", is_word=True)
+    ],
+    dry_run: DryRun = False,
+) -> Answer:
+    """Delete whole partitions, as one commit."""
+    # Writes load more than the operations that only look.
+    from hudi_engine.table.write import metadata_only
+
+    slices = call.state.view().latest_slices()
+    paths = named_partitions(partitions, {each.partition for each in slices})
+    if not paths:
+        raise ConfigError(
+            f"partitions is {partitions!r}; give a list of partition paths such as ['day=2026-01-01']"
+        )
+    if dry_run:
+        going = metadata_only.partitions_there(call.state, paths)
+        rows = [asdict(each) for each in partition_facts(call.state.view(going).latest_slices())]
+        return Answer(rows, notes=[f"{len(rows)} partitions would be deleted"])
+    done = metadata_only.delete_partitions(call.services.storage, paths, call.services.options)
+    call.services.after_commit()
+    return Answer(facts={"instant": done.instant, "partitions": len(paths)})
+
+
+def clone(
+    call: Call,
+    path: Annotated[
+        str, Arg("folder of the clone, on the same file system or in the same bucket", is_word=True)
+    ],
+    name: Annotated[Text, Arg("name of the clone; else the last part of the path")] = None,
+    at: Annotated[Text, Arg("instant, moment or savepoint; else the newest commit")] = None,
+    replace: Annotated[bool, Arg("replace a table that is there")] = False,
+    copy: Annotated[bool, Arg("copy files that cannot be shared")] = False,
+) -> Answer:
+    """Make a table that shares the base files of this one."""
+    return Answer(facts=asdict(call.services.clone(path, name=name, at=at, replace=replace, copy=copy)))
+
+
+def named_partitions(given: str | Sequence[str], known: Collection[str]) -> Sequence[str]:
+    """Return partition paths; in a text they have commas between, and where paths have commas too those that are there.
+
+    Raises:
+        ConfigError: The text can be read in several ways.
+    """
+    if not isinstance(given, str):
+        return given
+    pieces = given.split(",")
+    longest = max((each.count(",") + 1 for each in known), default=1)
+    readings: list[list[tuple[str, ...]]] = [[()]]
+    for end in range(1, len(pieces) + 1):
+        found = []
+        for start in range(max(0, end - longest), end):
+            path = ",".join(pieces[start:end]).strip().strip("/")
+            if path in known or not path:
+                found += [(*before, path) if path else before for before in readings[start]]
+        readings.append(found[:2])
+    if len(readings[-1]) > 1:
+        ways = " or ".join(str(list(each)) for each in readings[-1])
+        raise ConfigError(
+            f"{given!r} can be the partitions {ways}; DELETE FROM ... WHERE takes the rows of one out, and "
+            "HudiTable.delete_partitions takes a list"
+        )
+    return readings[-1][0] if readings[-1] else split_names(given)
+
+
+def _check_plan(op: str, instant: str | None) -> None:
+    if op == "schedule" and instant is not None:
+        raise ConfigError("op schedule makes a new plan; leave the instant out, or leave op out")
+
+
+def _check_policy(call: Call, retain_commits: int | None) -> None:
+    """Refuse a number of commits next to a policy of the same call that does not look at it."""
+    for key, value in call.given.items():
+        of_policy = canonical_key(key) == CleanOptions.POLICY.key
+        if retain_commits and of_policy and str(value).strip().upper() != CleanPolicy.KEEP_LATEST_COMMITS:
+            raise ConfigError(
+                f"retain_commits is {retain_commits}, which counts only with {CleanPolicy.KEEP_LATEST_COMMITS}, and options "
+                f"has {key}: {value}; leave one of the two out"
+            )
