@@ -38,7 +38,7 @@ class TestOperations:
     def rows(self, project: Any) -> list[Any]:
         return sorted(tuple(row) for row in project.run_sql("select id, n from {schema}.orders", fetch="all"))
 
-    def test_a_table_is_looked_at_saved_taken_back_and_repaired(self, project: Any) -> None:
+    def test_look_save_restore_delete_and_repair(self, project: Any) -> None:
         run_dbt(["run"])
         before = self.rows(project)
         saved = project.run_sql("call show_savepoints(table => '{schema}.orders')", fetch="all")[0][0]
@@ -80,7 +80,7 @@ class TestOperations:
         text = "partitions: 'day=d0, day=d2'"
         assert "2 partitions would be deleted" in operate("hudi_delete_partitions", f"{text}, dry_run: true")
 
-    def test_what_makes_no_sense_is_refused_by_name(self, project: Any) -> None:
+    def test_illegal_arguments_are_refused_by_name(self, project: Any) -> None:
         run_dbt(["run"])
         assert "give a list of partition paths" in operate(
             "hudi_delete_partitions", "partitions: ','", expect_pass=False
@@ -106,7 +106,7 @@ class TestOperations:
         )
         project.run_sql("drop table {schema}.copied")
 
-    def test_a_misspelt_argument_is_told_with_those_there_are(self, project: Any) -> None:
+    def test_unknown_argument_names_the_legal_ones(self, project: Any) -> None:
         told = operate("hudi_clone", "clone: copied, coppy: true", expect_pass=False)
         assert (
             "hudi_clone has no argument 'coppy'; did you mean 'copy'? its arguments: table, clone, at, replace, copy"

@@ -102,7 +102,7 @@ class TestServices:
         project.run_sql(f"create table {table} as select 2 as id")
         assert project.run_sql(f"select id from {table}", fetch="one")[0] == 2
 
-    def test_a_service_on_a_table_that_is_none_is_refused(self, project: Any) -> None:
+    def test_service_on_an_unknown_table_is_refused(self, project: Any) -> None:
         _, output = run_dbt_and_capture(
             ["run-operation", "hudi_clean", "--args", "{table: nothing}"], expect_pass=False
         )

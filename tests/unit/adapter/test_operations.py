@@ -81,7 +81,7 @@ def test_every_operation_has_a_macro() -> None:
     } - without
 
 
-def test_a_service_that_fails_in_a_hook_leaves_the_node_good(adapter: Any) -> None:
+def test_failing_service_of_a_hook_is_a_warning(adapter: Any) -> None:
     assert run(adapter) == "compact of orders: FAILED: ServiceError: disk full"
 
 
@@ -89,9 +89,7 @@ def test_a_service_that_fails_in_a_hook_leaves_the_node_good(adapter: Any) -> No
     ("of_profile", "options"),
     [({}, STRICT), (TEXT, {}), ({STRICT_KEY: "false"}, TEXT), ({}, {"hoodie.no.such": 1})],
 )
-def test_it_fails_the_node_when_asked_to_or_when_the_call_makes_no_sense(
-    adapter: Any, of_profile: Any, options: Any
-) -> None:
+def test_strict_or_illegal_service_call_fails_the_node(adapter: Any, of_profile: Any, options: Any) -> None:
     adapter.connections.warehouse.node = NodeOptions(of_profile)
     with pytest.raises(HudiError):
         run(adapter, options=options)
@@ -102,12 +100,12 @@ def test_a_hook_may_be_less_strict_than_the_profile(adapter: Any) -> None:
     assert "FAILED" in run(adapter, options={STRICT_KEY: False})
 
 
-def test_options_that_are_none_fail_the_node(adapter: Any) -> None:
+def test_unknown_options_fail_the_node(adapter: Any) -> None:
     with pytest.raises(DbtRuntimeError, match="option 'wrong'"):
         run(adapter, options={"wrong": 1})
 
 
-def test_an_operation_that_fails_says_so(adapter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_operation_raises(adapter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operations, "get_node_info", dict)
     with pytest.raises(ServiceError, match="disk full"):
         run(adapter)
@@ -127,7 +125,7 @@ def test_a_table_without_a_name_is_refused(adapter: Any, table: Any, message: st
         run(adapter, table=table)
 
 
-def test_commits_to_retain_beside_another_policy_are_refused(adapter: Any) -> None:
+def test_retain_commits_with_another_policy_is_refused(adapter: Any) -> None:
     with pytest.raises(
         ConfigError, match=r"retain_commits is 3.*hoodie.cleaner.policy: KEEP_LATEST_BY_HOURS"
     ):

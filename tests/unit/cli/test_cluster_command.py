@@ -29,9 +29,7 @@ def ids(table: str) -> list[object]:
     return sorted(read_table(open_storage(table)).column("id").to_pylist())
 
 
-def test_a_dry_run_says_what_would_be_rewritten_and_cluster_does_it(
-    table: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_cluster_rewrites_what_its_dry_run_lists(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     before, files = ids(table), sorted(Path(table).rglob("*"))
     looked = answer(capsys, table, "cluster", "--by", "price,name", "--strategy", "hilbert", "--dry-run")
     assert (looked["instant"], looked["state"]) == (None, "none") and int(str(looked["file_groups"])) > 0
@@ -57,7 +55,7 @@ def test_a_plan_is_made_and_run_apart(table: str, capsys: pytest.CaptureFixture[
     assert "no clustering is planned" in capsys.readouterr().out
 
 
-def test_words_that_make_no_sense_are_refused(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_illegal_arguments_are_refused(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     for words, said in (
         (["--by", "nothing"], "names 'nothing'"),
         (["--strategy", "spiral"], "legal values: linear, z-order, hilbert"),
@@ -73,7 +71,7 @@ def test_words_that_make_no_sense_are_refused(table: str, capsys: pytest.Capture
     assert "--execute: not allowed with argument --schedule" in capsys.readouterr().err
 
 
-def test_a_group_too_large_for_a_task_is_said_without_spark(
+def test_large_group_without_pyspark_is_an_error(
     table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import sys

@@ -72,7 +72,7 @@ def test_looking_works_on_every_table_and_changes_none(
     assert listing(folder) == before
 
 
-def test_the_report_is_a_page_beside_the_table_that_changes_nothing(
+def test_report_writes_a_page_and_changes_nothing(
     table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before, output = listing(table), tmp_path / "page.html"
@@ -117,7 +117,7 @@ def test_compacting_keeps_the_rows_and_another_reader_agrees(
     assert [row[0] for row in rows_by_hudi_rs(table, ["_hoodie_record_key"])] == before
 
 
-def test_an_archive_moves_what_its_dry_run_says(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_archive_moves_what_its_dry_run_lists(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     limits = ("--min", "1", "--max", "2", "-o", "hoodie.clean.policy=KEEP_LATEST_FILE_VERSIONS")
     more = ("-o", "hoodie.compact.inline.max.delta.commits=1")
     before = answer(capsys, table, "timeline")
@@ -130,7 +130,7 @@ def test_an_archive_moves_what_its_dry_run_says(table: str, capsys: pytest.Captu
     assert answer(capsys, table, "timeline") == before[:1]
 
 
-def test_a_clean_deletes_what_its_dry_run_says(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_clean_deletes_what_its_dry_run_lists(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, table, "compact", "-o", "hoodie.clean.automatic=false")
     before = listing(table)
     said = answer(capsys, table, "clean", "--retain", "1", "--dry-run")
@@ -144,7 +144,7 @@ def test_a_clean_deletes_what_its_dry_run_says(table: str, capsys: pytest.Captur
     assert gone
 
 
-def test_a_savepoint_is_kept_until_it_is_given_free(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_savepoint_is_kept_until_it_is_released(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     saved = answer(capsys, table, "savepoint", "--user", "ann", "--comments", "before the move")
     assert isinstance(saved, dict)
     shown = answer(capsys, table, "savepoints")
@@ -171,7 +171,7 @@ def test_a_savepoint_is_named_by_its_comment(table: str, capsys: pytest.CaptureF
     assert len(ids(table)) == len(description(MERGE_ON_READ)["as_of"][first])
 
 
-def test_a_second_comment_for_a_saved_commit_is_not_lost_in_silence(
+def test_second_comment_of_a_saved_commit_is_a_warning(
     table: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("first", "second"):
@@ -182,7 +182,7 @@ def test_a_second_comment_for_a_saved_commit_is_not_lost_in_silence(
     assert "is saved already and keeps its comment 'first'" in told
 
 
-def test_a_savepoint_without_a_comment_is_offered_by_its_instant(
+def test_savepoint_without_comment_is_named_by_instant(
     table: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     saved = answer(capsys, table, "savepoint")
@@ -193,7 +193,7 @@ def test_a_savepoint_without_a_comment_is_offered_by_its_instant(
         assert code == 2 and f"comment of a savepoint: {saved['instant']}\n" in err
 
 
-def test_a_clone_onto_a_table_says_how_that_is_replaced(
+def test_clone_onto_a_table_names_the_replace_switch(
     table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = str(tmp_path / "clone")
@@ -204,7 +204,7 @@ def test_a_clone_onto_a_table_says_how_that_is_replaced(
     assert run(capsys, table, "clone", place, "--replace")[0] == 0
 
 
-def test_a_moment_to_come_is_the_newest_state_and_that_is_said(
+def test_future_moment_is_the_newest_state_with_a_warning(
     table: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     newest = answer(capsys, table, "files")
@@ -233,7 +233,7 @@ def test_json_and_options_may_stand_before_the_table_too(
     assert code == 2 and "NO_SUCH" in err
 
 
-def test_the_newest_state_is_saved_and_named_after_a_restore_to_before_a_clean(
+def test_savepoint_after_a_restore_to_before_a_clean(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = str(copy_on_write(tmp_path / "t", 5).path)
@@ -251,7 +251,7 @@ def test_the_newest_state_is_saved_and_named_after_a_restore_to_before_a_clean(
 
 
 @pytest.mark.parametrize("words", [["restore", "{first}"], ["clean"], ["archive"], ["rollback", "{newest}"]])
-def test_a_dry_run_refuses_the_tables_that_the_command_refuses(
+def test_dry_run_refuses_what_the_command_refuses(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = str(unpack("v9_mor_simple_deletes_h120", tmp_path))
@@ -270,7 +270,7 @@ def test_a_dry_run_refuses_the_tables_that_the_command_refuses(
     assert code == real[0] == 2 and "version" in said
 
 
-def test_a_restore_takes_back_what_its_dry_run_says(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_restore_removes_what_its_dry_run_lists(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     timeline = answer(capsys, table, "timeline")
     assert isinstance(timeline, list)
     first, before = timeline[-1]["instant"], listing(table)
@@ -311,9 +311,7 @@ def test_a_rollback_undoes_the_newest_write(table: str, capsys: pytest.CaptureFi
     assert code == 2 and f"{newest} has been taken back already" in err, "a second try, say after a kill"
 
 
-def test_a_rollback_that_is_refused_is_refused_by_its_dry_run_too(
-    table: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_refused_rollback_has_a_refused_dry_run(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     timeline = answer(capsys, table, "timeline")
     assert isinstance(timeline, list)
 
@@ -369,14 +367,14 @@ def test_a_mistake_is_one_sentence_and_code_2(
     assert listing(table) == before
 
 
-def test_a_path_without_a_table_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_path_without_a_table_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, str(tmp_path), "timeline")
 
     assert code == 2
     assert "there is no Hudi table at" in err
 
 
-def test_a_table_that_must_not_be_written_to_is_one_sentence_and_code_2(
+def test_read_only_table_is_one_sentence_and_code_2(
     table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(self: LocalStorage, path: str, data: bytes) -> None:
@@ -421,7 +419,7 @@ def test_hudis_procedures_have_their_own_columns(table: str, capsys: pytest.Capt
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_an_answer_that_cannot_be_written_is_one_sentence_and_code_2(table: str) -> None:
+def test_unwritable_output_is_one_sentence_and_code_2(table: str) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "hudi_engine.cli", table, "commits"],
@@ -446,7 +444,7 @@ def test_the_program_starts_neither_spark_nor_pandas(table: str) -> None:
     assert shown.stderr.strip() == "[]"
 
 
-def test_the_installed_program_tells_its_version() -> None:
+def test_program_prints_its_version() -> None:
     import hudi_engine
 
     shown = subprocess.run(

@@ -56,7 +56,7 @@ def test_json_has_the_same_content_in_every_encoding(table: str, encoding: str) 
     assert row["partition"] == PARTITION
 
 
-def test_a_stream_of_no_encoding_or_of_a_rule_of_its_own_is_left_alone() -> None:
+def test_stream_with_own_error_rule_is_unchanged() -> None:
     escape_what_is_lacking(StringIO())
     stream = TextIOWrapper(BytesIO(), encoding="ascii", errors="ignore")
     escape_what_is_lacking(stream)

@@ -36,7 +36,7 @@ def test_a_plan_is_scheduled_shown_and_executed(services: TableServices) -> None
     assert call(services, op="execute") == []
 
 
-def test_without_an_op_it_plans_and_runs_and_options_are_pairs(services: TableServices) -> None:
+def test_plans_and_runs_by_default(services: TableServices) -> None:
     key = "hoodie.clustering.plan.strategy.small.file.limit"
     assert call(services, options=f"{key}=1, hoodie.clustering.inline=false") == []
     assert [row[2] for row in call(services)] == ["COMPLETED"]
@@ -67,6 +67,6 @@ def test_partitions_are_selected_or_found_by_a_predicate(services: TableServices
         ({"order_strategy": "spiral"}, "legal values: linear, z-order, hilbert"),
     ],
 )
-def test_what_makes_no_sense_is_refused(given: dict[str, str], said: str, services: TableServices) -> None:
+def test_illegal_arguments_are_refused(given: dict[str, str], said: str, services: TableServices) -> None:
     with pytest.raises(ConfigError, match=said):
         call(services, **given)

@@ -57,7 +57,7 @@ def test_the_newest_slices_are_those_that_a_snapshot_reads(services: TableServic
     assert len(call(services, "show_fsview_latest", limit="1")) == 1
 
 
-def test_logs_behind_a_planned_compaction_are_told_apart(services: TableServices) -> None:
+def test_logs_after_a_planned_compaction_are_separate(services: TableServices) -> None:
     services.schedule_compaction()
     table = services.storage
     instant = tables.timeline(table).pending[0].requested_time
@@ -72,7 +72,7 @@ def test_older_slices_are_shown_until_they_are_cleaned(services: TableServices) 
     assert len(call(services, "show_fsview_latest")) == 3
 
 
-def test_sizes_of_files_are_told_by_commit_and_in_total(services: TableServices) -> None:
+def test_file_sizes_by_commit_and_in_total(services: TableServices) -> None:
     sizes = sorted(path.stat().st_size for path in Path(services.storage.base).glob("*/*[0-9].parquet"))
     sizes += [path.stat().st_size for path in Path(services.storage.base).glob("*/.*log*")]
     *commits, total = call(services, "stats_file_sizes")
@@ -89,7 +89,7 @@ def test_files_that_are_no_parquet_are_named(services: TableServices) -> None:
     assert [row["path"].rpartition("/")[2] for row in call(services, "show_invalid_parquet")] == [path.name]
 
 
-def test_files_of_commits_are_told_newest_commit_first(services: TableServices) -> None:
+def test_files_of_commits_are_newest_first(services: TableServices) -> None:
     rows = call(services, "show_commits_metadata", limit="100")
     writes = tables.writes(services.storage)
     assert list(dict.fromkeys(row["commit_time"] for row in rows)) == writes[::-1]
@@ -98,7 +98,7 @@ def test_files_of_commits_are_told_newest_commit_first(services: TableServices) 
     assert call(services, "show_archived_commits_metadata") == []
 
 
-def test_a_table_goes_back_to_a_commit_that_nobody_saved(services: TableServices) -> None:
+def test_restores_to_a_commit_without_savepoint(services: TableServices) -> None:
     first, *_ = tables.writes(services.storage)
     (row,) = call(services, "restore_to_instant", instant_time=first)
     assert row["restore_result"] is True and row["instants_rolled_back"] == 2
@@ -106,7 +106,7 @@ def test_a_table_goes_back_to_a_commit_that_nobody_saved(services: TableServices
     assert tables.rows(services.storage) == {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}
 
 
-def test_partitions_are_taken_out_by_name_and_all_rows_at_once(services: TableServices) -> None:
+def test_drop_partition_and_truncate(services: TableServices) -> None:
     assert call(services, "drop_partition", partition=DAY_2) == [{"result": "Success"}]
     assert tables.rows(services.storage) == {key: MERGED[key] for key in "ac"}
     with pytest.raises(ConfigError, match="hold no rows"):
@@ -133,16 +133,14 @@ def test_some_partitions_are_emptied(services: TableServices) -> None:
         ("DC,Bern", {"Washington, DC"}),
     ],
 )
-def test_a_partition_with_a_comma_in_its_path_goes_by_that_path(
-    tmp_path: Path, named: str, left: set[str]
-) -> None:
+def test_partition_path_may_contain_a_comma(tmp_path: Path, named: str, left: set[str]) -> None:
     services = towns(tmp_path, "Washington, DC", "DC", "Bern")
     call(services, "drop_partition", partition=named)
     slices = TableState.load(services.storage).view().latest_slices()
     assert {each.partition for each in slices} == left
 
 
-def test_paths_that_can_be_read_in_several_ways_are_refused(tmp_path: Path) -> None:
+def test_ambiguous_partition_paths_are_refused(tmp_path: Path) -> None:
     services = towns(tmp_path, "Washington, DC", "Washington", "DC")
     with pytest.raises(ConfigError, match=r"can be the partitions \[.*\] or \[.*DELETE FROM"):
         call(services, "drop_partition", partition="Washington, DC")
@@ -192,7 +190,7 @@ def test_markers_go_only_when_their_write_is_over(tmp_path: Path) -> None:
         call(services, "delete_marker", instant_time="../x")
 
 
-def test_a_metadata_table_is_dropped_and_the_other_procedures_about_it_are_refused(
+def test_metadata_table_can_only_be_deleted(
     services: TableServices,
 ) -> None:
     services.storage.create(".hoodie/metadata/.hoodie/hoodie.properties", b"")
@@ -203,7 +201,7 @@ def test_a_metadata_table_is_dropped_and_the_other_procedures_about_it_are_refus
         find_procedure("show_metadata_table_files")
 
 
-def test_blocks_and_records_of_logs_are_shown_as_they_were_written(services: TableServices) -> None:
+def test_log_blocks_and_records_are_shown(services: TableServices) -> None:
     rows = call(services, "show_logfile_metadata", log_file_path_pattern=f"{DAY_1}/*")
     assert [(row["block_type"], row["record_count"]) for row in rows] == [
         ("AVRO_DATA_BLOCK", 1),
@@ -226,7 +224,7 @@ def test_blocks_and_records_of_logs_are_shown_as_they_were_written(services: Tab
         call(services, "show_logfile_records", log_file_path_pattern="../*")
 
 
-def test_the_history_of_a_file_group_tells_what_became_of_its_files(tmp_path: Path) -> None:
+def test_file_group_history_shows_deleted_and_replaced_files(tmp_path: Path) -> None:
     storage = tables.copy_on_write(tmp_path / "t", 3).storage
     services = TableServices(storage, tables.options())
     services.clean(1)
@@ -242,7 +240,7 @@ def test_the_history_of_a_file_group_tells_what_became_of_its_files(tmp_path: Pa
     assert plan["plan_time"] == rows[-1]["delete_instant"]
 
 
-def test_how_far_a_copy_is_behind_is_told_in_commits(services: TableServices, tmp_path: Path) -> None:
+def test_commits_compare_counts_missing_commits(services: TableServices, tmp_path: Path) -> None:
     shutil.copytree(services.storage.base, tmp_path / "copy")
     call(services, "drop_partition", partition=DAY_2)
     newest = tables.writes(services.storage)[-1]
@@ -264,7 +262,7 @@ def begun_compaction(services: TableServices) -> str:
     return planned
 
 
-def test_a_compaction_in_flight_is_taken_back_and_its_plan_can_run_or_go(services: TableServices) -> None:
+def test_inflight_compaction_is_rolled_back_and_can_run_again(services: TableServices) -> None:
     name, files = "run_rollback_inflight_tableservice", sorted(Path(services.storage.base).rglob("*.parquet"))
     with pytest.raises(
         TimelineError, match="no compaction or clustering 1 is in flight; in flight are: none"
@@ -279,7 +277,7 @@ def test_a_compaction_in_flight_is_taken_back_and_its_plan_can_run_or_go(service
     assert tables.rows(services.storage) == MERGED
 
 
-def test_the_plan_of_a_compaction_goes_unless_logs_of_later_writes_are_named_after_it(tmp_path: Path) -> None:
+def test_compaction_plan_with_later_logs_is_kept(tmp_path: Path) -> None:
     table = tables.merge_on_read(tmp_path / "t")
     services = TableServices(table.storage, tables.options(engine__publish__manifest="false"))
     given = {"delete_request_instant_file": "true"}
@@ -295,7 +293,7 @@ def test_the_plan_of_a_compaction_goes_unless_logs_of_later_writes_are_named_aft
     assert tables.rows(table.storage) == {**MERGED, "a": 11}
 
 
-def test_a_compaction_that_a_process_works_on_is_not_taken_back(services: TableServices) -> None:
+def test_running_compaction_is_not_rolled_back(services: TableServices) -> None:
     planned, owner = begun_compaction(services), Owner.current()
     register(owner)
     write_owner(services.storage, planned, owner)
@@ -306,9 +304,7 @@ def test_a_compaction_that_a_process_works_on_is_not_taken_back(services: TableS
         unregister(owner)
 
 
-def test_properties_of_a_file_take_the_place_of_the_tables_own(
-    services: TableServices, tmp_path: Path
-) -> None:
+def test_properties_are_overwritten_from_a_file(services: TableServices, tmp_path: Path) -> None:
     name, file = "repair_overwrite_hoodie_props", tmp_path / "new.properties"
     before = services.storage.read(PROPERTIES_PATH)
     for content, why in (

@@ -44,7 +44,7 @@ def test_every_row_has_a_value_for_each_column(name: str, services: TableService
         assert len(row) == len(procedure.columns.split(", "))
 
 
-def test_what_is_no_procedure_or_argument_is_named() -> None:
+def test_unknown_procedure_or_argument_is_named() -> None:
     with pytest.raises(ConfigError, match="no procedure 'run_magic'; there are: archive_commits"):
         find_procedure("run_magic")
     with pytest.raises(ConfigError, match="no procedure 'show_commit'; did you mean 'show_commits'"):
@@ -58,7 +58,7 @@ def test_what_is_no_procedure_or_argument_is_named() -> None:
         procedure.call(None, {})  # type: ignore[arg-type]
 
 
-def test_write_amplification_counts_deltacommits_and_what_a_compaction_writes_again(
+def test_write_amplification_counts_deltacommits_and_compactions(
     services: TableServices,
 ) -> None:
     before = PROCEDURES["stats_wa"].call(services, {})
@@ -69,7 +69,7 @@ def test_write_amplification_counts_deltacommits_and_what_a_compaction_writes_ag
     assert [row[1:] for row in after] == [(0, 5, "0"), *(row[1:] for row in before[:-1]), (9, 15, "1.67")]
 
 
-def test_a_limit_that_is_no_number_is_refused(services: TableServices) -> None:
+def test_limit_must_be_a_number(services: TableServices) -> None:
     with pytest.raises(ConfigError, match="limit is 'all'; legal values: whole numbers"):
         find_procedure("show_commits").call(services, {"limit": "all"})
 
@@ -112,7 +112,7 @@ def test_help_names_every_procedure_and_what_one_takes() -> None:
         ("repair_orphan_files", "backup_path", "/b", "backup_path (refused: nothing is copied)"),
     ],
 )
-def test_help_says_beside_an_argument_that_it_is_refused(
+def test_help_marks_refused_arguments(
     services: TableServices, name: str, argument: str, value: str, said: str
 ) -> None:
     assert said in help_text(name)

@@ -75,7 +75,7 @@ def test_a_clean_takes_options_as_pairs(services: TableServices) -> None:
         ("run_compaction", {"op": "schedule", "instants": "1"}, "instants are run by op"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_illegal_arguments_are_refused(
     name: str, given: dict[str, str], said: str, services: TableServices
 ) -> None:
     with pytest.raises(ConfigError, match=said):
