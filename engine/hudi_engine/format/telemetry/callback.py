@@ -1,7 +1,7 @@
-"""Telling somebody over HTTP that a commit was made: Apache Hudi's write commit callback.
+"""What follows a commit: its metrics, and Apache Hudi's write commit callback over HTTP.
 
-The message is that of Hudi's ``HoodieWriteCommitHttpCallback``: table, place, instant and what was written, as JSON. The
-commit stands whatever comes of it, so a failure is a warning; the wait is bounded, and no redirect is followed.
+The message is that of Hudi's ``HoodieWriteCommitHttpCallback``: table, place, instant and what was written, as JSON. A
+failure is a warning and leaves the commit as it is; the wait is bounded, and no redirect is followed.
 """
 
 from __future__ import annotations
@@ -9,14 +9,18 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from hudi_engine.errors import ConfigError
+from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.format.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.telemetry.metrics import commit_metrics, report
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 
 logger = logging.getLogger(__name__)
@@ -68,6 +72,42 @@ def _is_address(text: str) -> bool:
         )
     except ValueError:
         return False
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit to report.
+
+    Args:
+        action: ``commit``, ``deltacommit`` or ``replacecommit``.
+    """
+
+    action: str
+    instant: str
+    metadata: CommitMetadata
+    seconds: Mapping[str, float]
+
+
+def report_commit(
+    options: Options, read_config: Callable[[], TableConfig], base: str, commit: Commit
+) -> None:
+    """Write metrics and call back, as far as the options say; a failure is a warning.
+
+    Args:
+        options: ``hoodie.metrics.*`` and ``hoodie.write.commit.callback.*``.
+    """
+    if not (options[TelemetryOptions.METRICS] or options[TelemetryOptions.CALLBACK]):
+        return
+    try:
+        config = read_config()
+    except (HudiError, OSError) as error:
+        logger.warning("the commit %s of %s stands, but is not reported: %s", commit.instant, base, error)
+        return
+    if options[TelemetryOptions.METRICS]:
+        zone = config.timeline_zone
+        figures = commit_metrics(commit.action, commit.instant, commit.metadata, commit.seconds, zone)
+        report(options, config, figures)
+    call_back(options, (config.name, base), commit.instant, commit.action, commit.metadata)
 
 
 def call_back(

@@ -17,7 +17,7 @@ from hudi_engine.format.config.options import Options
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import AnyCase, spellings
 from hudi_engine.format.schema.meta_fields import META_FIELDS, OPERATION
-from hudi_engine.format.telemetry.announcement import Commit, announce_commit
+from hudi_engine.format.telemetry.callback import Commit, report_commit
 from hudi_engine.format.telemetry.phases import timed
 from hudi_engine.spark.front.base import RawOptions
 from hudi_engine.spark.front.reads import Reads
@@ -427,7 +427,7 @@ class Writes(Reads):
         result = replace(result, services=services, seconds={**result.seconds, **seconds})
         if result.instant is not None and result.metadata is not None:
             commit = Commit(result.action, result.instant, result.metadata, result.seconds)
-            announce_commit(options, lambda: self.config, self.storage.base, commit)
+            report_commit(options, lambda: self.config, self.storage.base, commit)
         if result.instant is not None and options[SyncOptions.ENABLED]:
             sync_after_commit(self.spark, self.storage, self._resolved(options.raw), result.instant)
         return result
