@@ -48,8 +48,8 @@ def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Stateme
         return None
     called, text = _parts(statement)
     if called.lower() == "help":
-        named = given_arguments("help", text, ("cmd",))
-        texts = [(help_text(named.get("cmd")),)]
+        command = given_arguments("help", text, ("cmd",)).get("cmd")
+        texts = [(help_text(command),)]
         return StatementResult(session.createDataFrame(texts, "result string"), name="CALL help")
     procedure = find_procedure(called)
     given = given_arguments(procedure.name, text, procedure.names)
