@@ -53,9 +53,9 @@ class TableServices:
     Args:
         options: ``hoodie.*`` options of the calls.
         run_tasks: Where the file groups of a compaction are merged.
-        run_sidecars: Where the files that are published beside the data are made.
+        run_sidecars: Where the files that are published with the data are made.
         config: The table's settings when the caller has read them.
-        on_publish: Told what was published, and None before it is tried.
+        on_publish: Called with what was published, and with None before it is tried.
         run_large: Rewrites a group of a clustering that is too large for one task; None when no Spark is at hand.
         find_partitions: Finds partition paths by a condition on their columns; None when no Spark is at hand.
     """
@@ -73,7 +73,7 @@ class TableServices:
         """Undo the newest completed write, or a pending instant.
 
         Raises:
-            TimelineError: The instant is not there, or something later stands on it.
+            TimelineError: The instant is not there, or something later needs it.
         """
         renewed: list[Published] = []
         result = rollback_write(self.storage, self.options, self.publication(renewed), instant)
@@ -185,7 +185,7 @@ class TableServices:
 
         Raises:
             ConfigError: Options that make no sense, or a bucket index.
-            ServiceError: The clustering failed and was taken back, or its file groups have changed; its plan stands.
+            ServiceError: The clustering failed and was taken back, or its file groups have changed; its plan is kept.
             TimelineError: ``instant`` is not planned.
         """
         return services.run_clustering(
@@ -224,7 +224,7 @@ class TableServices:
         return replace(self, options=options)
 
     def give_up_run(self, instant: str, *, drop_plan: bool = False) -> None:
-        """Take back a compaction or clustering in flight whose process is gone, and its plan too if ``drop_plan``.
+        """Roll back a compaction or clustering in flight whose process has died, and its plan too if ``drop_plan``.
 
         Raises:
             TimelineError: It is not in flight, or later writes need its plan.
@@ -328,7 +328,7 @@ class TableServices:
         """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current.
 
         Args:
-            made: Files beside the data that a write has made already, see `AfterWrite`.
+            made: Files published with the data that a write has made already, see `AfterWrite`.
             committed: The timeline right after that write.
         """
         self.on_publish(None)

@@ -2,10 +2,10 @@
 
 * ``partition_metadata``: folders that hold base files of commits get their partition metadata.
 * ``orphan_files``: base files that no commit names, of instants that are not under way, are deleted.
-* ``damaged_plans``: plans of cleans and compactions that were cut short, so that nobody can carry them out, are dropped; not
-  one that logs of later writes are named after.
+* ``damaged_plans``: plans of cleans and compactions that were cut short are dropped; not one that logs of later writes are
+  named after.
 * ``duplicate_keys``: of rows with one key in a partition the newest stays, in a commit of its own. All keys are read, so
-  it is done where it is asked for by name.
+  it is done only when it is named.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _DROPPED: Mapping[str, tuple[State, ...]] = MappingProxyType(
     }
 )
 """Actions whose damaged plans can go, by the states in which nothing is lost with them. A clean that was begun
-is planned anew; a compaction that was begun may have written files and is rolled back instead."""
+is planned again; a compaction that was begun may have written files and is rolled back instead."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the page tells, gathered with one listing of the table and one look at each of its commits."""
+"""What the page shows, gathered with one listing of the table and one look at each of its commits."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def _lanes(facts: Facts) -> Markup:
 def _rows_chart(facts: Facts) -> Markup:
     rows = rows_over_time(facts)
     if not rows:
-        reason = "Rows over time are not known without merging the logs: ask with count."
+        reason = "Rows over time are not known without merging the logs: set count."
         return tag("p", reason, class_="note")
     newest = facts.commits[: len(rows)][::-1]
     # The state before the oldest commit has no commit of its own.

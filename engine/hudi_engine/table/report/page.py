@@ -1,4 +1,4 @@
-"""The page: one file that asks nobody for anything."""
+"""The page: one file that loads nothing else."""
 
 from __future__ import annotations
 

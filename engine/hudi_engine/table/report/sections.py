@@ -30,7 +30,7 @@ def _section(title: str, name: str, content: list[Markup]) -> Markup:
 def _header(facts: Facts) -> Markup:
     config, stats = facts.config, facts.stats
     keys = ", ".join(config.record_key_fields) or "generated"
-    told = [
+    shown = [
         ("Type", stats.table_type.lower().replace("_", " ")),
         ("Table version", stats.version),
         ("Record key", keys),
@@ -38,7 +38,7 @@ def _header(facts: Facts) -> Markup:
         ("Newest commit", stats.instant or "none"),
         ("Seen at", f"{moment(facts.seen_at)} UTC"),
     ]
-    pairs = [tag("div", tag("dt", name), tag("dd", value)) for name, value in told]
+    pairs = [tag("div", tag("dt", name), tag("dd", value)) for name, value in shown]
     place = tag("p", tag("code", facts.base), class_="place")
     return tag("header", tag("h1", stats.name), place, tag("dl", *pairs))
 
@@ -47,7 +47,7 @@ def _figures(facts: Facts) -> Markup:
     stats = facts.stats
     archived = sum(each.archived for each in facts.commits)
     rows = stats.rows if stats.rows is not None else stats.base_rows
-    told = [
+    shown = [
         ("rows" if stats.rows is not None else "rows in base files", number(rows), _logs_note(facts)),
         ("on storage", size(stats.base_bytes + stats.log_bytes), "in the newest file slices"),
         ("file groups", number(stats.file_groups), f"in {plural(len(stats.partitions), 'partition')}"),
@@ -63,13 +63,13 @@ def _figures(facts: Facts) -> Markup:
             f"{number(archived)} of them archived, {number(stats.pending)} pending",
         ),
     ]
-    tiles = [tag("div", tag("b", value), tag("span", name), tag("small", note)) for name, value, note in told]
+    tiles = [tag("div", tag("b", value), tag("span", name), tag("small", note)) for name, value, note in shown]
     return tag("div", *tiles, class_="figures")
 
 
 def _logs_note(facts: Facts) -> str:
     if facts.stats.rows is None:
-        return "logs are merged when asked with count"
+        return "set count to merge the logs"
     return "in a snapshot"
 
 

@@ -1,4 +1,4 @@
-"""The report over HTTP, made anew for each look, for a browser of this machine."""
+"""The report over HTTP, made for each request, for a browser of this machine."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def serve_report(
 ) -> ReportServer:
     """Listen for looks at the report of a table.
 
-    Whoever reaches the address sees names, partitions and commits of the table, and nobody is asked who they are. So it is
-    an address of this machine unless the caller names another one.
+    Whoever reaches the address sees names, partitions and commits of the table, without a login. So it is an address of
+    this machine unless the caller names another one.
 
     Args:
         host: The address to listen at, such as ``127.0.0.1`` or ``0.0.0.0``.
@@ -94,8 +94,8 @@ def _handler(made: Callable[[], bytes], *, anywhere: bool) -> type[BaseHTTPReque
     """Return what answers a request: the page, and nothing else that lies anywhere.
 
     Args:
-        anywhere: Whether other names than this machine's own may be asked for; else a page of the web whose name was made
-            to lead here could read the answer.
+        anywhere: Whether requests for other names than this machine's own are answered; else a page of the web whose
+            name was made to lead here could read the answer.
     """
     one_at_a_time = Lock()
 
