@@ -222,7 +222,8 @@ def cluster(
     facts = cells_of(done, *_SERVICE, "groups", "files_read", "files_written")
     would = dry_run and not done.reason
     notes = [f"file groups that would be rewritten: {done.file_groups}"] if would else []
-    rows = [{"partition": each} for each in done.partitions]
+    is_plan = done.state != "completed"
+    rows = [{"partition": each} for each in done.partitions] if is_plan else []
     return Answer(rows, facts, notes, done.reason, rows_name="partitions")
 
 
