@@ -185,7 +185,6 @@ class TestPartitionsThatGoAndAreShown:
         [
             ("alter table {schema}.sales drop partition (id = 1)", "its partition columns: d, n, s"),
             ("alter table {schema}.sales drop partition (n = 1) purge", "leave PURGE out"),
-            ("describe {schema}.sales partition (d = '2024-01-01')", "SHOW PARTITIONS names them"),
             ("show partitions {schema}.whole", "is not partitioned"),
         ],
     )

@@ -154,11 +154,6 @@ class Warehouse:
         """The names by the folders; None with a metastore."""
         return None if self.directory is None else FolderNames(self.directory)
 
-    @property
-    def project_root(self) -> str | None:
-        """Folder of ``dbt_project.yml``."""
-        return self.places.project_root
-
     def schema_folder(self, schema: str) -> str:
         """Return where the tables of a schema lie."""
         return self.places.schema_folder(schema)

@@ -18,8 +18,7 @@ from hudi_engine.spark.catalog.view_file import ViewDefinition
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.read.reason import reason_of, spark_errors
 from hudi_engine.spark.schema.spark_types import stored_type
-from hudi_engine.spark.sql.column_rules import check_added, check_default, whole_column
-from hudi_engine.spark.sql.file_reads import with_absolute_files
+from hudi_engine.spark.sql.creating import check_added, check_default, whole_column
 from hudi_engine.spark.sql.not_null import forget_columns
 from hudi_engine.spark.sql.statement import Statement, StatementResult, Target, data_columns, refused_face
 
@@ -291,7 +290,7 @@ def _write_view(statement: Statement, schema: str, name: str) -> None:
     entry = _refuse_table(statement, schema, name)
     if entry is not None and entry.is_face:
         raise refused_face(f"{schema}.{name}", entry.base)
-    statement.session.sql(_lasting(statement))
+    statement.session.sql(statement.text)
     statement.warehouse.save_view(statement.session, schema, name)
 
 
@@ -320,12 +319,6 @@ def _refuse_table(statement: Statement, schema: str, name: str) -> CatalogEntry 
             f"{schema}.{name} is the Hudi table at {entry.base} and no view; ALTER TABLE alters it, DROP TABLE drops it"
         )
     return entry
-
-
-def _lasting(statement: Statement) -> str:
-    """Return the text of a view as every later process has to read it, wherever that runs."""
-    root, is_schema = statement.warehouse.project_root, statement.session.catalog.databaseExists
-    return with_absolute_files(statement.text, statement.plan, root, is_schema)
 
 
 def alter_view(statement: Statement) -> StatementResult | None:

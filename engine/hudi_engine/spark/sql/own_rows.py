@@ -16,8 +16,7 @@ from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
 from hudi_engine.spark.jvm.plans import JavaPlan
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.statement import Statement, Target
-from hudi_engine.spark.sql.table_names import mentioned_tables
-from hudi_engine.spark.sql.table_reads import reads_table
+from hudi_engine.spark.sql.table_names import mentioned_tables, reads_table
 from hudi_engine.spark.sql.warehouse import Warehouse
 from hudi_engine.table.snapshot.manifest import current_manifest
 from hudi_engine.table.state import TableState

@@ -60,25 +60,6 @@ def show_partitions(statement: Statement) -> StatementResult | None:
     return StatementResult(frame=statement.session.createDataFrame(rows, "partition string"))
 
 
-def describe_partition(statement: Statement) -> StatementResult | None:
-    """DESCRIBE: with PARTITION it is refused by name, as Spark's catalog knows no partitions of a Hudi table."""
-    plan = statement.plan
-    if "partition" not in statement.text.lower():
-        return None
-    # Spark before 4.3 has one kind of plan with PARTITION and without
-    if statement.kind == "DescribeRelation" and (
-        not plans.hasattr_java(plan, "partitionSpec") or plan.partitionSpec().isEmpty()
-    ):
-        return None
-    target = statement.target()
-    if target is not None:
-        raise StatementError(
-            f"DESCRIBE ... PARTITION of the Hudi table {target.label} is refused: its partitions have no columns or notes of their "
-            "own; SHOW PARTITIONS names them, and {{ hudi_show_partitions(...) }} tells their files and bytes"
-        )
-    return None
-
-
 def _deleted(
     statement: Statement, target: Target, specs: Sequence[plans.JavaPlan], *, if_exists: bool
 ) -> StatementResult:

@@ -37,7 +37,7 @@ _SERVICES: Mapping[str, str] = {
 _LOOK_AT = frozenset(
     (
         "insert update delete merge truncate alter drop create replace analyze with from msck repair load cache call "
-        "comment execute show describe desc"
+        "comment execute show"
     ).split()
 ).union(_SERVICES)
 
@@ -102,8 +102,6 @@ _ON_NAME: Mapping[str, Callable[[Statement], StatementResult | None]] = {
     "DropFunction": functions.drop_function,
     "AnalyzeTables": ddl.analyze_tables,
     "ShowPartitions": partitions.show_partitions,
-    "DescribeRelation": partitions.describe_partition,
-    "DescribeTablePartition": partitions.describe_partition,
 }
 
 

@@ -1,13 +1,18 @@
-"""Puts a temporary view in the place of a table that a query names."""
+"""Which tables a query names and reads, and a temporary view in the place of one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from hudi_engine.spark.catalog import TableName
+from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.jvm.frames import analyzed_plan
 from hudi_engine.spark.jvm.plans import JavaPlan
+
+_SUFFIXES = ("", READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
 
 
 def with_view(session: SparkSession, query: str, is_meant: Callable[[list[str]], bool], view: str) -> str:
@@ -75,3 +80,42 @@ def _tables_of_with(node: JavaPlan, queries: frozenset[str]) -> Iterator[tuple[i
         yield from _tables(each, node, later if recurses else queries)
         queries = later
     yield from _tables(node.child(), node, queries)
+
+
+def reads_table(frame: DataFrame, table: TableName, *, bounds: bool = True) -> bool:
+    """Tell whether a query reads a table, itself or through views.
+
+    Args:
+        bounds: Whether it counts where all that is read of the table is one value that a filter compares rows with, as in
+            ``where at > (select max(at) from ...)``.
+    """
+    wanted = {table.with_suffix(suffix).label.lower() for suffix in _SUFFIXES}
+    found = _read_tables(analyzed_plan(frame), {}, bounds)
+    return any(label in wanted for label in found)
+
+
+def _read_tables(node: JavaPlan, definitions: dict[int, JavaPlan], bounds: bool) -> Iterator[str]:
+    """Give the names of the tables and views that a plan reads, in lower case; a WITH counts where it is used."""
+    kind = plans.kind(node)
+    below = [*plans.items(node.children()), *plans.items(node.subqueries())]
+    if kind == "WithCTE":
+        definitions.update((int(each.id()), each) for each in plans.items(node.cteDefs()))
+        below = [node.plan()]
+    elif kind == "CTERelationRef":
+        used = definitions.pop(int(node.cteId()), None)
+        below = [] if used is None else [used]
+    elif kind == "SubqueryAlias":
+        if qualifier := plans.texts(node.identifier().qualifier()):
+            yield f"{qualifier[-1]}.{node.alias()}".lower()
+    elif kind == "Filter" and not bounds:
+        compared = [*_single_values(node.condition())]
+        below = [each for each in below if each not in compared]
+    for each in below:
+        yield from _read_tables(each, definitions, bounds)
+
+
+def _single_values(condition: JavaPlan) -> Iterator[JavaPlan]:
+    """Give the plans of a condition's subqueries that have one value, the same for all rows."""
+    for each in plans.nodes(condition):
+        if plans.kind(each) == "ScalarSubquery" and each.outerAttrs().isEmpty():
+            yield each.plan()

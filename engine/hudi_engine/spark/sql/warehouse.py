@@ -61,10 +61,6 @@ class Warehouse(Protocol):
     def target_schema(self) -> str:
         """Schema of names without one, where Spark's current one is ``default``."""
 
-    @property
-    def project_root(self) -> str | None:
-        """Folder that relative paths of files count from."""
-
     def schema_folder(self, schema: str) -> str:
         """Return where the tables of a schema lie."""
 
