@@ -41,8 +41,8 @@ _LOOK_AT = frozenset(
     ).split()
 ).union(_SERVICES)
 
-# Spark's word for DEFAULT where it finds no column of the name.
-_DEFAULT = re.compile(r"[`\"]default[`\"]", re.IGNORECASE)
+# What Spark reports of DEFAULT as a value, where it finds no column of the name.
+_DEFAULT = re.compile(r"\[(?:UNRESOLVED_COLUMN|INVALID_INLINE_TABLE)[^`\"]*[`\"]default[`\"]", re.IGNORECASE)
 Action = Callable[[Statement, Target], StatementResult | None]
 
 # Statements about one existing table; for other tables than Hudi's they are Spark's.
