@@ -16,6 +16,7 @@ from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
 from hudi_engine.spark.jvm.frames import is_done
 from hudi_engine.spark.jvm.session import is_stopped
 from hudi_engine.spark.read.small_plans import interpreted_if_small
+from hudi_engine.spark.sql.router import StatementRouter
 from hudi_engine.spark.sql.statement import StatementResult
 from hudi_engine.spark.sql.statements import split_statements
 from pyspark.sql import DataFrame, SparkSession
@@ -27,16 +28,6 @@ from dbt.adapters.hudi.spark.values import values_for_dbt
 
 _CANCEL_PERIOD_S = 0.3
 _DESCRIPTION_LENGTH = 200
-
-
-class Router(Protocol):
-    """Takes the statements that must not reach Spark as they are."""
-
-    def route(self, session: SparkSession, statement: str) -> StatementResult | None:
-        """Run the statement, or return None to let Spark run it."""
-
-    def with_states(self, session: SparkSession, statement: str, own_view: Callable[[str], str]) -> str:
-        """Return the statement with temporary names in place of other states of Hudi tables."""
 
 
 class StandIn(Protocol):
@@ -64,7 +55,7 @@ class HudiHandle:
     def __init__(
         self,
         open_session: Callable[[], SparkSession],
-        router: Router,
+        router: StatementRouter,
         writes: Callable[[], int],
         prepare: Callable[[SparkSession], None],
     ) -> None:
