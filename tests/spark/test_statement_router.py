@@ -56,10 +56,12 @@ class Folder:
 
     def create_table(self, session: SparkSession, new: NewTable) -> WriteResult | None:
         base = str(self.root / new.name.name)
-        keys = new.properties.get("primaryKey", "").split(",")
+        keys = [key for key in new.properties.get("primaryKey", "").split(",") if key]
         assert new.rows is not None
         rows = new.rows()
-        table = HudiTable.create(session, base, name=new.name.name, schema=rows.schema, record_key=keys)
+        table = HudiTable.create(
+            session, base, name=new.name.name, schema=rows.schema, record_key=keys or None
+        )
         result = table.insert(rows)
         self.show(session, new.name.database, new.name.name, HudiTable.open(session, base))
         return result
