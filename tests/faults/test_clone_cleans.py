@@ -10,8 +10,7 @@ import pytest
 from hudi_engine.errors import TimelineError
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.factory import open_storage
-from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.format.timeline.clean_bound import CleanBound
+from hudi_engine.format.timeline.active import CleanBound, Timeline
 from hudi_engine.format.timeline.instant import Instant, State
 from hudi_engine.table.clone import clone_table
 from hudi_engine.table.services import archive, clean, drop_savepoint

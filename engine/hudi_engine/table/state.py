@@ -28,8 +28,7 @@ from hudi_engine.format.schema.avro import arrow_to_avro, with_meta_fields
 from hudi_engine.format.schema.avro_change import avro_with_columns
 from hudi_engine.format.schema.meta_fields import with_meta_columns, without_meta_columns
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.format.timeline.beginning import first_write
+from hudi_engine.format.timeline.active import Timeline, first_write
 from hudi_engine.format.timeline.continuity import still_shows
 from hudi_engine.format.timeline.schema_commits import LATEST_SCHEMA, load_schema_history
 from hudi_engine.table.handles.base_file_options import BaseFileOptions

@@ -37,7 +37,7 @@ def test_every_option_that_is_not_done_is_listed(key: str) -> None:
 
 
 def test_every_feature_of_a_table_that_is_not_written_is_listed() -> None:
-    source = (ROOT / "engine/hudi_engine/format/config/supported.py").read_text(encoding="utf-8")
+    source = (ROOT / "engine/hudi_engine/format/config/table_config.py").read_text(encoding="utf-8")
     features = re.findall(r'"(hoodie[\w.]+=\w+)"', source)
 
     assert features

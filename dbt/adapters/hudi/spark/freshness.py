@@ -10,8 +10,8 @@ from operator import attrgetter
 from dbt.adapters.base.relation import BaseRelation
 from hudi_engine.format.storage import open_storage
 from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.timeline.active import newest_first
 from hudi_engine.format.timeline.clock import parse_instant_time
-from hudi_engine.format.timeline.newest_first import newest_first
 from hudi_engine.spark.catalog import TableName
 from hudi_engine.table.state import TableState
 from pyspark.sql import SparkSession

@@ -13,7 +13,7 @@ from datetime import datetime, timezone, tzinfo
 from functools import cached_property
 from typing import Any
 
-from hudi_engine.errors import CorruptTableError
+from hudi_engine.errors import CorruptTableError, UnsupportedTableError
 from hudi_engine.format.config.declared.table_options import CHANGELOG_PROPERTY, TableOptions
 from hudi_engine.format.config.enums import CdcLogging, KeyGeneratorType, MergeMode, TableType
 from hudi_engine.format.config.key_generator import (
@@ -38,16 +38,15 @@ from hudi_engine.format.config.properties_file import (
     PropertiesStorage,
     read_properties,
 )
-from hudi_engine.format.config.supported import (
-    LAYOUT_OF_VERSION,
-    check_readable,
-    check_rows_are_inside,
-    check_writable,
-)
 from hudi_engine.format.config.trusted_rules import RULE_PROPERTY, is_trusted, trust_rules
 
 CREATE_SCHEMA = "hoodie.table.create.schema"
 
+LAYOUT_OF_VERSION = {4: 1, 5: 1, 6: 1, 8: 2, 9: 2}
+"""Table versions that are read, and the timeline layout of each."""
+_WRITTEN_VERSION = 6
+_BOOTSTRAP_INDEX = "HFileBootstrapIndex"
+_BOOTSTRAP_INDEX_FOLDER = ".hoodie/.aux/.bootstrap/.partitions"
 
 _TIMEBASED_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
 _DELETE_FIELD = TableOptions.DELETE_FIELD.key
@@ -106,7 +105,7 @@ class TableConfig:
                 files that they were bootstrapped from.
         """
         config = cls.from_properties(read_properties(storage))
-        check_rows_are_inside(config, storage)
+        _check_rows_are_inside(config, storage)
         return config
 
     @classmethod
@@ -391,7 +390,29 @@ class TableConfig:
         Raises:
             UnsupportedTableError: naming the version or feature and the way out.
         """
-        check_writable(self)
+        if self.version != _WRITTEN_VERSION or self.layout_version != 1:
+            way_out = (
+                "Write to it once with Apache Hudi 0.14 or 0.15, which upgrades it to version 6"
+                if self.version < _WRITTEN_VERSION
+                else "Write to it with the Hudi release that upgraded it"
+            )
+            raise UnsupportedTableError(
+                f"table {self.name!r} has version {self.version} and timeline layout {self.layout_version}; "
+                f"this engine writes version 6 with layout 1. {way_out}, or rebuild it here"
+            )
+        features = {
+            f"base file format {self.base_file_format}": self.base_file_format != "PARQUET",
+            "hoodie.datasource.write.drop.partition.columns=true": self.drop_partition_columns,
+            "hoodie.populate.meta.fields=false": not self.populate_meta_fields,
+            "hoodie.partition.metafile.use.base.format=true": self.partition_metafile_use_base_format,
+            "hoodie.datasource.write.slash.separated.date.partitioning=true": self.slashed_dates,
+        }
+        found = [feature for feature, present in features.items() if present]
+        if found:
+            raise UnsupportedTableError(
+                f"table {self.name!r} has {', '.join(found)}; this engine reads such tables but does not "
+                "write them. Write to it with Apache Hudi, or rebuild it here without the feature"
+            )
         self.key_generator  # noqa: B018 - raises for a class this engine does not know
 
     def to_bytes(self, comment: str = "") -> bytes:
@@ -420,7 +441,12 @@ class TableConfig:
         storage.delete(BACKUP_PATH)
 
     def _check_readable(self) -> None:
-        check_readable(self)
+        legal = ", ".join(f"{version} (layout {layout})" for version, layout in LAYOUT_OF_VERSION.items())
+        if LAYOUT_OF_VERSION.get(self.version) != self.layout_version:
+            raise UnsupportedTableError(
+                f"table {self.name!r} has version {self.version} and timeline layout {self.layout_version}; "
+                f"this engine reads versions {legal}. Upgrade an older table with Apache Hudi first"
+            )
         # Evaluated here so that a bad value is found when the table is opened, not in the middle of a read.
         for attribute in (
             "table_type",
@@ -452,3 +478,29 @@ class TableConfig:
         if raw not in ("true", "false"):
             raise CorruptTableError(f"{key} is {raw!r}; legal values: true, false")
         return raw == "true"
+
+
+def _check_rows_are_inside(config: TableConfig, storage: PropertiesStorage) -> None:
+    """Refuse a table whose rows lie partly in the files that it was bootstrapped from.
+
+    After a full bootstrap (``FULL_RECORD`` for every partition) all rows are in the table, though its properties name the
+    source ever after. Only partitions that took the keys alone (``METADATA_ONLY``) are named by Hudi's bootstrap index
+    (HFileBootstrapIndex), so a table without one is like any other; other kinds of index are not looked into.
+
+    Args:
+        storage: Where the table lies; one folder is listed where the settings name a source.
+
+    Raises:
+        UnsupportedTableError: It names the source and the way out.
+    """
+    source = config.properties.get("hoodie.bootstrap.base.path", "").strip()
+    if not source:
+        return
+    index = config.properties.get("hoodie.bootstrap.index.class", _BOOTSTRAP_INDEX).rpartition(".")[2]
+    if index == _BOOTSTRAP_INDEX and not storage.list(_BOOTSTRAP_INDEX_FOLDER):
+        return
+    raise UnsupportedTableError(
+        f"table {config.name!r} is bootstrapped from {source!r}: its rows lie partly outside the table. "
+        "Bootstrap it again with hoodie.bootstrap.mode.selector.regex.mode=FULL_RECORD for every partition, or copy its "
+        "rows into another table, with Apache Hudi"
+    )

@@ -7,20 +7,19 @@ as long as one goes by the names of log files, as this engine does (Hudi timelin
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from datetime import tzinfo
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.timeline.archived import ArchivedTimeline, archived_completion_times
 from hudi_engine.format.timeline.avro_file import decode_avro_file
-from hudi_engine.format.timeline.beginning import is_before_beginning
-from hudi_engine.format.timeline.clean_bound import CleanBound
-from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.format.timeline.commit_metadata import NO_COMMIT, CommitMetadata
 from hudi_engine.format.timeline.committed import CommittedInstants
 from hudi_engine.format.timeline.instant import (
     WRITE_ACTIONS,
@@ -31,13 +30,23 @@ from hudi_engine.format.timeline.instant import (
     timeline_file_name,
 )
 from hudi_engine.format.timeline.kept_metadata import KEPT_METADATA
-from hudi_engine.format.timeline.newest_first import newest_first
 from hudi_engine.format.timeline.writer import TimelineWriter, check_inflight
 
 __all__ = ["FileGroupKey", "Timeline", "TimelineWriter", "check_inflight"]
 
 FileGroupKey = tuple[str, str]
 """(partition path, file id)."""
+
+
+class CleanBound(NamedTuple):
+    """How far back a clean leaves the table whole.
+
+    Args:
+        oldest: Oldest point in time whose files are all there; ``""`` when the clean took nothing.
+    """
+
+    oldest: str
+    clean: str
 
 
 class Timeline:
@@ -446,3 +455,54 @@ class Timeline:
 
     def _describe(self, file_name: str) -> str:
         return f"{self._storage.base}/{self._config.timeline_path}/{file_name}"
+
+
+def first_write(timeline: Timeline) -> Instant | None:
+    """Return the oldest completed write that the timelines know, None without one; the archive is read for it."""
+    known = (*timeline.archived.completed_writes, *timeline.completed_writes)
+    return min(known, key=lambda each: each.requested_time, default=None)
+
+
+def is_before_beginning(timeline: Timeline, as_of: str) -> bool:
+    """Tell whether a point in time lies before the first commit a table ever had, when it had no rows.
+
+    Where the archive is lost the oldest commit that is known may not be that: one that changed or replaced files of an earlier
+    commit is none to go by, nor one that does not say it.
+    """
+    first = first_write(timeline)
+    if first is None or as_of >= first.requested_time:
+        return False
+    source = timeline if first in timeline.completed_writes else timeline.archived
+    with suppress(TimelineError):
+        metadata = source.commit_metadata(first)
+        replaced = any((metadata.partition_to_replace_file_ids or {}).values())
+        return not replaced and all(stat.prev_commit in NO_COMMIT for _, stat in metadata.write_stats())
+    return False
+
+
+def newest_first(
+    timeline: Timeline, place: Callable[[Instant], str], as_of: str | None = None
+) -> Iterator[tuple[Instant, CommitMetadata]]:
+    """Yield writes with their metadata; those that savepoints keep from archiving come among the archived ones.
+
+    Each is read when its turn comes, and the archive when the active ones are through.
+
+    Args:
+        as_of: Newest requested time that counts, None for now.
+
+    Raises:
+        CorruptTableError: A write on the way cannot be read.
+    """
+    first = timeline.first_write_time or ""
+    writes = [each for each in timeline.completed_writes if as_of is None or each.requested_time <= as_of]
+    held = [each for each in writes if each.requested_time < first]
+    recent = [each for each in writes if each.requested_time >= first]
+    for instant in sorted(recent, key=place, reverse=True):
+        yield instant, timeline.commit_metadata(instant)
+    archived = [
+        each for each in timeline.archived.completed_writes if as_of is None or each.requested_time <= as_of
+    ]
+    for instant in sorted([*held, *archived], key=place, reverse=True):
+        # another writer may have archived it without what it says
+        with suppress(TimelineError):
+            yield instant, (timeline if instant in held else timeline.archived).commit_metadata(instant)

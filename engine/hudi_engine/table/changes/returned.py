@@ -13,9 +13,9 @@ from operator import attrgetter
 from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.schema.avro import avro_to_arrow
 from hudi_engine.format.schema.meta_fields import meta_fields
+from hudi_engine.format.timeline.active import newest_first
 from hudi_engine.format.timeline.instant import Instant
 from hudi_engine.format.timeline.moments import Moment, digits_of
-from hudi_engine.format.timeline.newest_first import newest_first
 from hudi_engine.format.timeline.schema_commits import load_schema_history
 from hudi_engine.table.changes.gaps import gap_of_column
 from hudi_engine.table.changes.window import ALL, window_of

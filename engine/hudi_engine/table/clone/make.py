@@ -21,8 +21,7 @@ from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.sharing import Sharing
-from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.format.timeline.clean_bound import CleanBound
+from hudi_engine.format.timeline.active import CleanBound, Timeline
 from hudi_engine.format.timeline.moments import Moment
 from hudi_engine.table.clone.content import Content, bound_of_others, clean_for_others
 from hudi_engine.table.inspect.as_of import instant_as_of

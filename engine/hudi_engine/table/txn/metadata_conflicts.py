@@ -15,12 +15,11 @@ from hudi_engine.errors import (
     WriteConflictError,
 )
 from hudi_engine.format.config.other_keys import CHECKPOINT
-from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.active import Timeline, newest_first
 from hudi_engine.format.timeline.commit_metadata import (
     CommitMetadata,
 )
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant
-from hudi_engine.format.timeline.newest_first import newest_first
 from hudi_engine.table.txn.conflict import Footprint, commits_since, is_clustering
 
 

@@ -19,7 +19,7 @@ from hudi_engine.format.schema.avro import avro_to_arrow
 from hudi_engine.format.schema.evolution import can_change
 from hudi_engine.format.schema.sql_names import spark_name
 from hudi_engine.format.schema.time_units import in_units_of
-from hudi_engine.format.timeline.newest_first import newest_first
+from hudi_engine.format.timeline.active import newest_first
 from hudi_engine.table.state import TableState
 from hudi_engine.table.write.operation import NOTHING, WHOLE_TABLE
 

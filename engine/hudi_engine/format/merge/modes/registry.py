@@ -21,9 +21,9 @@ from hudi_engine.format.merge.key_sets import are_distinct
 from hudi_engine.format.merge.modes.fold import fold
 from hudi_engine.format.merge.modes.payloads import RULES_OF_RELEASE_0, RULES_OF_RELEASE_1
 from hudi_engine.format.merge.modes.rule import MergeRule
+from hudi_engine.format.merge.modes.user_rule import load_rule
 from hudi_engine.format.merge.ordering import is_default, ordering_ranks
 from hudi_engine.format.merge.rows_at import taken
-from hudi_engine.format.merge.user_rules.load import load_rule
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
 
 COMMIT_TIME = MergeRule(compares=False)

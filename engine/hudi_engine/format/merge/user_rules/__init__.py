@@ -1,1 +1,0 @@
-"""Merge rules of the user's own: loaded only from modules on the trust list."""
