@@ -95,7 +95,7 @@ unit_tests:
     expect: {format: sql, rows: "select 7 as id, -1 as amount, true as _hoodie_is_deleted"}
   - name: given_marks
     model: reading
-    given: [{input: ref('marking'), rows: [{id: 7, _hoodie_is_deleted: true}, {id: 8, _hoodie_is_deleted: false}]}]
+    given: [{input: ref('landed'), rows: [{id: 7, _hoodie_is_deleted: true}, {id: 8, _hoodie_is_deleted: false}]}]
     expect: {rows: [{id: 8}]}
 """
 
@@ -106,7 +106,8 @@ class TestGivenMarks:
         return {
             "told.sql": "select id, amount from values (1, 1), (2, {{ var('amount', 2) }}) as t(id, amount)",
             "marking.sql": MARKING,
-            "reading.sql": "select id from {{ ref('marking') }} where not _hoodie_is_deleted",
+            "landed.sql": "{{ config(materialized='table') }} select id, amount < 0 as _hoodie_is_deleted from {{ ref('told') }}",
+            "reading.sql": "select id from {{ ref('landed') }} where not _hoodie_is_deleted",
             "properties.yml": MARKED,
         }
 

@@ -28,7 +28,7 @@ from dbt.adapters.hudi.rows.schema_changes import (
     schema_change,
     type_changes,
 )
-from dbt.adapters.hudi.rows.snapshots import checked_columns, fit_query
+from dbt.adapters.hudi.rows.snapshots import check_snapshot, checked_columns, fit_query
 from dbt.adapters.hudi.run import ModelRun
 from dbt.adapters.hudi.spark.catalog_rows import STORED_MARKS, columns
 
@@ -118,6 +118,14 @@ class ColumnChanges(AdapterPart):
             warehouse, name = self.connections.warehouse, named(relation)
             table = warehouse.require_table(session, name.database, name.name)
             warehouse.add_comments(session, name.database, name.name, table, comments)
+
+    @available.parse_none
+    def hudi_check_snapshot(self, run: ModelRun, code: str, hard_deletes: str | None) -> None:
+        """Refuse a snapshot whose rows could not be compared with stored ones; see `rows/snapshots.py`."""
+        with self.connections.work(code) as session:
+            handle = self.connections.get_thread_connection().handle
+            query = session.sql(handle.with_states(session, code))
+            check_snapshot(run.plan, run.node["config"], query, hard_deletes)
 
     @available.parse(lambda *_, **__: "")
     def hudi_snapshot_query(

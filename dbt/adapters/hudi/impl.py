@@ -53,6 +53,7 @@ from dbt.adapters.hudi.rows import builds, seeds, snapshots
 from dbt.adapters.hudi.rows.alignment import chosen_columns, refuse_absent
 from dbt.adapters.hudi.rows.batches import resumes_build
 from dbt.adapters.hudi.rows.constraints import checked, read_constraints
+from dbt.adapters.hudi.rows.deletes import stores_mark
 from dbt.adapters.hudi.rows.python_models import run_python_model
 from dbt.adapters.hudi.run import RUNS, ModelRun
 from dbt.adapters.hudi.samples import check_sample, in_part
@@ -294,9 +295,11 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
                 if is_incremental and plan.merge.operation == "delete":
                     frame = frame.limit(0)  # nothing is stored yet that its rows could delete
                 noted = run.feed.noted_in(plan, rebuilds=True)
-                rows = builds.ModelRows(frame, read_constraints(run.node), run.begins, run.base)
-                with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
-                    return builds.rebuild_model(self._warehouse, session, noted, rows, run)
+                stores = stores_mark(run.node, plan)
+                with snapshots.keyed_rows(plan, frame, plan.table.versions_of) as keyed:
+                    rows = builds.ModelRows(keyed, read_constraints(run.node), run.begins, run.base, stores)
+                    with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
+                        return builds.rebuild_model(self._warehouse, session, noted, rows, run)
 
             return builds.evaluated_again(
                 write, lambda: invalidate_cached_tables(session), plan.conflict_retries
@@ -343,7 +346,8 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
             def write() -> HudiAdapterResponse:
                 # by name: the query may have been evaluated again
                 staged = drop_meta_columns(session.table(name)).select(*wanted)
-                rows = builds.ModelRows(staged, read_constraints(run.node), base=run.base)
+                stores = stores_mark(run.node, plan)
+                rows = builds.ModelRows(staged, read_constraints(run.node), base=run.base, stores_mark=stores)
                 if builds.side_by_side(plan):
                     return builds.write_model(self._warehouse, session, plan, rows, run)
                 with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
@@ -353,7 +357,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
 
     @available.parse_none
     def hudi_snapshot(
-        self, run: ModelRun, source: BaseRelation, valid_to: str, relation: BaseRelation
+        self, run: ModelRun, source: BaseRelation, valid_to: str, is_deleted: str, relation: BaseRelation
     ) -> HudiAdapterResponse:
         """Close changed rows of a snapshot, by the column ``valid_to``, and add new ones, in one upsert of the staged changes."""
         plan = run.plan
@@ -365,7 +369,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
                 rows = builds.ModelRows(session.table(name), base=run.base)
                 with self._audit(session, plan):
                     return snapshots.write_snapshot(
-                        self._warehouse, session, plan, rows, valid_to, relation.render()
+                        self._warehouse, session, plan, rows, valid_to, is_deleted, relation.render()
                     )
 
             return builds.evaluated_again(write, lambda: _stage_again(run, session), plan.conflict_retries)

@@ -16,6 +16,22 @@ def nearest(word: str, legal: Iterable[str]) -> str | None:
     return spellings[found[0]] if found else None
 
 
+def letters_apart(one: str, other: str) -> int:
+    """Return how many letters of a word to change, add, leave out or swap with the next to get another; case does not count."""
+    one, other = one.lower(), other.lower()
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, letter in enumerate(one, 1):
+        now = [row]
+        for column, wanted in enumerate(other, 1):
+            least = min(last[column] + 1, now[-1] + 1, last[column - 1] + (letter != wanted))
+            if row > 1 and column > 1 and letter == other[column - 2] and wanted == one[row - 2]:
+                least = min(least, before[column - 2] + 1)
+            now.append(least)
+        before, last = last, now
+    return last[-1]
+
+
 def did_you_mean(word: str, legal: Iterable[str]) -> str:
     """Return the question whether a legal word was meant, with a blank behind it; ``""`` when none is near."""
     near = nearest(word, legal)

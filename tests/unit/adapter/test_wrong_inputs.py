@@ -334,7 +334,7 @@ def resolve(model: Any) -> None:
 
 
 def test_all_models_of_a_run_are_answered_together_and_each_key_once(told: list[str]) -> None:
-    nodes = [node(f"m{number}", uniqe_key="id") for number in range(5)]
+    nodes = [node(f"m{number}", table_tpye="cow") for number in range(5)]
     nodes += [
         node("c", materialized="dynamic_table"),
         node("a", table_type="heap"),
@@ -353,8 +353,35 @@ def test_all_models_of_a_run_are_answered_together_and_each_key_once(told: list[
     ]
     assert places == sorted(places), "by name, in whatever order dbt gives them"
     (line,) = told
-    assert "uniqe_key, a config of m0, m1, m2 and 2 more, is not used" in line
-    assert "did you mean 'unique_key'?" in line
+    assert "table_tpye, a config of m0, m1, m2 and 2 more, is not used" in line
+    assert "did you mean 'table_type'?" in line
+
+
+MISSPELT = {
+    "uniqe_key": "unique_key",
+    "unique_keys": "unique_key",
+    "Unique_Key": "unique_key",
+    "precombine_feild": "precombine_field",
+    "partiton_by": "partition_by",
+    "primary_key": "primaryKey",
+    "merge_update_colums": "merge_update_columns",
+    "incremental_startegy": "incremental_strategy",
+    "not_matched_conditon": "not_matched_condition",
+}
+
+
+@pytest.mark.parametrize("key", MISSPELT)
+def test_a_misspelt_key_config_stops_the_run(key: str, told: list[str]) -> None:
+    with pytest.raises(DbtRuntimeError, match=f"model a: {key} is no config .* '{MISSPELT[key]}'"):
+        check_nodes([node("a", **{key: "id"}), node("b", table_type="cow")], [], resolve)
+    check_nodes([node("a", materialized="view", **{key: "id"})], [], resolve)
+    assert key in told[0], "a view inherits what it does not use"
+
+
+def test_other_near_names_are_only_warned_of(told: list[str]) -> None:
+    reads = [macro("keys", "{{ config.get('unique_keys') }}")]
+    check_nodes([node("a", unique_keys="id", partitioned_by="x", partitions=["x"])], reads, resolve)
+    assert len(told) == 2
 
 
 def test_an_empty_key_is_none_as_in_dbt_and_told(told: list[str]) -> None:

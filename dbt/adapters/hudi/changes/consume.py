@@ -1,4 +1,4 @@
-"""Change rows in a keyed model: deletes delete, rows before updates go, and the columns that say so never reach the table."""
+"""Change rows in a keyed model: deletes delete, rows before updates are dropped, and the columns of changes are not stored."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from hudi_engine.format.config.declared.write_options import IndexOptions
 from hudi_engine.format.config.enums import MergeMode
 from hudi_engine.format.config.merge_mode import payload_merge_mode
 from hudi_engine.format.schema.any_case import spellings
-from hudi_engine.format.schema.meta_fields import DELETES
+from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
 from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.write.rows.casts import DELETE_MARKS
+from hudi_engine.spark.write.rows.marks import exact_marks
 from hudi_engine.table.changes.window import BEFORE, CHANGE_TYPE, CHANGE_TYPES, COMMITTED, DELETE
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from dbt.adapters.hudi.model.merge import MERGING
 from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.rows.deletes import SETTLED, any_of, boolean_marks
 from dbt.adapters.hudi.run import Feed
 
 _RANK = "__dbt_hudi_rank"
@@ -25,24 +28,27 @@ _RANK = "__dbt_hudi_rank"
 def consumed(plan: ModelPlan, frame: DataFrame, feed: Feed, *, rebuilds: bool) -> DataFrame:
     """Return the rows to upsert, deletes marked; other frames and other models' as they are.
 
-    Of several rows with a key those of the newest commit count, and a row that is there wins over a delete of that commit. Net
-    changes tell what is there at the end of the window, so there it wins over any delete: its key has moved to another partition,
+    Of several rows with a key those of the newest commit count, and a row that is stored wins over a delete of that commit. Net
+    changes are the state at the end of the window, so there it wins over any delete: its key has moved to another partition,
     or the deletes of a file group show a later commit than their own.
 
     Args:
         feed: What the query takes of its inputs.
         rebuilds: The table is built anew, so there is nothing to delete.
 
-    A change type that is none fails the write, and so do several rows with a key, of several commits, that do not say of which,
-    unless none of them is a delete and one is the newest by the ordering fields, which the write takes.
+    An unknown change type fails the write. Without commit times the write takes the newest row by the ordering fields, and
+    fails where they do not decide (`rows.deletes.ordered_deletes`); in windows of every commit's changes this function does.
     """
-    helpers = consumed_columns(plan, frame.columns)
-    if not helpers:
+    names = spellings(consumed_columns(plan, frame.columns))
+    if CHANGE_TYPE not in names:
         return frame
-    names = spellings(helpers)
     kind, committed = names[CHANGE_TYPE], names.get(COMMITTED)
-    frame = frame.where(F.coalesce(_checked(kind), F.lit("insert")) != BEFORE)
-    deleted = F.coalesce(_column(kind) == DELETE, F.lit(False))
+    frame = exact_marks(frame.where(F.coalesce(_checked(kind), F.lit("insert")) != BEFORE))
+    deleted = any_of([_column(kind) == DELETE, *boolean_marks(frame)])
+    helpers = [name for name in names.values() if name.lower() not in DELETE_MARKS]
+    helpers += [IS_DELETED] if IS_DELETED in frame.columns else []
+    if committed is None and not feed.tells_net and not feed.brings_steps:
+        return frame.withColumn(DELETES, deleted).drop(*helpers)
     order = [deleted.asc()] if committed is None else [deleted.asc(), _column(committed).desc()]
     if not feed.tells_net:
         order.reverse()
@@ -54,8 +60,9 @@ def consumed(plan: ModelPlan, frame: DataFrame, feed: Feed, *, rebuilds: bool) -
         rank = F.rank().over(places.orderBy(*order))
     newest = frame.withColumn(_RANK, rank).where(f"{_RANK} = 1").drop(_RANK)
     if rebuilds:
-        return newest.where(~deleted).drop(*helpers)
-    return newest.withColumn(DELETES, deleted).drop(*helpers)
+        return newest.where(~deleted).drop(*helpers, DELETES)
+    settled = {} if _folds_partitions(plan) else SETTLED
+    return newest.withColumn(DELETES, deleted.alias(DELETES, metadata=settled)).drop(*helpers)
 
 
 def untimed_deletes(frame: DataFrame, since: str, but: str = "") -> DataFrame:
@@ -81,12 +88,19 @@ def beside_steps(feed: Feed) -> None:
             untimed_deletes(frame, since, noted).createOrReplaceTempView(name)
 
 
-def consumed_columns(plan: ModelPlan, columns: Iterable[str]) -> list[str]:
-    """Return which columns of a model's query are consumed, and never reach its table."""
+def consumed_columns(plan: ModelPlan, columns: Iterable[str], *, takes_changes: bool = True) -> list[str]:
+    """Return which columns of a model's query are consumed, and are not stored in its table.
+
+    A table that has ``_hoodie_is_deleted`` as a column keeps it.
+
+    Args:
+        takes_changes: Whether the model is incremental; in a table the columns of changes are stored.
+    """
     names = spellings(columns)
-    if CHANGE_TYPE not in names or not plan.table.record_key or plan.merge.strategy not in MERGING:
+    if not plan.table.record_key or plan.merge.strategy not in MERGING:
         return []
-    return [names[each] for each in (CHANGE_TYPE, COMMITTED) if each in names]
+    of_changes = (CHANGE_TYPE, COMMITTED) if takes_changes and CHANGE_TYPE in names else ()
+    return [names[each] for each in (*of_changes, *DELETE_MARKS) if each in names]
 
 
 def _key_columns(plan: ModelPlan) -> list[str]:
@@ -94,6 +108,13 @@ def _key_columns(plan: ModelPlan) -> list[str]:
     kind = plan.write_options.get(IndexOptions.TYPE.key, "").upper()
     is_global = kind.startswith("GLOBAL_")
     return [*plan.table.record_key, *(() if is_global else plan.table.partition_columns)]
+
+
+def _folds_partitions(plan: ModelPlan) -> bool:
+    """Whether several values of a partition column may lie in one partition, as times of a day do."""
+    return any(":" in column for column in plan.table.partition_by) or any(
+        "keygen" in option for option in plan.options
+    )
 
 
 def _ordering(plan: ModelPlan, columns: Iterable[str]) -> list[Column]:
@@ -104,7 +125,7 @@ def _ordering(plan: ModelPlan, columns: Iterable[str]) -> list[Column]:
         mode = payload_merge_mode(plan.given_options[TableOptions.PAYLOAD_CLASS.key])
     if mode == MergeMode.COMMIT_TIME_ORDERING or any(name.split(".")[0] not in names for name in fields):
         return []
-    return [F.col(".".join(map(quoted, name.split(".")))) for name in fields]
+    return [_column(name) for name in fields]
 
 
 def _told_rank(keys: list[str], places: WindowSpec, deleted: Column, ordering: list[Column]) -> Column:
@@ -135,4 +156,5 @@ def _checked(kind: str) -> Column:
 
 
 def _column(name: str) -> Column:
-    return F.col(quoted(name))
+    """Return a column by its name, in which dots reach into structs."""
+    return F.col(".".join(map(quoted, name.split("."))))

@@ -143,7 +143,9 @@ class ChangeFeeds(AdapterPart):
     @available
     def hudi_consumed_columns(self, run: ModelRun, columns: list[Any]) -> list[str]:
         """Return which columns of a model's query are consumed, so that a contract need not list them."""
-        return consumed_columns(run.plan, [column.name for column in columns])
+        is_incremental = run.node["config"].get("materialized") == "incremental"
+        names = [column.name for column in columns]
+        return consumed_columns(run.plan, names, takes_changes=is_incremental)
 
     @available.parse(_as_it_is)
     def hudi_as_of(self, relation: BaseRelation, target: BaseRelation, when: Any) -> BaseRelation:

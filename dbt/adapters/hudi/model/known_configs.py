@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from hudi_engine.format.spelling import nearest
+from hudi_engine.format.spelling import letters_apart, nearest
 
 OTHER_SPELLINGS = ("primaryKey", "preCombineField", "precombineKey", "preCombineKey")
 """Names that dbt-spark's users and Hudi's SQL know some configs by; who writes nearly one of ours is not sent to them."""
@@ -25,6 +25,24 @@ CLAUSES: tuple[str, ...] = (
     "source_alias",
     "target_alias",
 )
+# Decide which rows a run writes: without one of them it would write wrong rows, so that a name close to one is refused.
+DECIDING: tuple[str, ...] = (
+    "unique_key",
+    "precombine_field",
+    "partition_by",
+    "record_key",
+    "ordering_field",
+    "primaryKey",
+    "preCombineField",
+    "precombineKey",
+    "merge_mode",
+    "merge_update_columns",
+    "merge_exclude_columns",
+    "incremental_strategy",
+    "incremental_predicates",
+    *(each for each in CLAUSES if not each.endswith("_alias")),
+)
+_MAX_LETTERS = 2
 # Read by dbt-hudi, in all their spellings.
 USED: tuple[str, ...] = (
     "file_format",
@@ -239,6 +257,23 @@ def unused_configs(config: Mapping[str, object], used_elsewhere: Collection[str]
             "hudi_options"
         )
     return found
+
+
+def misspelt_configs(unused: Mapping[str, str]) -> list[str]:
+    """Return a problem for each unused config whose name is one or two letters away from a key, ordering or partition config.
+
+    Args:
+        unused: What `unused_configs` returns.
+    """
+    problems = []
+    for key in unused:
+        near = [each for each in DECIDING if letters_apart(key, each) <= _MAX_LETTERS]
+        if near and key not in SAID:
+            problems.append(
+                f"{key} is no config of dbt or dbt-hudi; did you mean {near[0]!r}? Correct it, or put a config of your own under "
+                "meta"
+            )
+    return problems
 
 
 def _word_on(key: str) -> str:

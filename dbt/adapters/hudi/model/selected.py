@@ -14,7 +14,7 @@ from dbt_common.ui import warning_tag
 
 from dbt.adapters.hudi.logs import warn
 from dbt.adapters.hudi.model.feeds import check_takes_changes, takes_changes
-from dbt.adapters.hudi.model.known_configs import unused_configs
+from dbt.adapters.hudi.model.known_configs import misspelt_configs, unused_configs
 from dbt.adapters.hudi.model.merge import INTERNAL_PACKAGES, lacks_macro, own_strategies
 from dbt.adapters.hudi.model.meta import with_meta
 from dbt.adapters.hudi.model.plan import ModelPlan
@@ -62,7 +62,11 @@ def check_nodes(
             continue
         _warn_constraints(node, config)
         problems += as_of_problems(node, config, macros, project)
-        for key, word in unused_configs(config, read_by_macros | _keys_read([node.raw_code or ""])).items():
+        not_used = unused_configs(config, read_by_macros | _keys_read([node.raw_code or ""]))
+        if config.get("materialized") in _OF_TABLES and (misspelt := misspelt_configs(not_used)):
+            problems += [f"{node.resource_type} {node.name}: {each}" for each in misspelt]
+            continue
+        for key, word in not_used.items():
             unused.setdefault((key, word), []).append(node.name)
         if lacks_macro(config.get("incremental_strategy"), own):
             continue

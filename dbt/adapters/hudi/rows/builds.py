@@ -19,7 +19,7 @@ from hudi_engine.errors import (
 from hudi_engine.format.config.declared.engine_options import WriterOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.enums import TableType
-from hudi_engine.format.config.options import laid_over
+from hudi_engine.format.config.options import laid_over, resolve_options
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
@@ -39,6 +39,7 @@ from pyspark.sql import types as T
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.clauses import said_in_sql
 from dbt.adapters.hudi.model.engine_options import changed_options
+from dbt.adapters.hudi.model.merge import MERGING
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows.alignment import (
@@ -49,6 +50,7 @@ from dbt.adapters.hudi.rows.alignment import (
 )
 from dbt.adapters.hudi.rows.batches import as_first_batch, as_later_batch
 from dbt.adapters.hudi.rows.constraints import Constraint, checked
+from dbt.adapters.hudi.rows.deletes import ordered_deletes, with_one_mark
 from dbt.adapters.hudi.rows.existing_target import (
     created_concurrently,
     find_existing,
@@ -77,12 +79,14 @@ class ModelRows:
         frame: The rows, columns as the schema change mode leaves them.
         begins: Nothing asks the run to replace rows: a table that it did not know of when it looked stays.
         base: The model's table as it was before the query read rows of it; None when it reads none.
+        stores_mark: ``_hoodie_is_deleted`` is a column of the table, not only a mark.
     """
 
     frame: DataFrame
     constraints: Sequence[Constraint] = ()
     begins: bool = False
     base: TableState | None = None
+    stores_mark: bool = False
 
 
 def rebuild_model(
@@ -96,8 +100,14 @@ def rebuild_model(
     plan = noted_as_built(warehouse, session, as_first_batch(plan, run))
     frame = drop_meta_columns(rows.frame)
     check_named_columns(frame.columns, plan.named_columns)
-    to_be = table_properties(schema=None, **with_options(plan, warehouse.options))
+    definition = with_options(plan, warehouse.options)
+    to_be = table_properties(schema=None, **definition)
+    if _consumes_marks(plan, rows):
+        frame = with_one_mark(frame)
     frame = checked(frame, rows.constraints, only=stays(frame, frame.columns, to_be))
+    options = resolve_options(definition["options"])
+    combines = options[WriteOptions.COMBINE_BEFORE_INSERT]
+    frame = ordered_deletes(frame, to_be, options, combines=combines, name=f"{plan.schema}.{plan.name}")
     entry = warehouse.entry(session, plan.schema, plan.name)
     found = find_existing(warehouse, session, plan, entry, begins=rows.begins)
     begins = rows.begins and found.unfinished_build is None
@@ -139,6 +149,8 @@ def write_model(
         schema = change.applied(schema)
         table = table.with_schema(schema)
     check_fit(plan, table, frame.columns)
+    if _consumes_marks(plan, rows):
+        frame = with_one_mark(frame, schema.names)
     fitting = with_delete_mark(schema, frame) if operation == "upsert" else schema
     if operation != "delete":
         frame = checked(frame, rows.constraints, only=stays(frame, fitting.names, table.config))
@@ -146,6 +158,11 @@ def write_model(
     if operation == "upsert":
         update, condition = _columns_to_update(plan, schema, frame), plan.merge.condition
     fitted = fit_to_table(frame, fitting, fill_missing=operation != "delete")
+    if operation != "delete":
+        resolved = resolve_options(laid_over(warehouse.options, plan.write_options))
+        combines = operation == "upsert" and resolved[WriteOptions.COMBINE_BEFORE_UPSERT]
+        name = f"{plan.schema}.{plan.name}"
+        fitted = ordered_deletes(fitted, table.config, resolved, combines=combines, name=name)
     if plan.is_empty_run and operation != "delete" and fitted.isEmpty():
         # dbt asked for no rows, and none are to go for them
         options = _options_of_batch(plan) if plan.merge.window is not None else plan.write_options
@@ -175,6 +192,11 @@ def write_model(
             forget_columns(table, change.removed)
         warehouse.register_plan(session, plan, table)
     return write_response(result, _asked(plan))
+
+
+def _consumes_marks(plan: ModelPlan, rows: ModelRows) -> bool:
+    merges = bool(plan.table.record_key) and plan.merge.strategy in MERGING
+    return merges and not plan.table.keeps_history and not rows.stores_mark
 
 
 def _state_asked(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> TableState | None:

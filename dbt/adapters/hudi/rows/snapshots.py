@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
-from operator import and_
+from operator import and_, or_
 
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine import HudiTable
 from hudi_engine.format.schema.any_case import AnyCase, spellings
 from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.sql.not_null import row_shown
 from hudi_engine.table.write import operation as operations
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.model.reading import Problems
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.rows.alignment import fit_to_table
@@ -31,9 +37,119 @@ from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 _CHANGE = "dbt_change_type"
 # dbt's own, beside the columns of the source; of a key of several columns there are as many.
-_HELPER = re.compile(r"dbt_change_type|dbt_unique_key(_\d+)?", re.IGNORECASE)
+_KEY = re.compile(r"dbt_unique_key(_\d+)?", re.IGNORECASE)
+_HELPER = re.compile(r"dbt_change_type|" + _KEY.pattern, re.IGNORECASE)
 _STORED = "__hudi_stored_"
+_NULL_KEY = "a unique_key of a snapshot is null"
+_TIMES = (T.TimestampType, T.TimestampNTZType, T.DateType, T.StringType)
 _ADVICE = ", and a column of a snapshot keeps its type unless that of the query is a wider one: cast it in the snapshot's query"
+
+
+def check_snapshot(
+    plan: ModelPlan, config: Mapping[str, object], query: DataFrame, hard_deletes: str | None
+) -> None:
+    """Refuse a config by which no run could compare the query's rows with stored ones.
+
+    Args:
+        config: The snapshot's config.
+        hard_deletes: What the strategy does with rows that the query lost.
+
+    Raises:
+        DbtRuntimeError: All problems in one message.
+    """
+    problems = Problems()
+    names = spellings(query.columns)
+    for key in plan.table.versions_of:
+        _check_comparable("unique_key", key, _type_of(query, key, "unique_key", problems), problems)
+    updated_at = str(config.get("updated_at") or "")
+    if config.get("strategy") == "timestamp":
+        # dbt puts the query's name before it, which no expression takes
+        named = query.alias("source_data")
+        kind = _type_of(named, f"source_data.{updated_at}", "updated_at", problems)
+        _check_comparable("updated_at", updated_at, kind, problems)
+    if updated_at and hard_deletes in ("invalidate", "new_record"):
+        kind = _type_of(query, updated_at, "updated_at", problems)
+        if kind is not None and not isinstance(kind, _TIMES):
+            problems.add(
+                f"updated_at {updated_at!r} is {kind.simpleString()}, and hard_deletes {hard_deletes!r} ends a version at the "
+                "time of the run; select it as a timestamp"
+            )
+    if config.get("strategy") == "check":
+        for name in _columns_to_check(config.get("check_cols"), query.columns, problems):
+            if name not in names:
+                problems.add(
+                    f"check_cols names {name!r}, which is no column of the query; its columns: {', '.join(query.columns)}"
+                )
+            else:
+                _check_comparable("check_cols", name, query.schema[names[name]].dataType, problems)
+    problems.raise_if_any(f"snapshot {plan.schema}.{plan.name}")
+
+
+def _columns_to_check(given: object, columns: Sequence[str], problems: Problems) -> list[str]:
+    if given == "all":
+        return list(columns)
+    if not isinstance(given, (list, tuple)):
+        problems.add(f"check_cols is {given!r}; legal values: 'all', or a list of columns")
+        return []
+    return [str(name).strip().strip("`") for name in given]
+
+
+def _type_of(query: DataFrame, text: str, config: str, problems: Problems) -> T.DataType | None:
+    """Return the type of a column or expression of a query; None where it has none, which is a problem."""
+    try:
+        return query.select(F.expr(text)).schema[0].dataType
+    except (AnalysisException, IndexError):
+        name = text.removeprefix("source_data.")
+        problems.add(f"{config} is {name!r}, but the query's columns are {', '.join(query.columns)}")
+        return None
+
+
+def _check_comparable(config: str, name: str, kind: T.DataType | None, problems: Problems) -> None:
+    if kind is not None and not _is_comparable(kind):
+        problems.add(
+            f"{config} {name!r} is {kind.simpleString()}, which Spark cannot compare; name other columns in {config}, or select it "
+            "as text (to_json)"
+        )
+
+
+def _is_comparable(kind: T.DataType) -> bool:
+    if isinstance(kind, T.StructType):
+        return all(_is_comparable(field.dataType) for field in kind.fields)
+    if isinstance(kind, T.ArrayType):
+        return _is_comparable(kind.elementType)
+    return kind.typeName() not in ("map", "variant")
+
+
+@contextmanager
+def keyed_rows(
+    plan: ModelPlan, rows: DataFrame, keys: Sequence[str], only: Column | None = None
+) -> Iterator[DataFrame]:
+    """Give rows whose keys have values; a write of others fails, as no later run would find their versions.
+
+    Args:
+        keys: The parts of the key, as SQL; none for what is no snapshot.
+        only: Which rows must have a key; None for all.
+
+    Raises:
+        DbtRuntimeError: Some have none; it has their number, and one of them.
+    """
+    if not keys:
+        yield rows
+        return
+    is_null = reduce(or_, (F.expr(key).isNull() for key in keys)) & (F.lit(True) if only is None else only)
+    failed = F.raise_error(F.lit(_NULL_KEY)).cast("boolean")
+    try:
+        yield rows.where(F.when(is_null, failed).otherwise(F.lit(True)))
+    except Exception as error:
+        if _NULL_KEY not in str(error):
+            raise
+        found = rows.where(is_null)
+        shown = found.select(row_shown(name for name in rows.columns if not _HELPER.fullmatch(name))).first()
+        raise DbtRuntimeError(
+            f"{plan.schema}.{plan.name}: {found.count():,} row(s) of the query have null in unique_key "
+            f"{', '.join(plan.table.versions_of)}, by which no later run would find them; nothing was written. Leave such rows "
+            f"out of the query, or select a value in place of null (coalesce). One of them: {shown[0] if shown else ''}"
+        ) from error
 
 
 def fit_query(
@@ -94,16 +210,35 @@ def write_snapshot(
     plan: ModelPlan,
     staged: builds.ModelRows,
     valid_to: str,
+    is_deleted: str,
     relation: str,
 ) -> HudiAdapterResponse:
     """Write staged changes: a changed or deleted row only gets its end, an inserted one comes whole.
 
     Args:
         valid_to: Name of the column that closes a row.
+        is_deleted: Name of the column that marks the record of a deletion.
     """
     table = builds.current_table(warehouse, session, plan).as_read(staged.base)
     builds.check_shape(plan, table)
-    rows = _rows_to_write(staged.frame, plan, valid_to, session.table(relation))
+    keys = [name for name in staged.frame.columns if _KEY.fullmatch(name)]
+    of_query = F.col(_CHANGE) == "insert"
+    if is_deleted in staged.frame.columns:
+        of_query = of_query & ~F.col(quoted(is_deleted)).eqNullSafe("True")
+    with keyed_rows(plan, staged.frame, keys, of_query) as frame:
+        return _write_changes(warehouse, session, plan, table, frame, valid_to, session.table(relation))
+
+
+def _write_changes(
+    warehouse: Warehouse,
+    session: SparkSession,
+    plan: ModelPlan,
+    table: HudiTable,
+    staged: DataFrame,
+    valid_to: str,
+    stored: DataFrame,
+) -> HudiAdapterResponse:
+    rows = _rows_to_write(staged, plan, valid_to, stored)
     if plan.is_empty_run:
         rows = rows.limit(0)  # to dbt, which asked for no rows, all have been deleted in the source
     stored_columns = builds.data_columns(table)
@@ -158,8 +293,9 @@ def checked_columns(asked: Sequence[str], stored: Sequence[str]) -> tuple[bool, 
     """Return whether a snapshot of strategy ``check`` lacks a column that is to be compared, and those it has, quoted.
 
     Args:
-        asked: Columns of the query, in whatever case: Spark gives a column the case in which it is selected.
+        asked: Columns of the query, in any case, each once or more often.
     """
     known = spellings(stored)
-    found = [known[name] for name in asked if name in known]
-    return len(found) < len(asked), [quoted(name) for name in found]
+    wanted = spellings(name.strip().strip("`") for name in asked)
+    found = [known[name] for name in wanted if name in known]
+    return len(found) < len(wanted), [quoted(name) for name in found]

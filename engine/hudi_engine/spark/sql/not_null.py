@@ -96,7 +96,15 @@ def row_shown(names: Iterable[str]) -> Column:
 
 
 def stays(frame: DataFrame, written: Iterable[str], config: TableConfig) -> Column:
-    """Tell which rows of a frame are no deletes; of a delete only the key is stored.
+    """Return which rows of a frame are no deletes; of a delete only the key is stored. See `delete_marks`."""
+    deletes = F.lit(False)
+    for mark in delete_marks(frame, written, config):
+        deletes = deletes | F.coalesce(mark, F.lit(False))
+    return ~deletes
+
+
+def delete_marks(frame: DataFrame, written: Iterable[str], config: TableConfig) -> list[Column]:
+    """Return the conditions of which one marks a row of a frame as a delete.
 
     Args:
         written: The columns that reach the write, as they are spelled there; a mark that does not marks nothing.
@@ -113,7 +121,4 @@ def stays(frame: DataFrame, written: Iterable[str], config: TableConfig) -> Colu
     field, _ = config.delete_marker or ("", "")
     if field in given and field in spellings(names) and kinds[given[field]] == "string":
         marks.append(F.col(quoted(given[field])).isin(*config.delete_markers))
-    deletes = F.lit(False)
-    for mark in marks:
-        deletes = deletes | F.coalesce(mark, F.lit(False))
-    return ~deletes
+    return marks

@@ -23,8 +23,8 @@
   {%- for name in described -%}
     {%- if name in names or (name | lower in lowered and not described[name]['quote']) -%}
       {%- do found.update({name: described[name]}) -%}
-    {#- a contract lists this mark of deleted rows, which no table keeps -#}
-    {%- elif name | lower != '__hudi_is_deleted' -%}
+    {#- a contract may list what the model consumes, which no table keeps -#}
+    {%- elif name | lower not in ['__hudi_is_deleted', '_hoodie_is_deleted', '_change_type', '_commit_time'] -%}
       {%- do missing.append(name) -%}
     {%- endif -%}
   {%- endfor -%}

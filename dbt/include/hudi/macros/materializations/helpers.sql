@@ -26,7 +26,7 @@
   {{ return({'relations': [target_relation]}) }}
 {% endmacro %}
 
-{#- A contract is compared by columns before anything runs; with its run an incremental model need not list what it consumes. -#}
+{#- A contract is compared by columns before anything runs; with its run a model need not list what it consumes. -#}
 {% macro hudi_check_contract(code, language='sql', run=none) %}
   {%- set contract = config.get('contract') -%}
   {% if contract and contract.enforced and language == 'sql' %}

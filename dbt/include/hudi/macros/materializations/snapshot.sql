@@ -20,6 +20,8 @@
   {%- set strategy_macro = strategy_dispatch(config.get('strategy')) -%}
   {%- set strategy = strategy_macro(model, 'snapshotted_data', 'source_data', model['config'], target_exists) -%}
 
+  {% do adapter.hudi_check_snapshot(run, model['compiled_code'], strategy.hard_deletes or none) %}
+
   {% if not target_exists %}
     {%- set code = build_snapshot_table(strategy, model['compiled_code']) -%}
     {% do check_time_data_types(code) %}
@@ -35,7 +37,7 @@
     {%- set code = snapshot_staging_table(strategy, query, target_relation) -%}
     {% do check_time_data_types(code) %}
     {% do adapter.hudi_stage(run, staging, code) %}
-    {%- set response = adapter.hudi_snapshot(run, staging, columns['dbt_valid_to'], target_relation) -%}
+    {%- set response = adapter.hudi_snapshot(run, staging, columns['dbt_valid_to'], columns['dbt_is_deleted'], target_relation) -%}
   {% endif %}
   {% do hudi_record_main(code, response) %}
 
@@ -50,8 +52,7 @@
   {%- if check_cols_config == 'all' -%}
     {%- set asked = get_columns_in_query(node['compiled_code']) -%}
   {%- else -%}
-    {%- set names = check_cols_config | join(', ') -%}
-    {%- set asked = get_columns_in_query('select ' ~ names ~ ' from (\n' ~ node['compiled_code'] ~ '\n) subq') -%}
+    {%- set asked = check_cols_config -%}
   {%- endif -%}
   {%- set snapshot = adapter.get_relation(database=node.database, schema=node.schema, identifier=node.alias) -%}
   {%- set stored = adapter.get_columns_in_relation(snapshot) | map(attribute='name') | list -%}

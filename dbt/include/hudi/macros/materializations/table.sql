@@ -7,7 +7,7 @@
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
   {% do hudi_run_sql_header() %}
 
-  {%- set code = hudi_check_contract(compiled_code, model['language']) -%}
+  {%- set code = hudi_check_contract(compiled_code, model['language'], run) -%}
   {%- set response = adapter.hudi_rebuild(run, code) -%}
   {% do hudi_record_main(code, response) %}
 

@@ -21,7 +21,7 @@ from hudi_engine.spark.write.rows.set_values import field_problems
 
 META_PREFIX = "_hoodie_"
 DELETE_MARKS = (IS_DELETED, DELETES)
-"""Mark a row as deleted in an upsert: a query may select the first, and the table keeps it; the other is never stored."""
+"""Mark a row as deleted in an upsert. A table may have the first as a column; the other is never stored."""
 _INFINITE = float("inf")
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _ADVICE = ". Select a value that does, or give the column another type"
