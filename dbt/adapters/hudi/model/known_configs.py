@@ -268,7 +268,7 @@ def misspelt_configs(unused: Mapping[str, str]) -> list[str]:
     problems = []
     for key in unused:
         near = [each for each in DECIDING if letters_apart(key, each) <= _MAX_LETTERS]
-        if near and key not in SAID:
+        if near and key not in (*SAID, *DECIDING):
             problems.append(
                 f"{key} is no config of dbt or dbt-hudi; did you mean {near[0]!r}? Correct it, or put a config of your own under "
                 "meta"
