@@ -33,11 +33,6 @@ REFUSED = {
         "strategy='check', check_cols=['lower(status)']",
         "check_cols names 'lower(status)'",
     ),
-    "one_text": (
-        "'id'",
-        "strategy='check', check_cols='status'",
-        "check_cols is 'status'; legal values: 'all'",
-    ),
     "map": ("'id'", "strategy='check', check_cols=['tags']", "check_cols 'tags' is map<string,int>"),
     "all_with_map": ("'id'", "strategy='check', check_cols='all'", "check_cols 'tags' is map<string,int>"),
     "no_time": ("'id'", "strategy='timestamp', updated_at='nosuch'", "updated_at is 'nosuch'"),

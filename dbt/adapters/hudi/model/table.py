@@ -76,6 +76,7 @@ class ModelTable:
         partition_by: Partition columns, with their kinds for key generators that want those: ``at:timestamp``.
         hive_style: Partition folders are named ``column=value``; None where the config does not say, and then a new table's are.
         keeps_history: It is a snapshot's, which cannot be built anew without losing what it has kept.
+        versions_of: The ``unique_key`` of a snapshot, columns or SQL; empty for other tables.
     """
 
     table_type: str = "cow"
@@ -84,6 +85,7 @@ class ModelTable:
     partition_by: tuple[str, ...] = ()
     hive_style: bool | None = None
     keeps_history: bool = False
+    versions_of: tuple[str, ...] = ()
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
@@ -201,7 +203,15 @@ def read_model_table(raw: RawConfig, key_override: tuple[str, ...] | None = None
         partition_by=_partitions(raw),
         hive_style=hive_style,
         keeps_history=key_override is not None,
+        versions_of=() if key_override is None else _as_written(raw.config.get("unique_key")),
     )
+
+
+def _as_written(key: object) -> tuple[str, ...]:
+    """Return the parts of a snapshot's key, of which a text is one: its commas may be those of an expression."""
+    if isinstance(key, str):
+        return (key,)
+    return tuple(map(str, key)) if isinstance(key, (list, tuple)) else ()
 
 
 def _record_key(raw: RawConfig) -> object:

@@ -75,7 +75,9 @@ def check_snapshot(
                 "time of the run; select it as a timestamp"
             )
     if config.get("strategy") == "check":
-        for name in _columns_to_check(config.get("check_cols"), query.columns, problems):
+        given = config.get("check_cols")
+        chosen = [str(name).strip().strip("`") for name in given] if isinstance(given, (list, tuple)) else []
+        for name in query.columns if given == "all" else chosen:
             if name not in names:
                 problems.add(
                     f"check_cols names {name!r}, which is no column of the query; its columns: {', '.join(query.columns)}"
@@ -83,15 +85,6 @@ def check_snapshot(
             else:
                 _check_comparable("check_cols", name, query.schema[names[name]].dataType, problems)
     problems.raise_if_any(f"snapshot {plan.schema}.{plan.name}")
-
-
-def _columns_to_check(given: object, columns: Sequence[str], problems: Problems) -> list[str]:
-    if given == "all":
-        return list(columns)
-    if not isinstance(given, (list, tuple)):
-        problems.add(f"check_cols is {given!r}; legal values: 'all', or a list of columns")
-        return []
-    return [str(name).strip().strip("`") for name in given]
 
 
 def _type_of(query: DataFrame, text: str, config: str, problems: Problems) -> T.DataType | None:
