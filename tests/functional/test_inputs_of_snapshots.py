@@ -18,6 +18,7 @@ WHOLE = f"(1, 'g', 'N', {AT}, 5, map('a', 1)), (2, 'g', null, {AT}, null, null)"
 NULLS = f"(1, null, 'N', {AT}, 5, map('a', 1)), (2, 'g', 'N', {AT}, 5, map('a', 1))"
 CHECK, TIMED = "strategy='check', check_cols=['status', 'number']", "strategy='timestamp', updated_at='at'"
 KINDS, DELETES = ("cow", "mor"), ("ignore", "invalidate", "new_record")
+FEW = {("cow", "ignore"), ("mor", "new_record")}
 RIGHT = {
     "check_twice": ("'id'", "strategy='check', check_cols=['status', 'STATUS', '`number`']"),
     "key_twice": ("['id', 'id']", CHECK),
@@ -67,6 +68,8 @@ class TestSnapshotsThatCanCompare:
         for kind in KINDS:
             for deletes in DELETES:
                 for name, (key, config) in RIGHT.items():
+                    if name not in ("check_twice", "key_twice") and (kind, deletes) not in FEW:
+                        continue
                     config = f"{config}, hard_deletes='{deletes}'"
                     made |= snapshot(f"{name}_{kind}_{deletes}", key, config, kind)
         return made
@@ -107,6 +110,8 @@ class TestSnapshotsOfKeysWithoutValues:
             for deletes in DELETES:
                 for way, config in {"check": CHECK, "timed": TIMED}.items():
                     for name, key in {"one": "'grp'", "part": "['id', 'grp']", "sql": "'id || grp'"}.items():
+                        if name != "part" and (kind, deletes) not in FEW:
+                            continue
                         config_of = f"{config}, hard_deletes='{deletes}'"
                         rows = "{{ var('rows') }}"
                         made |= snapshot(f"{way}_{name}_{kind}_{deletes}", key, config_of, kind, rows)
