@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.spark.read import file_index, many_files
+from hudi_engine.spark.jvm import file_index
+from hudi_engine.spark.read import many_files
 
 from tests.helpers.forms import forms
 from tests.spark.orders import SHAPES, create_orders, frame

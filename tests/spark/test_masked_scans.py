@@ -8,8 +8,8 @@ import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import SchemaError, UnsupportedTableError
 from hudi_engine.spark.catalog import TableName, register_table
+from hudi_engine.spark.jvm.long_array import long_array
 from hudi_engine.spark.read import many_files, masked, masks, published
-from hudi_engine.spark.read.long_array import long_array
 from hudi_engine.table.snapshot.native import ROW_INDEX_COLUMN
 from pyspark.sql import functions as F
 

@@ -11,18 +11,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 ROOM = ROOT / "engine" / "hudi_engine" / "spark" / "jvm"
 PRIVATE = {"_jvm", "_jdf", "_jsparkSession", "_jsc", "_jschema", "_jc"}
-# Plans of merge-on-read scans and looks into files, which have not moved into the room yet.
-OUTSIDE = {
-    f"engine/hudi_engine/spark/{name}.py"
-    for name in (
-        "read/file_index",
-        "read/long_array",
-        "read/many_files",
-        "read/numbered_files",
-        "write/spread/file_look",
-        "write/spread/file_sample",
-    )
-}
+# Looks into the files of an overwrite's query, which choose a number of tasks.
+OUTSIDE = {f"engine/hudi_engine/spark/write/spread/{name}.py" for name in ("file_look", "file_sample")}
 
 
 def mentions(source: str) -> Iterator[str]:

@@ -12,6 +12,8 @@ JVM_ERRORS: tuple[type[Exception], ...] = (Py4JError,)
 """A call of Java that failed, whatever the reason."""
 JAVA_ERRORS: tuple[type[Exception], ...] = (Py4JJavaError,)
 """An exception of Java's that PySpark has no class for."""
+API_ERRORS: tuple[type[Exception], ...] = (Py4JError, TypeError)
+"""A call of a class or method that this Spark does not have so."""
 SPARK_ERRORS: tuple[type[Exception], ...] = (PySparkException, Py4JError)
 """What a call of Spark raises: PySpark's errors, and those of Java or of the connection to it that PySpark has no class for."""
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.spark.read.file_index import filled_index, frame_of_index
+from hudi_engine.spark.jvm.errors import JVM_ERRORS
+from hudi_engine.spark.jvm.file_index import filled_index, frame_of_index
 from hudi_engine.table.snapshot.manifest_file import Manifest, decode_uri, files_in
 
 logger = logging.getLogger(__name__)
@@ -43,6 +43,6 @@ def frame_of_files(
     try:
         index = filled_index(spark, storage, name, files, schema, options)
         return None if index is None else frame_of_index(spark, index, schema, options)
-    except Py4JError as error:
+    except JVM_ERRORS as error:
         logger.debug("%s is read by its manifest, for Spark took no index: %s", storage.base, error)
         return None

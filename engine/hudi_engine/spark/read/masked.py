@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.spark.read.long_array import long_array
+from hudi_engine.spark.jvm.long_array import long_array
 from hudi_engine.spark.read.masks import Masks, read_masks
 from hudi_engine.spark.read.numbered_files import NUMBER, ROW, NumberedFile, frame_of_numbered
 from hudi_engine.spark.schema.fit import quoted

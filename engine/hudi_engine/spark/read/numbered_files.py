@@ -11,14 +11,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, LongType, StructType
 
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.spark.read.file_index import filled_index, frame_of_index
+from hudi_engine.spark.jvm.errors import API_ERRORS
+from hudi_engine.spark.jvm.file_index import filled_index, frame_of_index
+from hudi_engine.spark.jvm.line import gateway
 from hudi_engine.table.snapshot.native import ROW_INDEX_COLUMN
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ def frame_of_numbered(
     Returns:
         None where this Spark does not take such files.
     """
-    jvm: Any = spark._jvm
+    jvm = gateway(spark)
     parquet = jvm.org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
     stored = StructType([*schema.fields]).add(ROW, LongType())
     base = storage.uri()
@@ -82,6 +82,6 @@ def frame_of_numbered(
         for place, each in enumerate(files):
             index.statuses[place].setPath(jvm.org.apache.hadoop.fs.Path(each.path))
         return frame_of_index(spark, index, stored, listed)
-    except (Py4JError, TypeError) as error:
+    except API_ERRORS as error:
         logger.debug("%s is read by labels, for Spark took no index: %s", storage.base, error)
         return None

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from py4j.protocol import Py4JError
 from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as F
+
+from hudi_engine.spark.jvm.errors import API_ERRORS
+from hudi_engine.spark.jvm.line import gateway, java_session, line_of
 
 logger = logging.getLogger(__name__)
 
@@ -26,19 +27,15 @@ def long_array(spark: SparkSession, numbers: npt.NDArray[np.int64]) -> Column | 
     Returns:
         None where this Spark does not take an array that is made so.
     """
-    jvm: Any = spark._jvm
-    gateway: Any = spark.sparkContext._gateway
+    jvm, java = gateway(spark), java_session(spark)
     sql = jvm.org.apache.spark.sql
+    arrays: Any = spark.sparkContext._gateway
     try:
-        elements = gateway.new_array(jvm.long, len(numbers))
+        elements = arrays.new_array(jvm.long, len(numbers))
         jvm.java.nio.ByteBuffer.wrap(numbers.astype(">i8").tobytes()).asLongBuffer().get(elements)
         value = sql.catalyst.expressions.UnsafeArrayData.fromPrimitiveArray(elements)
-        literal = sql.catalyst.expressions.Literal(value, spark._jsparkSession.parseDataType(_TYPE))
-        columns = sql.classic.ExpressionUtils  # since Spark 4
-        made = columns.column(literal) if type(columns).__name__ == "JavaClass" else sql.Column(literal)
-    except (Py4JError, TypeError) as error:
+        literal = sql.catalyst.expressions.Literal(value, java.parseDataType(_TYPE))
+        return line_of(spark).column(literal)
+    except API_ERRORS as error:
         logger.debug("no literal of %d numbers: %s", len(numbers), error)
         return None
-    kind: Any = type(F.lit(0))
-    column: Column = kind(made)
-    return column

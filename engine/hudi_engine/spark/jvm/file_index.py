@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.storage.base import Storage
+from hudi_engine.spark.jvm.line import gateway, java_session
 from hudi_engine.table.snapshot.manifest_file import CATALOG_FOLDER
 
 _CHUNK = 20_000
@@ -58,10 +59,10 @@ def filled_index(
         None where the session keeps no cache of files, or one that is too small.
 
     Raises:
-        Py4JError: This Spark makes indexes in another way.
+        API_ERRORS: This Spark makes indexes in another way.
     """
-    jvm: Any = spark._jvm
-    session, sources = spark._jsparkSession, jvm.org.apache.spark.sql.execution.datasources
+    jvm, session = gateway(spark), java_session(spark)
+    sources = jvm.org.apache.spark.sql.execution.datasources
     # Spark looks no further than its cache. Should it ever read the places anew, it finds the first, which is no Parquet. It
     # takes lists of the same places for the same rows, and answers the one with what it keeps of the other: the second, at
     # which nothing is, is of this list alone.
@@ -85,8 +86,8 @@ def frame_of_index(
     spark: SparkSession, index: FileIndex, schema: StructType, options: Mapping[str, str]
 ) -> DataFrame:
     """Return rows of the Parquet files of an index; see `filled_index`."""
-    jvm: Any = spark._jvm
-    session, sources = spark._jsparkSession, jvm.org.apache.spark.sql.execution.datasources
+    jvm, session = gateway(spark), java_session(spark)
+    sources = jvm.org.apache.spark.sql.execution.datasources
     relation = sources.HadoopFsRelation(
         index.java,
         index.java.partitionSchema(),
@@ -100,15 +101,15 @@ def frame_of_index(
 
 
 def _java_schema(spark: SparkSession, schema: StructType) -> Any:
-    return spark._jsparkSession.parseDataType(schema.json())
+    return java_session(spark).parseDataType(schema.json())
 
 
 def _statuses(spark: SparkSession, files: Sequence[tuple[bytes, int, int]]) -> Any:
     """Return Java's array with the status of each file, made by two threads."""
-    jvm: Any = spark._jvm
-    gateway: Any = spark.sparkContext._gateway
+    jvm = gateway(spark)
+    arrays: Any = spark.sparkContext._gateway
     kind = jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus")
-    made = gateway.new_array(jvm.org.apache.hadoop.fs.FileStatus, len(files))
+    made = arrays.new_array(jvm.org.apache.hadoop.fs.FileStatus, len(files))
 
     def make(start: int) -> None:
         chunk = files[start : start + _CHUNK]
