@@ -18,7 +18,7 @@ _PROPERTIES = ("location_root",)
 
 @dataclass
 class HudiCatalogRelation:
-    """What an integration says of a model's table.
+    """The table of a model, as an integration defines it.
 
     Args:
         catalog_name: Name in ``catalogs.yml``.
@@ -39,7 +39,7 @@ class HudiCatalogIntegration(CatalogIntegration):
     ``external_volume`` or the adapter property ``location_root`` is the folder or URI below which its tables live.
 
     Raises:
-        DbtRuntimeError: It asks for another table or file format, or for a property that is not known.
+        DbtRuntimeError: Another table or file format, or an unknown property.
     """
 
     table_format = "hudi"
@@ -99,8 +99,8 @@ def integration_of(
     try:
         return find(str(name))
     except DbtCatalogIntegrationNotFoundError as error:
-        told = str(error.msg).partition("Expected one of: ")[2].rstrip("?")
-        known = [each for each in told.split(", ") if each]
+        names = str(error.msg).partition("Expected one of: ")[2].rstrip("?")
+        known = [each for each in names.split(", ") if each]
         there = (
             f"it has {', '.join(known)}" if known else "it names none, or is not there beside dbt_project.yml"
         )
@@ -113,7 +113,7 @@ def integration_of(
 def with_catalog(
     config: Mapping[str, Any], integration: CatalogIntegration | None, profile_catalog: str
 ) -> Mapping[str, Any]:
-    """Give a model's config with what its catalog says.
+    """Return a model's config with the folder of its catalog.
 
     Args:
         integration: The integration the model names, None for none.

@@ -14,9 +14,9 @@ from dbt_common.events.event_manager_client import get_event_manager
 # dbt's events about an error that it does not know, as an interrupt is one; its log file keeps the stack.
 _ERROR, _STACK = "MainEncounteredError", "MainStackTrace"
 _SCREEN = "stdout_log"
-_TOLD = "Interrupted: a write that was under way is taken back, what was complete stays"
+_MESSAGE = "Interrupted: a write that was under way is taken back, what was complete stays"
 _PROGRAM = "dbt"
-_asked_to_end = threading.Event()
+_ending = threading.Event()
 
 
 class _WithoutStack:
@@ -26,12 +26,12 @@ class _WithoutStack:
         self._before = before
 
     def __call__(self, event: Any) -> bool:
-        # dbt tells of an error while it handles it
+        # dbt logs an error while it handles it
         if isinstance(sys.exc_info()[1], KeyboardInterrupt):
             if event.info.name == _STACK:
                 return False
             if event.info.name == _ERROR:
-                event.info.msg = _TOLD
+                event.info.msg = _MESSAGE
         return self._before(event)
 
 
@@ -45,9 +45,9 @@ def show_no_stack() -> None:
 def end_in_order() -> None:
     """Have a SIGTERM end dbt as Ctrl-C does, so that nothing is left for the next run to take back; a second one ends it at once.
 
-    Only where dbt is the program, and nobody else has a word on the signals.
+    Only where dbt is the program, and no other code handles the signals.
     """
-    _asked_to_end.clear()
+    _ending.clear()
     if Path(sys.argv[0]).stem != _PROGRAM or threading.current_thread() is not threading.main_thread():
         return
     for number, usual in ((signal.SIGTERM, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
@@ -56,12 +56,12 @@ def end_in_order() -> None:
 
 
 def is_interrupted() -> bool:
-    """Tell whether dbt was asked to end, for threads that wait: Python tells only its first thread."""
-    return _asked_to_end.is_set()
+    """Whether dbt is to end, for threads that wait: only Python's first thread gets the signal."""
+    return _ending.is_set()
 
 
 def _interrupt(number: int, frame: object) -> None:  # noqa: ARG001
-    _asked_to_end.set()
+    _ending.set()
     if number == signal.SIGTERM:
         signal.signal(number, signal.SIG_DFL)
     raise KeyboardInterrupt

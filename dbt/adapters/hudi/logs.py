@@ -34,7 +34,7 @@ logger = _Sentences("Hudi")
 
 
 def warn(text: str) -> None:
-    """Say a warning that dbt's ``--warn-error`` makes an error."""
+    """Log a warning that dbt's ``--warn-error`` makes an error."""
     warn_or_error(AdapterEventWarning(name="Hudi", base_msg=text, args=[]))
 
 
@@ -48,7 +48,7 @@ class _ToDbtLog(logging.Handler):
 class _NotOnScreen(logging.Filter):
     """Takes what the connection to Java gives to everybody's log, a stack whenever it breaks, to dbt's debug log.
 
-    The error that follows is told in the adapter's words.
+    The error that follows has the adapter's own text.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -58,9 +58,9 @@ class _NotOnScreen(logging.Filter):
         return False
 
 
-_everybodys = logging.getLogger()
-if not any(isinstance(one, _NotOnScreen) for one in _everybodys.filters):
-    _everybodys.addFilter(_NotOnScreen())
+_root_log = logging.getLogger()
+if not any(isinstance(one, _NotOnScreen) for one in _root_log.filters):
+    _root_log.addFilter(_NotOnScreen())
 
 _engine_log = logging.getLogger("hudi_engine")
 if not any(isinstance(handler, _ToDbtLog) for handler in _engine_log.handlers):

@@ -1,4 +1,4 @@
-"""Schemas and relations, as dbt asks for them: from Spark's catalog, or from the folders where a command only looks."""
+"""Schemas and relations for dbt: from Spark's catalog, or from the folders where a command only reads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Names(AdapterPart):
         return self.connections.warehouse.folders if self.connections.only_looks else None
 
     def list_schemas(self, database: str | None) -> list[str]:  # noqa: ARG002
-        # dbt asks for the schemas when it has named the nodes of a run and before anything else needs Spark
+        # dbt lists the schemas after it has named the nodes of a run and before anything else needs Spark
         self._check_selected()
         with dbt_errors("list schemas"):
             folders = self._folders
@@ -117,13 +117,13 @@ class Names(AdapterPart):
         schema: str | None,
         identifier: str | None,
     ) -> list[BaseRelation]:
-        # Spark tells no two names apart by their case, also where they are quoted, and keeps them in lower case
+        # Spark's names have no case, also where they are quoted, and are kept in lower case
         wanted = {"database": database, "schema": schema, "identifier": identifier}
-        asked = {part: name.lower() for part, name in wanted.items() if name is not None}
+        lowered = {part: name.lower() for part, name in wanted.items() if name is not None}
         return [
             each
             for each in relations_list
-            if all(str(getattr(each, part) or "").lower() == name for part, name in asked.items())
+            if all(str(getattr(each, part) or "").lower() == name for part, name in lowered.items())
         ]
 
     def _relations(self, schema: str, *, faces: bool = True) -> list[BaseRelation]:

@@ -1,4 +1,4 @@
-"""What a write tells dbt: the fields of ``adapter_response`` and the line dbt prints."""
+"""The response of a write: the fields of ``adapter_response`` and the line dbt prints."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def write_response(result: WriteResult, asked: str | None = None) -> HudiAdapterResponse:
+def write_response(result: WriteResult, name: str | None = None) -> HudiAdapterResponse:
     """Return what dbt prints and keeps of one write.
 
     Args:
-        asked: What the write was for, where that says more than the engine's operation, such as ``microbatch``.
+        name: Name of the write where it is not the engine's operation, such as ``microbatch``.
     """
-    code, figures = (asked or result.operation).upper(), result.figures
+    code, figures = (name or result.operation).upper(), result.figures
     signed = (("+", result.rows_inserted), ("~", result.rows_updated), ("-", result.rows_deleted))
     services = f" | {', '.join(result.services)}" if result.services else ""
     counts = " ".join(f"{sign}{count}" for sign, count in signed if count or sign == "+")
-    # the rows an overwrite puts others in the place of are no result of the model
+    # rows that an overwrite replaces are no result of the model
     replaced = 0 if "OVERWRITE" in result.operation.upper() else result.rows_deleted
     did: dict[str, Any] = {each.name: getattr(result, each.name) for each in fields(RowCounts)}
     return HudiAdapterResponse(

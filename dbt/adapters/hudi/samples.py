@@ -1,7 +1,7 @@
 """Runs with ``--sample`` and ``--empty``: which rows they take, and which stored rows a sample replaces.
 
 Of a batch only the sample's part of its window is replaced (`rows/builds.py:_replace`), and rows known by their keys replace
-themselves. Every other strategy may replace rows that the sample leaves out: `rows_lost` says which, as a warning.
+themselves. Every other strategy may replace rows that the sample leaves out: `rows_lost` names them for a warning.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ class UncommittedView:
 
     def shown_for(self, schema: str | None, name: str | None) -> str | None:
         """Return the name of the view where a relation is the table, None where it is another one."""
-        asked = (str(schema or "").lower(), str(name or "").lower())
-        return f"`{self.view}`" if asked == self._own else None
+        relation = (str(schema or "").lower(), str(name or "").lower())
+        return f"`{self.view}`" if relation == self._own else None
 
     @property
     def _own(self) -> tuple[str, str]:
@@ -73,7 +73,7 @@ class Audit:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Test what the writes of this block leave, before anybody sees it."""
+        """Test what the writes of this block leave, before readers see it."""
         if not self._plan.tests:
             yield
             return
@@ -86,12 +86,12 @@ class Audit:
         rows.drop(*META_FIELDS).createOrReplaceTempView(self._view)
         self._handle.stand_in = UncommittedView(self._plan, self._view)
         try:
-            failed = [told for test in self._plan.tests if (told := self._run(test)) is not None]
+            failed = [message for test in self._plan.tests if (message := self._run(test)) is not None]
         finally:
             self._handle.stand_in = None
             self._session.catalog.dropTempView(self._view)
         if failed:
-            raise DbtRuntimeError(_told(self._plan, failed, is_first=self._is_first()))
+            raise DbtRuntimeError(_failure(self._plan, failed, is_first=self._is_first()))
         logger.debug(
             "{} test(s) of {}.{} passed before the commit",
             len(self._plan.tests),
@@ -104,7 +104,7 @@ class Audit:
         return self._warehouse.hudi_base(self._session, self._plan.schema, self._plan.name) is None
 
     def _run(self, planned: PlannedTest) -> str | None:
-        """Return what there is to say of a test that fails, None for one that passes."""
+        """Return the message of a test that fails, None for one that passes."""
         try:
             test = planned.compiled()
         except DbtRuntimeError as error:
@@ -130,7 +130,7 @@ class Audit:
         return f"{test.name}: got {failures} result(s), configured to fail if {limit}{stored}"
 
     def _stored(self, test: AuditTest, place: tuple[str, str]) -> str:
-        """Keep the failing rows in a table; the test's verdict stands where that fails."""
+        """Keep the failing rows in a table; the test's result counts also where that fails."""
         schema, name = place
         try:
             self._warehouse.create_schema(self._session, schema)
@@ -149,7 +149,7 @@ class Audit:
         return self._handle.with_states(self._session, sql)
 
 
-def _told(plan: ModelPlan, failed: Sequence[str], *, is_first: bool) -> str:
+def _failure(plan: ModelPlan, failed: Sequence[str], *, is_first: bool) -> str:
     listed = "\n".join(f"  * {each}" for each in failed)
     left = "no table is made" if is_first else "the table is as it was"
     return f"{len(failed)} of {len(plan.tests)} test(s) of {plan.schema}.{plan.name} failed before the commit; {left}:\n{listed}"

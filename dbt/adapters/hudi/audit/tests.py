@@ -14,18 +14,18 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest, PlannedTest
 
 
-def audit_tests(asked: AuditConfig, unique_id: str, manifest: Any, config: Any) -> tuple[PlannedTest, ...]:
+def audit_tests(wanted: AuditConfig, unique_id: str, manifest: Any, config: Any) -> tuple[PlannedTest, ...]:
     """Find the tests that a model asks for.
 
     Raises:
         DbtRuntimeError: A name that no test of the model has.
     """
-    if not asked:
+    if not wanted:
         return ()
     every = [node for node in manifest.nodes.values() if str(node.resource_type) == "test"]
     about = [node for node in every if unique_id in node.depends_on.nodes]
-    chosen = {node.unique_id: node for node in about if asked.everything and _is_attached(node, unique_id)}
-    for name in asked.named:
+    chosen = {node.unique_id: node for node in about if wanted.everything and _is_attached(node, unique_id)}
+    for name in wanted.named:
         found = [node for node in about if name in _names(node)]
         if not found:
             known = ", ".join(sorted(node.name for node in about)) or "none"
@@ -34,7 +34,7 @@ def audit_tests(asked: AuditConfig, unique_id: str, manifest: Any, config: Any) 
                 f"tests: {known}"
             )
         chosen.update({node.unique_id: node for node in found})
-    if asked.everything and not chosen:
+    if wanted.everything and not chosen:
         logger.warning(
             "audit is on for {}, but no test is attached to it: nothing looks at its rows", unique_id
         )
@@ -43,12 +43,12 @@ def audit_tests(asked: AuditConfig, unique_id: str, manifest: Any, config: Any) 
             PlannedTest(node.name, partial(_compiled, node, unique_id, manifest, config))
             for node in chosen.values()
         ),
-        *(PlannedTest(name, partial(AuditTest, name, sql)) for name, sql in asked.written),
+        *(PlannedTest(name, partial(AuditTest, name, sql)) for name, sql in wanted.written),
     )
 
 
 def warnings_fail() -> bool:
-    """Tell whether dbt takes a test that warns for one that fails: `--warn-error`, or its options name results of tests."""
+    """Whether dbt takes a test that warns for one that fails: `--warn-error`, or its options name results of tests."""
     from dbt.flags import get_flags
 
     flags: Any = get_flags()  # type: ignore[no-untyped-call]
@@ -56,7 +56,7 @@ def warnings_fail() -> bool:
 
 
 def _is_attached(node: Any, unique_id: str) -> bool:
-    """Tell whether a test is a node's: a generic one where it is written, a singular one where it reads no other node."""
+    """Whether a test is a node's: a generic one where it is written, a singular one where it reads no other node."""
     attached = getattr(node, "attached_node", None)
     if getattr(node, "test_metadata", None) is not None:
         return bool(attached == unique_id)
@@ -74,17 +74,17 @@ def _compiled(node: Any, unique_id: str, manifest: Any, config: Any) -> AuditTes
 
     with _not_deferred(manifest.nodes[unique_id]):
         done: Any = Compiler(config).compile_node(copy.deepcopy(node), manifest, write=False)
-    told = node.config
+    settings = node.config
     sql = str(done.compiled_code)
-    if told.limit is not None:
-        sql = f"select * from (\n{sql}\n) dbt_hudi_failing\nlimit {int(told.limit)}"
+    if settings.limit is not None:
+        sql = f"select * from (\n{sql}\n) dbt_hudi_failing\nlimit {int(settings.limit)}"
     return AuditTest(
         node.name,
         sql,
-        told.fail_calc,
-        told.warn_if,
-        told.error_if,
-        str(told.severity).lower(),
+        settings.fail_calc,
+        settings.warn_if,
+        settings.error_if,
+        str(settings.severity).lower(),
         (node.schema, node.alias) if node.should_store_failures else None,
     )
 
@@ -93,7 +93,7 @@ def _compiled(node: Any, unique_id: str, manifest: Any, config: Any) -> AuditTes
 def _not_deferred(audited: Any) -> Iterator[None]:
     """Let refs to a node mean the table that it builds: before the first one is there, dbt takes what it defers to for it.
 
-    Nobody else asks meanwhile, as whoever refers to the node runs after it.
+    No other node needs it meanwhile: those that refer to the node run after it.
     """
     deferred = getattr(audited, "defer_relation", None)
     if deferred is None:

@@ -27,7 +27,7 @@ def full_compare(session: SparkSession, source: TableState, target: TableState, 
     Raises:
         DbtRuntimeError: The model has no key, or the input lacks a column of it, or has it with a type of which a key of the
             model is no value.
-        TimelineError: Files of the model or of its input may have gone while they were listed.
+        TimelineError: Files of the model or of its input may have been removed while they were listed.
     """
     options = resolve_options({})
     rows = changes_between(session, source, options, Span(None, end))
@@ -80,7 +80,7 @@ def _check_deletes(
     """Refuse rows of the model whose keys are no values of the input's types: no delete could say which row it is of.
 
     Args:
-        kinds: Type in the input of each column by which rows are told apart.
+        kinds: Type in the input of each column by which rows are matched.
 
     Raises:
         DbtRuntimeError: Naming the first such value.

@@ -1,1 +1,1 @@
-"""What a model asks for, resolved once into frozen values before anything runs."""
+"""A model's config, resolved once into frozen values before anything runs."""

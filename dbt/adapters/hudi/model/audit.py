@@ -39,7 +39,7 @@ class AuditTest:
         warn_if: Comparison with the count that makes a warning.
         error_if: Comparison with the count that makes an error.
         severity: ``error`` or ``warn``.
-        store: Schema and name of the table that takes the failing rows, None when nobody asked.
+        store: Schema and name of the table that takes the failing rows, None for none.
     """
 
     name: str
@@ -85,20 +85,20 @@ def read_audit(config: Mapping[str, object], merge: MergeConfig, problems: Probl
         if isinstance(item, str) and _NAME.match(item.strip()):
             named.append(item.strip())
             continue
-        told = {"sql": item} if isinstance(item, str) else item
+        given = {"sql": item} if isinstance(item, str) else item
         if (
-            not isinstance(told, Mapping)
-            or not str(told.get("sql") or "").strip()
-            or set(told) - {"name", "sql"}
+            not isinstance(given, Mapping)
+            or not str(given.get("sql") or "").strip()
+            or set(given) - {"name", "sql"}
         ):
             problems.add(f"pre_commit_tests has {item!r}; {_LEGAL}")
             continue
-        sql = _THIS.sub("this", str(told["sql"]).strip().rstrip(";"))
+        sql = _THIS.sub("this", str(given["sql"]).strip().rstrip(";"))
         if _JINJA.search(sql):
             problems.add(
                 f"pre_commit_tests has {item!r}; of Jinja only {{{{ this }}}} is known here, make it a data test and give its name"
             )
-        written.append((str(told.get("name") or f"pre_commit_tests[{number}]"), sql))
+        written.append((str(given.get("name") or f"pre_commit_tests[{number}]"), sql))
     audit = AuditConfig(bool(everything), tuple(named), tuple(written))
     if audit and merge.strategy is not None and merge.operation is None:
         problems.add(

@@ -19,7 +19,7 @@ _OF_KEYS = ("options", "hudi_options", "tblproperties")
 
 
 def with_meta(config: Mapping[str, object], node: str) -> dict[str, object]:
-    """Return a node's config with what stands under ``meta: {hudi: ...}``; what is said directly counts more.
+    """Return a node's config with what is under ``meta: {hudi: ...}``; a config given directly wins.
 
     Raises:
         DbtRuntimeError: It is no mapping, or has a key that dbt-hudi does not read.
@@ -34,17 +34,17 @@ def with_meta(config: Mapping[str, object], node: str) -> dict[str, object]:
         )
     for key in given:
         if key not in USED:
-            raise DbtRuntimeError(f"meta.{PLACE} of {node} has the key {key!r}, which {_word_on(str(key))}")
-    said = {key: value for key, value in config.items() if value is not None}
-    merged = {**config, **given, **said}
+            raise DbtRuntimeError(f"meta.{PLACE} of {node} has the key {key!r}, which {_hint(str(key))}")
+    direct = {key: value for key, value in config.items() if value is not None}
+    merged = {**config, **given, **direct}
     for key in _OF_KEYS:
-        below, above = given.get(key), said.get(key)
+        below, above = given.get(key), direct.get(key)
         if isinstance(below, Mapping) and isinstance(above, Mapping):
             merged[key] = laid_over(below, above)
     return merged
 
 
-def _word_on(key: str) -> str:
+def _hint(key: str) -> str:
     if key in OF_DBT:
         return "is a config of dbt: it stands beside meta"
     if key.startswith("hoodie."):

@@ -66,9 +66,9 @@ class ModelPlan:
         run_notes: What the commits say of the run, under keys that go into a commit.
         is_empty_run: Whether dbt asks for columns and no rows (``--empty``).
         sample: First moment of the run's ``--sample`` and the first after it; None where the run takes all rows.
-        resumes: Whether it is a batch that is run again beside others of its run that are in the table.
-        audit: The tests it asks for before its commits.
-        tests: Those tests, each compiled where it is asked for.
+        resumes: Whether it is a batch that is run again, of whose run other batches are in the table.
+        audit: Its ``audit`` and ``pre_commit_tests``.
+        tests: The tests that these name, each compiled when it runs.
         clone_copy: Whether its clone may copy bytes where files cannot be shared.
         conflict_retries: How often the query is evaluated again when another writer overtook its write.
         overridden: A sentence for each option that its config gives in two spellings with different values.

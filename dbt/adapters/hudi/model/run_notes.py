@@ -1,4 +1,4 @@
-"""What the commits of a run say of where they come from: dbt's invocation, the node, the project's git commit."""
+"""Where the commits of a run come from: dbt's invocation, the node, the project's git commit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.hudi.model.merge import BatchWindow
 
-# Hudi takes keys with this start into the commit, unless hoodie.datasource.write.commitmeta.key.prefix says another.
+# Hudi takes keys with this start into the commit, unless hoodie.datasource.write.commitmeta.key.prefix is another.
 INVOCATION, NODE, GIT = "_dbt_invocation_id", "_dbt_node", "_dbt_git_sha"
 # Of a batch: the end of its window, and whether its run built the table.
 BATCH_END, BUILDS = "_dbt_batch_end", "_dbt_batch_of_build"
@@ -20,7 +20,7 @@ _SHA = re.compile(r"^[0-9a-f]{40,64}$")
 
 
 def notes_of_run(node: str, project_root: str | None, window: BatchWindow | None = None) -> dict[str, str]:
-    """Return what the commits of a node say, as options of its writes.
+    """Return the notes of a node's commits, as options of its writes.
 
     Args:
         project_root: Folder of the project; the working directory when None.
@@ -41,7 +41,7 @@ def git_sha(folder: str, run: str = "") -> str | None:  # noqa: ARG001
     """Return the commit that is checked out around a folder, read from git's own files; None where there is none.
 
     Args:
-        run: The run that asks; the next one of the process looks again.
+        run: The run; the next one of the process looks again.
     """
     start = Path(folder).resolve()
     for parent in (start, *start.parents):
@@ -57,7 +57,7 @@ def git_sha(folder: str, run: str = "") -> str | None:  # noqa: ARG001
 def _head(place: Path) -> str | None:
     """Return the commit that a work tree stands at, read from git's files so that no program is started."""
     if place.is_file():
-        # A work tree of its own says where its files are.
+        # a separate work tree has the place of its files in this one
         place = (place.parent / place.read_text().partition(":")[2].strip()).resolve()
     head = (place / "HEAD").read_text().strip()
     if not head.startswith("ref:"):

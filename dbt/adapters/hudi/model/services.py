@@ -151,8 +151,8 @@ def _implied(raw: RawConfig) -> dict[str, str]:
         legal = [
             value for value in counts_under[keys[0]] if all(value in counts_under[each] for each in keys)
         ]
-        said = {name: value for name, value in raw.options.items() if canonical_key(name) == option}
-        chosen = [*said.values(), given.get(key)][0]
+        options = {name: value for name, value in raw.options.items() if canonical_key(name) == option}
+        chosen = [*options.values(), given.get(key)][0]
         if chosen is None and len(keys) == 1:
             found[option] = str(legal[0])
         elif str(chosen).upper() not in legal:

@@ -1,4 +1,4 @@
-"""What a source of a project says of the place of its rows."""
+"""Where the rows of a source of a project lie."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class SourcePlace:
 
 
 def source_place(source: Any) -> SourcePlace:
-    """Return the place of a source; what is wrong with it stands in ``problem``.
+    """Return the place of a source, with what is wrong with it in ``problem``.
 
     ``external`` of the table counts first, then that of its ``config``, then that of its ``meta``.
     """
@@ -127,25 +127,25 @@ def source_place(source: Any) -> SourcePlace:
 
 
 def places_said(manifest: Any) -> Iterator[str]:
-    """Yield the places of their own that nodes and sources of a project have, as it says them.
+    """Yield the places that nodes and sources of a project give themselves.
 
     Args:
         manifest: dbt's manifest, or its macros alone while it parses, which name no place.
     """
     for node in getattr(manifest, "nodes", {}).values():
         ours = (node.config.get("meta", None) or {}).get("hudi")
-        beside = ours.get("location_root") if isinstance(ours, Mapping) else None
-        for said in (_own(node.config, "location_root"), beside):
-            if isinstance(said, str):
-                yield said
+        in_meta = ours.get("location_root") if isinstance(ours, Mapping) else None
+        for place in (_own(node.config, "location_root"), in_meta):
+            if isinstance(place, str):
+                yield place
     for source in getattr(manifest, "sources", {}).values():
-        said = _external(source).get("location")
-        if isinstance(said, str):
-            yield said
+        place = _external(source).get("location")
+        if isinstance(place, str):
+            yield place
 
 
 def _external(source: Any) -> dict[str, Any]:
-    """Return what a source says of its place, the first of the spellings that dbt packages use."""
+    """Return the ``external`` of a source, the first of the spellings that dbt packages use."""
     config = getattr(source, "config", None)
     places = (
         getattr(source, "external", None),
@@ -155,10 +155,10 @@ def _external(source: Any) -> dict[str, Any]:
     )
     for place in places:
         given = place if isinstance(place, Mapping) else _as_mapping(place)
-        said = {str(key): value for key, value in given.items() if value is not None}
+        found = {str(key): value for key, value in given.items() if value is not None}
         # packages put other things there too; a word that is nearly one of ours is meant for us
-        if any(nearest(key, _KEYS[:2]) for key in said):
-            return said
+        if any(nearest(key, _KEYS[:2]) for key in found):
+            return found
     return {}
 
 
@@ -196,7 +196,7 @@ def _problem(given: Mapping[str, Any]) -> str:
 
 
 def _misspelt_option(using: str, given: Iterable[str]) -> str:
-    """Return what to say of the first option that is nearly one of a format's, ``""`` when there is none."""
+    """Return the problem of the first option that is nearly one of a format's, ``""`` when there is none."""
     legal = (*_OF_FILES, *_OF_FORMAT[using])
     known = {name.lower() for name in legal}
     for name in given:

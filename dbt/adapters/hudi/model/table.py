@@ -75,7 +75,7 @@ class ModelTable:
         precombine_field: Columns that order versions of a row by event time, the first counting most; none means commit time.
         partition_by: Partition columns, with their kinds for key generators that want those: ``at:timestamp``.
         hive_style: Partition folders are named ``column=value``; None where the config does not say, and then a new table's are.
-        keeps_history: It is a snapshot's, which cannot be built anew without losing what it has kept.
+        keeps_history: It is a snapshot's, which cannot be rebuilt without losing its history.
         versions_of: The ``unique_key`` of a snapshot, columns or SQL; empty for other tables.
     """
 
@@ -129,10 +129,10 @@ class RawConfig:
                 )
 
     def _lay_over(self, key: str, text: str) -> None:
-        """Take an option; of two spellings the one that stands last counts.
+        """Take an option; of two spellings the last one counts.
 
         Mostly that is the model's, but not always: dbt puts project, folder and model together into one mapping in which a key
-        keeps the place where it was said first.
+        keeps the place where it was given first.
         """
         for other, had in self.options.items():
             if other != key and canonical_key(other) == canonical_key(key) and had != text:

@@ -54,7 +54,7 @@ def refuse_absent(
 
     Args:
         wanted: Those of them that the table has, quoted; others may be what it lacks, under another name.
-        named: Configs, such as ``unique_key``, by whose columns no mode goes without; those are told first.
+        named: Configs, such as ``unique_key``, whose columns every mode needs; those are named first.
 
     Raises:
         DbtRuntimeError: Always.
@@ -62,9 +62,9 @@ def refuse_absent(
     check_named_columns(given, named or {})
     known = {name.lower() for name in wanted}
     new = [name for name in given if quoted(name).lower() not in known]
-    beside = f", and selects {', '.join(new)}, which it lacks (a column that was renamed?)" if new else ""
+    others = f", and selects {', '.join(new)}, which it lacks (a column that was renamed?)" if new else ""
     raise DbtRuntimeError(
-        f"the model no longer selects {', '.join(absent)} of {table}{beside}; on_schema_change is 'ignore'. Select it under its "
+        f"the model no longer selects {', '.join(absent)} of {table}{others}; on_schema_change is 'ignore'. Select it under its "
         "name, or set on_schema_change to append_new_columns (the column stays, null in new rows) or sync_all_columns (it is "
         "dropped, with the values it has)"
     )

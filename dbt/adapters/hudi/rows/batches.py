@@ -1,4 +1,4 @@
-"""Batches of a build that ended early: dbt asks for the newest ones alone once the table is there, and that is said."""
+"""Batches of a build that ended early: once the table exists dbt runs the newest ones only, and a warning names the gap."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def as_later_batch(plan: ModelPlan, table: HudiTable, run: ModelRun) -> ModelPla
 
 
 def resumes_build(unique_id: str, manifest: Any) -> bool:
-    """Tell whether ``dbt retry`` runs batches of a model again of which others are done.
+    """Whether ``dbt retry`` runs batches of a model again of which others are done.
 
-    It asks for ``--full-refresh`` again if the run did that it follows. The first batch must not build the table anew then: the
+    It repeats ``--full-refresh`` if the run had it that it follows. The first batch must not rebuild the table then: the
     rows of those that are done would go with the old table.
 
     Args:
@@ -66,7 +66,7 @@ def _warn_gap(plan: ModelPlan, table: HudiTable, start: datetime) -> None:
         end = _end_of_build(table, last.extra)
     if end >= start:
         return
-    # no error even where warnings are: days without rows leave no commit, so it is said of each run until one has rows
+    # no error even where warnings are: days without rows leave no commit, so each run warns until one has rows
     logger.warning(
         "{}: the run that built it (invocation {}) ended with the batch up to {}, and this run begins at {}. Batches between them "
         "had no rows, or are missing: dbt asks for the newest batches alone once the table is there. If that run was interrupted, "

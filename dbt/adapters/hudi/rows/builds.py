@@ -61,7 +61,7 @@ from dbt.adapters.hudi.rows.existing_target import (
 from dbt.adapters.hudi.rows.named_places import build_under_name, with_options
 from dbt.adapters.hudi.rows.schema_changes import schema_change
 from dbt.adapters.hudi.run import ModelRun
-from dbt.adapters.hudi.spark.warehouse import Warehouse, properties_of
+from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 Result = TypeVar("Result")
 OPERATIONS: Mapping[str, operations.Operation] = {**operations.BY_NAME, "insert_new": operations.INSERT}
@@ -128,7 +128,7 @@ def rebuild_model(
         warn_replaced(plan)
     warn_other_format_replaced(plan, entry)
     table = warehouse.table(session, plan.base)
-    warehouse.register_plan(session, plan, table, properties=properties_of(plan, table, rebuilt=True))
+    warehouse.register_plan(session, plan, table, rebuilt=True)
     return write_response(result, _asked(plan))
 
 

@@ -45,22 +45,22 @@ def checked(
         names: The columns that are shown of such a row; None for all.
         only: Which rows must; None for all.
     """
-    asked = F.lit(True) if only is None else only
+    applies = F.lit(True) if only is None else only
     for constraint in constraints:
         with resolving(f"the constraint {constraint.name} ({constraint.condition}) cannot be evaluated"):
             met = F.coalesce(expression(constraint.condition), F.lit(True))
             frame.where(met)
-        told = F.concat(
+        message = F.concat(
             F.lit(
                 f"constraint violated: {constraint.name}: {constraint.condition}; nothing was written; a row that breaks it: "
             ),
             row_shown(names or frame.columns),
         )
         if frame.sparkSession.version.startswith("3."):
-            # this Spark asks rows of one side of a join that the join leaves out, but by what differs from task to task
-            told = F.when(F.spark_partition_id() >= 0, told)
-        broken = F.raise_error(told).cast("boolean")
-        frame = frame.where(F.when(~asked | met, F.lit(True)).otherwise(broken))
+            # Spark 3 evaluates this for rows that a later join drops, unless it differs from task to task
+            message = F.when(F.spark_partition_id() >= 0, message)
+        broken = F.raise_error(message).cast("boolean")
+        frame = frame.where(F.when(~applies | met, F.lit(True)).otherwise(broken))
     return frame
 
 

@@ -1,4 +1,4 @@
-"""What exists where a table is to be built: rows that no command asks to replace stay, and a warning names those that go.
+"""What exists where a table is to be built: rows stay unless the command replaces them, and a warning names those that go.
 
 A first build may end between its commit and its name in the catalog. Its commit names the relation, so the next run continues it.
 """

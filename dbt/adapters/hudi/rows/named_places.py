@@ -44,7 +44,7 @@ def build_under_name(
 ) -> WriteResult:
     """Build a table; what else has its name then makes room. Where the build fails all is as it was.
 
-    A Hudi table of another place loses its name only: its files stay there, which is told. Those where its name says go, as with
+    A Hudi table of another place loses its name only: its files stay, with a warning. Those in the folder of its name go, as with
     CREATE OR REPLACE in place: they would be a table of that name again once it leads nowhere else.
 
     Args:

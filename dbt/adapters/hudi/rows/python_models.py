@@ -65,10 +65,10 @@ def _frame(session: SparkSession, name: str, result: Any, this: str) -> DataFram
 
 
 def _without_rows(session: SparkSession, result: Any, this: str) -> DataFrame:
-    """Return a pandas frame without rows, of which Spark cannot tell the types.
+    """Return a pandas frame without rows, whose types Spark cannot infer.
 
     Columns of pandas' type `object` have none there either: they get that of the model's table, or text. So do those that
-    pandas calls floats, as it does with columns that nobody gave a type.
+    pandas calls floats, as it does with columns without a type.
     """
     typed = as_frame(session, result)
     certain = {

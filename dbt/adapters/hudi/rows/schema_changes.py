@@ -41,12 +41,12 @@ class ChangeOfColumns:
 
     def applied(self, table: T.StructType) -> T.StructType:
         """Return the table's columns after the change, new ones last, in the types that a Hudi table holds."""
-        gone = {name.lower() for name in self.removed}
+        removed = {name.lower() for name in self.removed}
         types = AnyCase((name, _stored(kind)) for name, kind in self.retyped.items())
         kept = [
             T.StructField(column.name, types.get(column.name, column.dataType), True)
             for column in table.fields
-            if column.name.lower() not in gone
+            if column.name.lower() not in removed
         ]
         return T.StructType(
             [*kept, *(T.StructField(each.name, _stored(each.dataType), True) for each in self.added)]
@@ -166,7 +166,7 @@ def column_differences(
         done = _phrase(("adds", added), ("makes", made), ("drops", removed), then=dropped if removed else "")
         ways.append(f"on_schema_change: sync_all_columns, which {done}")
     once = "take full_refresh: false out of the model and run it once with --full-refresh"
-    ways.append(f"{once if keeps_rows else 'run it with --full-refresh'}, which builds the table anew")
+    ways.append(f"{once if keeps_rows else 'run it with --full-refresh'}, which rebuilds the table")
     return "\n".join(
         (
             f"The columns of the query are not those of {table}, and on_schema_change is 'fail':",

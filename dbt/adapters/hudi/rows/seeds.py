@@ -38,7 +38,7 @@ _IN_SPARK = {
     "float64": "double",
     "double precision": "double",
 }
-# agate warns of types for columns that a file does not have; what is meant for it is said by the adapter
+# agate warns of types for columns that a file does not have; the adapter has a warning of its own
 warnings.filterwarnings("ignore", message=".* does not match the name of any column in this table")
 
 
@@ -54,7 +54,7 @@ def number_type(agate_table: agate.Table, column: int) -> str:
     return "bigint" if largest < _INT64 else "decimal(38,0)"
 
 
-def texts_asked_for(agate_table: agate.Table, given: Mapping[str, str], delimiter: str) -> agate.Table:
+def with_texts_of_file(agate_table: agate.Table, given: Mapping[str, str], delimiter: str) -> agate.Table:
     """Return a seed with the texts of its file in all columns that have a type given.
 
     dbt keeps those of names that are spelled as in the file. In others it has made numbers and dates of them by now, which

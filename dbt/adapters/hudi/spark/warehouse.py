@@ -427,12 +427,22 @@ class Warehouse:
             )
 
     def register_plan(
-        self, session: SparkSession, plan: ModelPlan, table: HudiTable, **notes: Unpack[NotesGiven]
+        self,
+        session: SparkSession,
+        plan: ModelPlan,
+        table: HudiTable,
+        *,
+        rebuilt: bool = False,
+        **notes: Unpack[NotesGiven],
     ) -> None:
-        """Register the table of a model, and keep a pointer when it lives at a place of its own."""
+        """Register the table of a model with its tblproperties, and keep a pointer when it lives at a place of its own.
+
+        Args:
+            rebuilt: The table is another one now, whose NOT NULL columns are not known.
+        """
         if plan.own_location and self.directory is not None:
             self.directory.save_pointer(plan.schema.lower(), plan.name, plan.base)
-        given: NotesGiven = {"properties": properties_of(plan, table), **notes}
+        given: NotesGiven = {"properties": _table_properties(plan, table, rebuilt=rebuilt), **notes}
         self.register(session, plan.schema, plan.name, table, **given)
 
     def drop(
@@ -533,7 +543,7 @@ class Warehouse:
         )
 
 
-def properties_of(plan: ModelPlan, table: HudiTable, *, rebuilt: bool = False) -> dict[str, str] | None:
+def _table_properties(plan: ModelPlan, table: HudiTable, *, rebuilt: bool) -> dict[str, str] | None:
     """Return the properties that a model's write leaves its table with; None where those stay that are there.
 
     Args:
