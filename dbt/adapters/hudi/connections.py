@@ -54,12 +54,12 @@ class HudiConnectionManager(SparkConnectionManager):
         end_in_order()
         _check_threads(getattr(profile, "threads", None))
         assert isinstance(profile.credentials, HudiCredentials)
-        self.warehouse = SqlWarehouse(profile.credentials, getattr(profile, "project_root", None))
-        self.router = StatementRouter(self.warehouse)
         command = getattr(getattr(profile, "args", None), "which", None)
+        root = getattr(profile, "project_root", None)
+        self.warehouse = SqlWarehouse(profile.credentials, root, writes=command in _WRITE)
+        self.router = StatementRouter(self.warehouse)
         self.only_looks = command in _ONLY_LOOK
         self.only_compiles = command in _ONLY_COMPILE
-        self.warehouse.will_write = command in _WRITE
         if command in _RUN and not (self.warehouse.will_write and self.warehouse.read_only):
             self.warehouse.start_early()
 

@@ -138,7 +138,7 @@ class Operations(CloneMethods, AdoptMethods):
         warehouse, name = self.connections.warehouse, self._names(relation)
         what, failed = operation.name, ""
         with dbt_errors(f"{what} {name.label}"):
-            known = warehouse.node.named(name.database, name.name)
+            known = warehouse.options_of(name.database, name.name)
             is_strict = resolve_options(laid_over(known, options))[ServiceOptions.STRICT]
         with self._changed(relation, what) as table:
             try:

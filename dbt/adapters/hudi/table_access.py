@@ -44,7 +44,7 @@ class TableAccess(AdapterPart):
         with dbt_errors(f"{what} {name.label}"):
             storage = None if folders is None else folders.table(name.database, name.name)
             if storage is not None:
-                known = warehouse.node.at(storage.base)
+                known = warehouse.options_at(storage.base)
                 yield TableServices(storage, resolve_options(laid_over(known, options)))
                 return
             if folders is not None and self.connections.only_looks:

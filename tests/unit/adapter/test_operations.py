@@ -17,7 +17,6 @@ from jinja2 import Undefined
 
 from dbt.adapters.hudi import operations
 from dbt.adapters.hudi.operations import Operations
-from dbt.adapters.hudi.spark.node_options import NodeOptions
 
 STRICT_KEY = "hoodie.engine.services.strict"
 STRICT, TEXT = {STRICT_KEY: True}, {STRICT_KEY: "True"}
@@ -34,7 +33,7 @@ def adapter(monkeypatch: pytest.MonkeyPatch) -> Any:
     found = Operations()
     found.config = SimpleNamespace(credentials=SimpleNamespace(schema="analytics"))
     warehouse = SimpleNamespace(
-        one_writer=lambda *place: nullcontext(), node=NodeOptions({}), show=lambda *_: None
+        one_writer=lambda *place: nullcontext(), options_of=lambda *name: {}, show=lambda *_: None
     )
     table = SimpleNamespace(path="/base", services=lambda options: SimpleNamespace(compact=failing(options)))
     found.connections = SimpleNamespace(warehouse=warehouse)  # type: ignore[assignment]
@@ -90,13 +89,13 @@ def test_failing_service_of_a_hook_is_a_warning(adapter: Any) -> None:
     [({}, STRICT), (TEXT, {}), ({STRICT_KEY: "false"}, TEXT), ({}, {"hoodie.no.such": 1})],
 )
 def test_strict_or_illegal_service_call_fails_the_node(adapter: Any, of_profile: Any, options: Any) -> None:
-    adapter.connections.warehouse.node = NodeOptions(of_profile)
+    adapter.connections.warehouse.options_of = lambda *name: of_profile
     with pytest.raises(HudiError):
         run(adapter, options=options)
 
 
 def test_a_hook_may_be_less_strict_than_the_profile(adapter: Any) -> None:
-    adapter.connections.warehouse.node = NodeOptions(TEXT)
+    adapter.connections.warehouse.options_of = lambda *name: TEXT
     assert "FAILED" in run(adapter, options={STRICT_KEY: False})
 
 

@@ -133,14 +133,18 @@ def rebuild_model(
 
 
 def write_model(
-    warehouse: Warehouse, session: SparkSession, plan: ModelPlan, rows: ModelRows, run: ModelRun
+    warehouse: Warehouse,
+    session: SparkSession,
+    plan: ModelPlan,
+    rows: ModelRows,
+    run: ModelRun | None = None,
 ) -> HudiAdapterResponse:
     """One incremental write into the model's table."""
     operation = plan.merge.operation
     assert operation is not None, "a strategy of the user's own is a macro"
     table = current_table(warehouse, session, plan)
     table = table.as_read(rows.base or _state_asked(warehouse, session, plan))
-    plan = as_later_batch(plan, table, run)
+    plan = as_later_batch(plan, table, run or ModelRun())
     frame = drop_meta_columns(rows.frame)
     schema = data_columns(table)
     # rows to delete name their key only, which says nothing of the table's columns

@@ -17,7 +17,6 @@ from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
 
 from dbt.adapters.hudi.column import same_stored_type, users_columns
-from dbt.adapters.hudi.rows.nested_types import in_order_of, with_new_fields
 
 _EXACT = {(pa.int32(), pa.int64()), (pa.int32(), pa.float64()), (pa.float32(), pa.float64())}
 APPEND, SYNC = "append_new_columns", "sync_all_columns"
@@ -80,7 +79,7 @@ def type_changes(query: Sequence[T.StructField], table: Sequence[T.StructField])
         mine = stored.get(column.name)
         if mine is None or same_type(column.dataType, mine.dataType):
             continue
-        wanted = in_order_of(mine.dataType, column.dataType)
+        wanted = _in_order_of(mine.dataType, column.dataType)
         if not same_type(wanted, mine.dataType):
             changes[mine.name] = wanted
     return changes
@@ -89,7 +88,7 @@ def type_changes(query: Sequence[T.StructField], table: Sequence[T.StructField])
 def new_fields(retyped: Mapping[str, T.DataType], table: Sequence[T.StructField]) -> dict[str, T.DataType]:
     """Of some changed types those whose structs get further fields; nothing else of them changes."""
     types = {column.name: column.dataType for column in table}
-    grown = {name: with_new_fields(types[name], kind) for name, kind in retyped.items()}
+    grown = {name: _with_new_fields(types[name], kind) for name, kind in retyped.items()}
     return {name: kind for name, kind in grown.items() if not same_type(types[name], kind)}
 
 
@@ -189,3 +188,37 @@ def _accepts(state: TableState, change: ChangeOfColumns, stored: T.StructType) -
 def _phrase(*done: tuple[str, Iterable[str]], then: str = "") -> str:
     """Return what is done to columns, in words, without what is done to none."""
     return ", ".join(f"{what} {', '.join(names)}" for what, names in done if list(names)) + then
+
+
+def _with_new_fields(old: T.DataType, new: T.DataType) -> T.DataType:
+    """Return a table's type with the fields that structs of a query have besides; everything else stays as it is."""
+    if isinstance(old, T.StructType) and isinstance(new, T.StructType):
+        found = AnyCase((field.name, field.dataType) for field in new.fields)
+        known = {field.name.lower() for field in old.fields}
+        kept = [
+            T.StructField(field.name, _with_new_fields(field.dataType, found.get(field.name, field.dataType)))
+            for field in old.fields
+        ]
+        return T.StructType([*kept, *(field for field in new.fields if field.name.lower() not in known)])
+    if isinstance(old, T.ArrayType) and isinstance(new, T.ArrayType):
+        return T.ArrayType(_with_new_fields(old.elementType, new.elementType))
+    if isinstance(old, T.MapType) and isinstance(new, T.MapType):
+        return T.MapType(old.keyType, _with_new_fields(old.valueType, new.valueType))
+    return old
+
+
+def _in_order_of(old: T.DataType, new: T.DataType) -> T.DataType:
+    """Return a query's type with the fields of its structs named and ordered as the table's, new ones last."""
+    if isinstance(old, T.StructType) and isinstance(new, T.StructType):
+        found = {field.name.lower(): field for field in new.fields}
+        kept = [
+            T.StructField(field.name, _in_order_of(field.dataType, found.pop(field.name.lower()).dataType))
+            for field in old.fields
+            if field.name.lower() in found
+        ]
+        return T.StructType([*kept, *found.values()])
+    if isinstance(old, T.ArrayType) and isinstance(new, T.ArrayType):
+        return T.ArrayType(_in_order_of(old.elementType, new.elementType))
+    if isinstance(old, T.MapType) and isinstance(new, T.MapType):
+        return T.MapType(new.keyType, _in_order_of(old.valueType, new.valueType))
+    return new

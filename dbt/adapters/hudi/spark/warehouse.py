@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError
+from hudi_engine.format.config.options import laid_over
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.storage import open_storage
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.given import public_location, use_profile
-from hudi_engine.format.storage.uris import plain_location
+from hudi_engine.format.storage.uris import plain_location, same_place
 from hudi_engine.spark.catalog import (
     FORMATS,
     CatalogEntry,
@@ -63,7 +64,6 @@ from dbt.adapters.hudi.spark.folders import (
     timeline_mark,
 )
 from dbt.adapters.hudi.spark.long_work import LONG_WORK
-from dbt.adapters.hudi.spark.node_options import NodeOptions
 from dbt.adapters.hudi.spark.removed_names import check_schema_is_its_own, is_shown, remove_hidden
 from dbt.adapters.hudi.spark.session import (
     connection_session,
@@ -117,18 +117,20 @@ class Warehouse:
     Args:
         credentials: The profile; its ``location_root`` becomes absolute.
         project_root: Folder of ``dbt_project.yml``.
+        writes: Whether the command will write tables or names.
     """
 
     # how often this process has changed tables and names, by whichever of its dbt runs
     _changes = 0
 
-    def __init__(self, credentials: HudiCredentials, project_root: str | None) -> None:
+    def __init__(
+        self, credentials: HudiCredentials, project_root: str | None, *, writes: bool = False
+    ) -> None:
         self.begun = datetime.datetime.now(datetime.timezone.utc)
         self._credentials = credentials
         self.places = Places(credentials.resolve_location_root(project_root), project_root)
         self.target_schema = str(credentials.schema)
         self.options: Mapping[str, str] = credentials.options
-        self.node = NodeOptions(self.options)
         use_profile(self.places.location_root, credentials.storage_options)
         leave_dead_spark()
         self._loaded = False
@@ -136,7 +138,7 @@ class Warehouse:
         self._lock = threading.Lock()
         self._writers: dict[str, threading.RLock] = {}
         self.pinned: dict[str, TableState] = {}
-        self.will_write = False
+        self.will_write = writes
         self.source_places: Callable[[], Iterable[str]] = tuple
 
     @cached_property
@@ -160,7 +162,20 @@ class Warehouse:
 
     def options_at(self, base: str) -> Mapping[str, str]:
         """Return the options for writes to the table at a folder, those of the node that runs among them."""
-        return self.node.at(base)
+        plan = RUNS.current().planned
+        return self._with_options(plan if plan is not None and same_place(plan.base, base) else None)
+
+    def options_of(self, schema: str, name: str) -> Mapping[str, str]:
+        """Return the options for writes to the table of a name, those of the node that runs among them."""
+        plan = RUNS.current().planned
+        is_own = plan is not None and (plan.schema.lower(), plan.name.lower()) == (
+            schema.lower(),
+            name.lower(),
+        )
+        return self._with_options(plan if is_own else None)
+
+    def _with_options(self, plan: ModelPlan | None) -> Mapping[str, str]:
+        return self.options if plan is None else laid_over(self.options, plan.hook_options)
 
     # --- sessions -----------------------------------------------------------------------------------------------
 
@@ -356,7 +371,7 @@ class Warehouse:
 
     def table(self, session: SparkSession, base: str) -> HudiTable:
         """Return the table at a folder, looked at once: what it is, and what its first write starts from."""
-        return HudiTable.open(session, base, options=self.node.at(base), hold=True)
+        return HudiTable.open(session, base, options=self.options_at(base), hold=True)
 
     def hudi_base(self, session: SparkSession, schema: str, name: str) -> str | None:
         """Folder of the Hudi table behind a name, cheaply; None for other tables, views and unknown names."""
