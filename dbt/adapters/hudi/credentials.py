@@ -9,12 +9,11 @@ from typing import Any
 
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
 from dbt_common.exceptions import DbtRuntimeError
-from dbt_common.invocation import get_invocation_id
 from hudi_engine.format.spelling import nearest
 from hudi_engine.format.storage.given import public_location
 from hudi_engine.format.storage.redact import shown_settings
 
-from dbt.adapters.hudi.logs import warn
+from dbt.adapters.hudi.logs import is_first, warn
 from dbt.adapters.hudi.model.engine_options import is_of_one_table, option_problems
 from dbt.adapters.hudi.model.locations import absolute_location, location_problems
 from dbt.adapters.hudi.model.reading import option_text
@@ -56,20 +55,18 @@ _MASTERS = "local, local[4], local[*], yarn, spark://host:7077, k8s://https://ho
 _SECRET = re.compile(r"key|secret|token|password|headers|url", re.IGNORECASE)
 _BUNDLE = ("org.apache.spark.sql.hudi.", "org.apache.hudi.", "org.apache.spark.HoodieSpark")
 """How names of classes begin that Hudi's quick start has people set: extensions, catalog, registrator of the serializer."""
-_said: set[tuple[str, str]] = set()
 
 
-def _say_unused(data: Mapping[str, Any]) -> None:
-    """Name each key that nothing uses, once in a run: dbt reads a profile more than once."""
+def _warn_unused(data: Mapping[str, Any]) -> None:
+    """Warn of each key that nothing uses, once in a command: dbt reads a profile more than once."""
     defaults = {item.name: item.default for item in fields(SparkCredentials)}
     of_others = []
     for key, value in data.items():
         # dbt also checks what it has read, with the defaults of all keys
         if key in _KEYS or key in _OF_DBT or value is None or value == defaults.get(key):
             continue
-        if (key == "host" and value in _NO_HOST) or (get_invocation_id(), key) in _said:
+        if (key == "host" and value in _NO_HOST) or not is_first(f"key {key} of the profile"):
             continue
-        _said.add((get_invocation_id(), key))
         near = nearest(key, (*_KEYS, *_OF_DBT))
         if near is None:
             of_others.append(key)
@@ -83,7 +80,7 @@ def _say_unused(data: Mapping[str, Any]) -> None:
 
 
 def _without_bundle(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return Spark's settings without the classes of the Hudi bundle, which is not there; says once in a run what it left out."""
+    """Return Spark's settings without the classes of the Hudi bundle, which is not there, with one warning in a command."""
     kept, left = {}, []
     for key, value in given.items():
         names = [each.strip() for each in str(value).split(",")]
@@ -94,8 +91,7 @@ def _without_bundle(given: Mapping[str, Any]) -> dict[str, Any]:
         left.append(key)
         if others:
             kept[key] = ",".join(others)
-    if left and (get_invocation_id(), "bundle") not in _said:
-        _said.add((get_invocation_id(), "bundle"))
+    if left and is_first("classes of the Hudi bundle"):
         warn(
             f"not used of the profile: {', '.join(left)}, as far as classes of the Hudi bundle are named there. dbt-hudi works "
             "without the bundle; leave them out"
@@ -149,7 +145,7 @@ class HudiCredentials(SparkCredentials):
         ]
         if problems:
             raise DbtRuntimeError(_PROBLEMS + "\n".join(f"  * {problem}" for problem in problems))
-        _say_unused(data)
+        _warn_unused(data)
         super().validate(data)
 
     def __post_init__(self) -> None:

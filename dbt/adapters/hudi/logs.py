@@ -7,6 +7,7 @@ import logging
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.events.types import AdapterEventWarning
 from dbt_common.events.functions import warn_or_error
+from dbt_common.invocation import get_invocation_id
 from hudi_engine.spark.jvm.errors import is_of_connection
 
 
@@ -31,6 +32,18 @@ def _sentence(msg: str, args: tuple[object, ...]) -> str:
 
 
 logger = _Sentences("Hudi")
+
+
+_logged: set[tuple[str, str]] = set()
+
+
+def is_first(text: str) -> bool:
+    """Whether this is the first call with a text in this dbt command, for warnings that are logged once."""
+    key = (get_invocation_id(), text)
+    if key in _logged:
+        return False
+    _logged.add(key)
+    return True
 
 
 def warn(text: str) -> None:

@@ -57,7 +57,7 @@ def test_ansi_is_what_spark_is_told_wherever_the_profile_says_it(keys: dict[str,
 def test_classes_of_the_hudi_bundle_are_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr("dbt.adapters.hudi.credentials.warn", said.append)
-    monkeypatch.setattr("dbt.adapters.hudi.credentials._said", set())
+    monkeypatch.setattr("dbt.adapters.hudi.logs._logged", set())
     quick_start = {
         "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",

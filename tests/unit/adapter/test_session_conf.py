@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.hudi import logs
 from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt.adapters.hudi.spark import session
 
@@ -116,7 +117,7 @@ def test_a_second_run_in_one_process_is_told_what_its_spark_was_not_started_with
     spark = FakeSession()
     monkeypatch.setattr(session, "_owned", spark)
     monkeypatch.setattr(session, "_started_with", (conf, "/shop"))
-    session._warned.clear()
+    monkeypatch.setattr(logs, "_logged", set())
     second = HudiCredentials.from_dict({**first, **profile})
     if refused:
         with pytest.raises(DbtRuntimeError, match=f"names or files: {refused}.*a process of its own"):

@@ -10,7 +10,7 @@ from pathlib import Path
 from hudi_engine.format.worker import LEAST_MEMORY
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.logs import is_first, logger
 
 MIB = 2**20
 GIB = 2**30
@@ -24,9 +24,6 @@ _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.lim
 _MIN_OVERHEAD = 384 * MIB
 _OVERHEAD = {"yarn": 0.1, "k8s": 0.4}
 """Part of an executor's memory that its container has besides Java's heap (Spark's defaults for Python programs)."""
-
-
-_warned: set[str] = set()
 
 
 def warn_of_memory(session: SparkSession) -> None:
@@ -43,8 +40,7 @@ def warn_of_limit(conf: Mapping[str, str]) -> None:
 
 def _warn(warnings: Iterable[str]) -> None:
     for warning in warnings:
-        if warning not in _warned:
-            _warned.add(warning)
+        if is_first(warning):
             logger.warning("{}", warning)
 
 

@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import ANSI, HudiCredentials
 from dbt.adapters.hudi.interrupt import is_interrupted
-from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.logs import is_first, logger
 from dbt.adapters.hudi.spark.class_archive import archive_options
 from dbt.adapters.hudi.spark.java import check_java, forget_java, how_java_ended, launch_java
 from dbt.adapters.hudi.spark.memory import warn_of_limit
@@ -96,7 +96,6 @@ _lock = threading.Lock()
 _owned: SparkSession | None = None
 _early: Future[None] | None = None
 _kept_up = False
-_warned: set[str] = set()
 _started_with: tuple[Mapping[str, str], str | None] = {}, None
 _stored_with: Mapping[str, str] = {}
 _runtime_at_start: Mapping[str, str] = {}
@@ -163,7 +162,6 @@ def keep_up() -> None:
 
 def leave_dead_spark() -> None:
     """Forget a Spark that dbt started and that has ended, so that the command that begins starts another."""
-    _warned.clear()
     if _owned is None or is_stopped(_owned.sparkContext):
         return
     try:
@@ -234,8 +232,7 @@ def check_changed_settings(other: Sequence[str], wanted: Mapping[str, str], spar
         )
     kept = [key for key in other if key not in _HARMLESS and not (key in wanted and _can_change(spark, key))]
     named = names_in_profile(kept)
-    if kept and named not in _warned:
-        _warned.add(named)
+    if kept and is_first(f"other settings: {named}"):
         logger.warning(
             "Spark was started in this process with other settings than the profile asks for now, and keeps its own: {}. "
             "Where they matter, {}",
