@@ -63,7 +63,9 @@ def _figures(facts: Facts) -> Markup:
             f"{number(archived)} of them archived, {number(stats.pending)} pending",
         ),
     ]
-    tiles = [tag("div", tag("b", value), tag("span", name), tag("small", note)) for name, value, note in shown]
+    tiles = [
+        tag("div", tag("b", value), tag("span", name), tag("small", note)) for name, value, note in shown
+    ]
     return tag("div", *tiles, class_="figures")
 
 
