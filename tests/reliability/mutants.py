@@ -109,26 +109,26 @@ def _by_the_clock(clock: InstantClock, after: str | None = None, zone: tzinfo | 
 
 
 MUTANTS = (
-    Mutant("conflicts are looked for", (f"{E}txn.transaction:check_conflicts",), _nothing, pairs.run, _UPSERT, 0.008),
-    Mutant("two new rows of one key conflict", (f"{E}txn.conflict:_new_keys",), _nothing, pairs.run, _NEW, 0.006),
+    Mutant("conflicts are looked for", (f"{E}table.txn.transaction:check_conflicts",), _nothing, pairs.run, _UPSERT, 0.008),
+    Mutant("two new rows of one key conflict", (f"{E}table.txn.conflict:_new_keys",), _nothing, pairs.run, _NEW, 0.006),
     Mutant(
         "a commit is published",
-        (f"{E}table_services:TableServices.publish_or_warn",),
+        (f"{E}table.table_services:TableServices.publish_or_warn",),
         _nothing,
         kill.run,
         "insert, cow",
         0.2,
     ),
-    Mutant("dead writers are rolled back", (f"{E}txn.recovery:failed_writes",), _no_files, kill.run, "insert, cow", 0.4),
+    Mutant("dead writers are rolled back", (f"{E}table.txn.recovery:failed_writes",), _no_files, kill.run, "insert, cow", 0.4),
     Mutant(
-        "half a rollback is finished", (f"{E}txn.recovery:resume_rollbacks",), _no_files, kill.run, "rollback, cow", 0.5
+        "half a rollback is finished", (f"{E}table.txn.recovery:resume_rollbacks",), _no_files, kill.run, "rollback, cow", 0.5
     ),
     Mutant(
-        "half a restore is finished", (f"{E}txn.recovery:resume_restores",), _no_files, kill.run, "restore, cow", 0.4
+        "half a restore is finished", (f"{E}table.txn.recovery:resume_restores",), _no_files, kill.run, "restore, cow", 0.4
     ),
     Mutant(
         "an undone commit leaves the timeline before its files",
-        (f"{E}txn.removal:Removal.unpublish",),
+        (f"{E}table.txn.removal:Removal.unpublish",),
         lambda removal: False,
         kill.run,
         "rollback, cow",
@@ -136,7 +136,7 @@ MUTANTS = (
     ),
     Mutant(
         "an undone commit leaves the published list before its files",
-        (f"{E}txn.removal:unpublish",),
+        (f"{E}table.txn.removal:unpublish",),
         lambda removals, *_: [each.unpublish() for each in removals],
         kill.run,
         "rollback, cow",
@@ -144,7 +144,7 @@ MUTANTS = (
     ),
     Mutant(
         "files of other attempts go before the commit",
-        (f"{E}txn.transaction:delete_unwanted_files", f"{E}txn.transaction:settle_markers"),
+        (f"{E}table.txn.transaction:delete_unwanted_files", f"{E}table.txn.transaction:settle_markers"),
         _no_files,
         attempts.run,
         "insert, cow",
@@ -152,21 +152,21 @@ MUTANTS = (
     Mutant(
         "a late task looks whether its write goes on",
         (
-            f"{E}handles.write_task:check_inflight",
-            f"{E}txn.transaction:delete_unwanted_files",
-            f"{E}txn.transaction:settle_markers",
+            f"{E}table.handles.write_task:check_inflight",
+            f"{E}table.txn.transaction:delete_unwanted_files",
+            f"{E}table.txn.transaction:settle_markers",
         ),
         _no_files,
         attempts.run,
         "first upsert, cow",
     ),
-    Mutant("files are announced", (f"{E}handles.write_task:write_marker",), _nothing, attempts.run, "first upsert, cow"),
+    Mutant("files are announced", (f"{E}table.handles.write_task:write_marker",), _nothing, attempts.run, "first upsert, cow"),
     Mutant(
-        "only committed files count", (f"{E}timeline.active:Timeline.committed",), _every, kill.run, "insert, cow", 0.4
+        "only committed files count", (f"{E}format.timeline.active:Timeline.committed",), _every, kill.run, "insert, cow", 0.4
     ),
     Mutant(
-        "the archive takes pending states with it", (f"{E}services.archive.execute:_remove",), _nothing, kill.run,
+        "the archive takes pending states with it", (f"{E}table.services.archive.execute:_remove",), _nothing, kill.run,
         "archive, mor", 0.3,
     ),
-    Mutant("an instant is later than all before it", (f"{E}timeline.clock:InstantClock.next",), _by_the_clock, clocks.run, "", 0.03),
+    Mutant("an instant is later than all before it", (f"{E}format.timeline.clock:InstantClock.next",), _by_the_clock, clocks.run, "", 0.03),
 )  # fmt: skip
