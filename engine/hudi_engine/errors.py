@@ -151,8 +151,8 @@ class ServiceError(HudiError):
 
 
 @contextmanager
-def texts_told() -> Iterator[None]:
-    """Say of which text the bytes are no UTF-8, where Python meets such a one: in record keys and partition values.
+def translate_unicode_errors() -> Iterator[None]:
+    """Turn Python's errors about text that is not UTF-8, in record keys and partition values, into InvalidKeyError.
 
     Raises:
         InvalidKeyError: Instead of Python's error.

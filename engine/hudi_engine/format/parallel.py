@@ -11,6 +11,8 @@ import base64
 import json
 import os
 import re
+import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,8 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from hudi_engine import errors
-from hudi_engine.errors import HudiError, StorageError, TaskMemoryError, texts_told
-from hudi_engine.format.thread_turns import short_turns
+from hudi_engine.errors import HudiError, StorageError, TaskMemoryError, translate_unicode_errors
 from hudi_engine.format.worker import LEAST_MEMORY, memory_limit, settle_worker
 
 Item = TypeVar("Item")
@@ -97,10 +98,10 @@ def worker_errors_told() -> Iterator[None]:
 
     Raises:
         TaskMemoryError: Instead of Python's or Arrow's.
-        InvalidKeyError: As `texts_told`.
+        InvalidKeyError: As `translate_unicode_errors`.
     """
     try:
-        with texts_told():
+        with translate_unicode_errors():
             yield
     except TaskMemoryError:
         raise
@@ -198,7 +199,7 @@ def run_in_threads(
     Args:
         most: Upper bound of the threads, where each holds much memory.
     """
-    with short_turns():
+    with short_switch_interval():
         return _in_threads(function, items, min(os.cpu_count() or 1, most or len(items)))
 
 
@@ -212,3 +213,29 @@ def _in_threads(function: Callable[[Item], Result], items: Sequence[Item], most:
         return in_turn(function, items)
     with ThreadPoolExecutor(min(len(items), most), thread_name_prefix="hudi-engine") as pool:
         return list(pool.map(function, items))
+
+
+_SHORT_SECONDS = 0.001
+_changing = threading.Lock()
+_intervals: list[float] = []
+"""The switch interval before the first of the callers at work, once for each of them."""
+
+
+@contextmanager
+def short_switch_interval() -> Iterator[None]:
+    """Let threads of this process switch more often for a while; a shorter setting stays.
+
+    Threads that write files work by turns in Python and in libraries that release Python's lock. A thread that returns from one
+    waits for the switch interval, five milliseconds by default, which is half of what a small file takes.
+    """
+    with _changing:
+        before = _intervals[0] if _intervals else sys.getswitchinterval()
+        _intervals.append(before)
+        sys.setswitchinterval(min(before, _SHORT_SECONDS))
+    try:
+        yield
+    finally:
+        with _changing:
+            _intervals.pop()
+            if not _intervals:
+                sys.setswitchinterval(before)

@@ -312,6 +312,15 @@ def test_a_layout_that_was_changed_is_that_of_the_whole_new_file(
     assert rows_in(tmp_path, stat.path) == [updates.get(row["id"], row) for row in ROWS]
 
 
+def test_nothing_is_carried_when_switched_off(tmp_path: Path) -> None:
+    task = a_task(tmp_path, **{"hoodie.engine.carry.columns": "false"})
+    old, updates = an_old_file(tmp_path), {ROWS[3]["id"]: a_row(3, ts=20)}
+    stat = merge_file(task, old, changes_of([row["id"] for row in ROWS], updates, set(), []))
+    assert stat is not None and stat.path is not None
+    assert carried(tmp_path, old, stat.path, 0) == set()
+    assert rows_in(tmp_path, stat.path) == [updates.get(row["id"], row) for row in ROWS]
+
+
 class Far(ForwardingStorage):
     """A storage on which reading costs."""
 

@@ -14,8 +14,14 @@ import pyarrow as pa
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.enums import LogBlockFormat, ParquetCodec
-from hudi_engine.format.logformat.blocks import command, data_avro, data_parquet, delete
-from hudi_engine.format.logformat.format import LOG_FORMAT_VERSION, MAGIC, BlockType, HeaderKey
+from hudi_engine.format.logformat.blocks import data_avro, data_parquet, delete
+from hudi_engine.format.logformat.format import (
+    LOG_FORMAT_VERSION,
+    MAGIC,
+    ROLLBACK_COMMAND,
+    BlockType,
+    HeaderKey,
+)
 
 MOST_BLOCK_BYTES = 256 * 1024 * 1024
 
@@ -108,7 +114,12 @@ def _rows_of(rows: int, size: int, max_block_bytes: int) -> int:
 
 def encode_rollback_block(instant: str, target_instant: str) -> bytes:
     """Return a command block that makes readers ignore the blocks of ``target_instant`` in the same file slice."""
-    return encode_block(BlockType.COMMAND, command.rollback_header(instant, target_instant), b"")
+    header = [
+        (HeaderKey.INSTANT_TIME, instant),
+        (HeaderKey.COMMAND_BLOCK_TYPE, ROLLBACK_COMMAND),
+        (HeaderKey.TARGET_INSTANT_TIME, target_instant),
+    ]
+    return encode_block(BlockType.COMMAND, header, b"")
 
 
 def encode_block(kind: BlockType, header: Iterable[tuple[HeaderKey, str]], content: bytes) -> bytes:

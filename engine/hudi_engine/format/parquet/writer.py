@@ -5,7 +5,7 @@ Source: Apache Parquet, file format; ``parquet.thrift`` (FileMetaData, RowGroup,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import BinaryIO
 
@@ -23,6 +23,7 @@ from hudi_engine.format.parquet.file import (
     ROW_GROUPS,
     ROWS,
     ChunkFile,
+    RowGroup,
 )
 from hudi_engine.format.parquet.thrift import BINARY, I16, I64, LIST, STRUCT, Struct, write_struct
 
@@ -98,3 +99,16 @@ def columns_as_stored(schema: pa.Schema) -> ChunkFile:
     sink = pa.BufferOutputStream()
     pq.ParquetWriter(sink, schema, store_schema=False).close()
     return ChunkFile(pa.BufferReader(sink.getvalue()))
+
+
+def encoded(rows: pa.Table, writing: Callable[[pa.NativeFile], pq.ParquetWriter]) -> RowGroup:
+    """Return rows as a row group.
+
+    Args:
+        writing: Makes the writer that encodes them, for a file in memory.
+    """
+    sink = pa.BufferOutputStream()
+    with writing(sink) as writer:
+        writer.write_table(rows, row_group_size=rows.num_rows)
+    (group,) = ChunkFile(pa.BufferReader(sink.getvalue())).groups
+    return group

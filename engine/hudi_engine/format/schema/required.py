@@ -59,6 +59,7 @@ def _optional(avro: AvroSchema) -> list[AvroSchema]:
 
 
 def _with_optional_parts(avro: AvroSchema) -> AvroSchema:
+    """Return a type whose fields, items and values may be null; the type itself stays as required as it is."""
     if isinstance(avro, list):
         return [_with_optional_parts(each) for each in avro]
     if not isinstance(avro, Mapping):

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from hudi_engine.errors import ConfigError, RepeatedKeyError, texts_told
+from hudi_engine.errors import ConfigError, RepeatedKeyError, translate_unicode_errors
 from hudi_engine.format.config.declared.engine_options import EngineOptions, WriterOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.other_keys import CHECKPOINT
@@ -97,7 +97,11 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
     """
     prepare_session(spark)
     check_callback(request.options)
-    with under_way(storage.base, "written"), timed("hudi.write", {"hudi.table": storage.base}), texts_told():
+    with (
+        under_way(storage.base, "written"),
+        timed("hudi.write", {"hudi.table": storage.base}),
+        translate_unicode_errors(),
+    ):
         request = following(request, storage)
         if request.changes is None:
             return _attempt(spark, storage, request)

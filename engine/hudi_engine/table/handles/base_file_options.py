@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.declared.write_options import FileOptions, IndexOptions
 from hudi_engine.format.config.enums import BloomFilterType, ParquetCodec
 from hudi_engine.format.config.options import Options
@@ -27,6 +28,7 @@ class BaseFileOptions:
         bloom_entries: Keys the filter is made for; None sizes it to the keys of the file.
         bloom_fpp: False-positive rate of the filter, between 0 and 1, both excluded; None leaves it to the filter.
         bloom_max_entries: Keys up to which a dynamic filter opens further rows.
+        carry_columns: Whether unchanged column chunks are taken over from the file before.
         bloom_enabled: Whether a filter is written. Without one Hudi's BLOOM index fails on the file.
 
     Raises:
@@ -43,6 +45,7 @@ class BaseFileOptions:
     bloom_fpp: float | None
     bloom_max_entries: int
     bloom_enabled: bool = True
+    carry_columns: bool = True
 
     def __post_init__(self) -> None:
         if min(self.row_group_bytes, self.page_bytes, self.max_file_bytes) < 1:
@@ -61,6 +64,7 @@ class BaseFileOptions:
             page_bytes=options[FileOptions.PAGE_SIZE],
             max_file_bytes=options[FileOptions.MAX_FILE_SIZE],
             dictionary=options[FileOptions.DICTIONARY],
+            carry_columns=options[EngineOptions.CARRY_COLUMNS],
             bloom_type=options[IndexOptions.BLOOM_FILTER_TYPE],
             bloom_entries=None if entries is None else int(entries),
             bloom_fpp=options[IndexOptions.BLOOM_FALSE_POSITIVES],

@@ -88,7 +88,8 @@ class OldGroups:
     ) -> OldGroups | None:
         """Return a base file's row groups; None where the new file is to have others, or its columns are not known by name."""
         by_name = context.schema_history is None and not context.config.drop_partition_columns
-        if not by_name or base.size < _MIN_BYTES or file.is_in_old_calendar:
+        is_wanted = options.carry_columns and by_name and base.size >= _MIN_BYTES
+        if not is_wanted or file.is_in_old_calendar:
             return None
         try:
             chunks = ChunkFile(file.source)

@@ -14,8 +14,7 @@ import pyarrow as pa
 from hudi_engine.format.index.filters.bloom import BloomFilter
 from hudi_engine.format.index.filters.footer import KeyCollector
 from hudi_engine.format.parquet.chunk import Chunk
-from hudi_engine.format.parquet.encode import encoded
-from hudi_engine.format.parquet.writer import ChunkWriter
+from hudi_engine.format.parquet.writer import ChunkWriter, encoded
 from hudi_engine.format.schema.coded import coded_like, decoded, with_used_values
 from hudi_engine.format.schema.leaves import leaves_with_statistics
 from hudi_engine.format.schema.meta_fields import RECORD_KEY

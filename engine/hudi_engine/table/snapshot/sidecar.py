@@ -26,9 +26,8 @@ from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.merge.slice_reader import SliceDelta, resolve_delta
-from hudi_engine.format.parquet.encode import encoded
 from hudi_engine.format.parquet.file import RowGroup
-from hudi_engine.format.parquet.writer import ChunkWriter
+from hudi_engine.format.parquet.writer import ChunkWriter, encoded
 from hudi_engine.format.schema.casting import cast_table
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.storage.damage import damaged_parquet

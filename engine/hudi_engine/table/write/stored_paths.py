@@ -75,6 +75,7 @@ def _formats_times(config: TableConfig) -> bool:
 
 
 def _missing_options(state: TableState, generator: KeyGenerator, options: Options) -> list[str]:
+    """Return the options that neither the table nor the write has, each with how to choose its value."""
     config = state.config
     parsers = [config.properties.get(key, _HUDI_PARSERS) for key in _PARSER_KEYS]
     if not all(each.startswith(_HUDI_PARSERS) for each in parsers):

@@ -129,6 +129,12 @@ class EngineOptions:
         "Bytes of record keys of base files that the driver keeps for the next look-up of the same process; 0 none.",
         minimum=0,
     )
+    CARRY_COLUMNS = bool_option(
+        "hoodie.engine.carry.columns",
+        True,
+        "A new base file takes column chunks that do not change over from the old one without decoding them; with false every "
+        "column is read and written again.",
+    )
     MAX_PARTITIONS = int_option(
         "hoodie.engine.max.partitions.per.commit",
         10000,

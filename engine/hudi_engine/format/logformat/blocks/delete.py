@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_engine.errors import CorruptTableError, SchemaError, UnsupportedTableError, texts_told
+from hudi_engine.errors import CorruptTableError, SchemaError, UnsupportedTableError, translate_unicode_errors
 from hudi_engine.format.logformat.datums.encode import encode_datums
 from hudi_engine.format.logformat.datums.types import compile_schema
 from hudi_engine.format.logformat.format import CONTENT_VERSION
@@ -108,7 +108,7 @@ def _check_text(values: pa.Array) -> None:
     try:
         values.validate(full=True)
     except pa.ArrowInvalid:
-        with texts_told():
+        with translate_unicode_errors():
             values.to_pylist()
 
 
