@@ -289,9 +289,9 @@ def test_the_rows_that_are_measured_on_the_driver_are_few_where_rows_are_large(
     monkeypatch.setattr(distributed, "SAMPLE_BYTES", 10_000)
     measured, fetch = [], distributed.to_arrow_within_limit
 
-    def noted(frame):
-        measured.append(fetch(frame).num_rows)
-        return fetch(frame) if lets_through else None
+    def noted(frame, *limits):
+        measured.append(fetch(frame, *limits).num_rows)
+        return fetch(frame, *limits) if lets_through else None
 
     monkeypatch.setattr(distributed, "to_arrow_within_limit", noted)
     table.upsert(rows, options={**EXECUTORS, "hoodie.parquet.max.file.size": "50000"})
