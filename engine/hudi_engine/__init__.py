@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hudi_engine.format.merge.modes.rule import MergeRule
     from hudi_engine.format.storage.given import use_settings
     from hudi_engine.spark.catalog import DirectoryCatalog
-    from hudi_engine.spark.changes.source import register_change_source
+    from hudi_engine.spark.changes import register_change_source
     from hudi_engine.spark.hudi_table import HudiTable
     from hudi_engine.spark.table_rebuild import build_table, rebuild_table
     from hudi_engine.spark.write.inspection import before_commit
@@ -92,7 +92,7 @@ _HOMES = {
     "build_table": "hudi_engine.spark.table_rebuild",
     "read": "hudi_engine.table.reader",
     "rebuild_table": "hudi_engine.spark.table_rebuild",
-    "register_change_source": "hudi_engine.spark.changes.source",
+    "register_change_source": "hudi_engine.spark.changes",
     "use_settings": "hudi_engine.format.storage.given",
 }
 

@@ -10,7 +10,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage import open_storage
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.paths import parent
-from hudi_engine.spark.catalog.schema_folder import held_in
+from hudi_engine.spark.catalog.directory import held_in
 from hudi_engine.table.inspect.validation import validate
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.table_folder import delete_table

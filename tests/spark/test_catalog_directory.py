@@ -18,8 +18,8 @@ from hudi_engine.spark.catalog import (
     register_table,
 )
 from hudi_engine.spark.catalog.entry_notes import EntryNotes
+from hudi_engine.spark.catalog.spark_entry import copied_view
 from hudi_engine.spark.catalog.view_file import made_under, settings_of
-from hudi_engine.spark.catalog.view_template import copied_view
 
 from tests.helpers.handmade import HandmadeTable
 

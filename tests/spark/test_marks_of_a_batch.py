@@ -10,7 +10,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
 from hudi_engine.spark.write.rows import batch
 from hudi_engine.spark.write.rows.clauses import MergeClauses
-from hudi_engine.spark.write.rows.newest import newest_of_each_key
+from hudi_engine.spark.write.rows.settled import newest_of_each_key
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.helpers.keyed import keyed_table

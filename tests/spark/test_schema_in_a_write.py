@@ -10,7 +10,7 @@ import pytest
 from hudi_engine import HudiTable, SchemaError, WriteConflictError
 from hudi_engine.spark.catalog import TableName, register_table
 from hudi_engine.spark.write.rows.clauses import MergeClauses
-from hudi_engine.spark.write.schema_change import still_with_columns
+from hudi_engine.spark.write.schema_change import with_same_columns
 from hudi_engine.table.state import TableState
 from hudi_engine.table.write import operation as operations
 
@@ -96,10 +96,10 @@ def test_what_hudi_refuses_is_refused_before_anything_runs(spark, table):
 def test_columns_that_another_writer_changed_meanwhile_are_a_conflict(table):
     before = TableState.load(table.storage)
     wanted = TableState(before.storage, before.config, before.timeline, pa.schema([("id", pa.int32())]))
-    assert still_with_columns(wanted, before).columns == wanted.columns
+    assert with_same_columns(wanted, before).columns == wanted.columns
     table.alter_schema(f"{FIRST}, theirs int")
     with pytest.raises(WriteConflictError, match="changed the columns"):
-        still_with_columns(wanted, TableState.load(table.storage))
+        with_same_columns(wanted, TableState.load(table.storage))
 
 
 def test_no_row_is_still_a_change_of_columns(spark, table):

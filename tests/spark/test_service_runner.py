@@ -6,9 +6,9 @@ import os
 
 import pyarrow as pa
 import pytest
+from hudi_engine.spark.read.collect import run_in_spark
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.services import clustering
-from hudi_engine.spark.tasks import run_in_spark
 
 from tests.helpers.keyed import keyed_table
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 from hudi_engine import TimelineError
 from hudi_engine.spark.catalog import TableName, live_manifest_files, register_table
-from hudi_engine.spark.tasks import run_in_spark
+from hudi_engine.spark.read.collect import run_in_spark
 from hudi_engine.table.services import run_compaction
 
 from tests.helpers.forms import forms

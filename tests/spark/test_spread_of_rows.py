@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
-from hudi_engine.spark.lookup.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
+from hudi_engine.spark.lookup.joins import NEW_ROWS, new_row_buckets, spread_new_rows
 from hudi_engine.spark.write.spread import distributed
 from hudi_engine.spark.write.spread.distributed import shuffle_by_bucket
 from hudi_engine.table.lookup.unit import BUCKET

@@ -200,45 +200,32 @@ def test_a_bulk_insert_writes_when_a_task_holds_too_many_rows(spark, tmp_path):
 
 
 @pytest.mark.core
-def test_a_few_of_many_files_tell_how_rows_spread(spark, tmp_path, monkeypatch):
-    """As many partitions in all of them are gathered, as few in each are left; files unlike each other are all looked at."""
-    looked = []
-    original = bulk_order.sampled_partitions
+def test_partition_counts_of_parquet_sources_decide_spread(spark, tmp_path, monkeypatch):
+    counts = []
+    original = bulk_order._rows_by_partition
     monkeypatch.setattr(
-        bulk_order, "sampled_partitions", lambda *given: looked.append(original(*given)) or looked[-1]
+        bulk_order, "_rows_by_partition", lambda *given: counts.append(original(*given)) or counts[-1]
     )
     monkeypatch.setattr(bulk_order, "UNSHUFFLED_FILE_BYTES", 100)
     a_task_a_file = {"spark.sql.files.maxPartitionBytes": "2000", "spark.sql.files.openCostInBytes": "0"}
     for key, value in a_task_a_file.items():
         spark.conf.set(key, value)
     try:
-        check_samples(spark, tmp_path, looked)
+        for number in range(16):
+            one = spark.range(number * 100, number * 100 + 100, 1, 1).selectExpr(
+                "cast(id as int) id", "1L ts", "concat('p', id % 2) dt", "cast(id as string) name"
+            )
+            one.write.parquet(str(tmp_path / "even" / f"f{number}"))
+        even = spark.read.parquet(*map(str, sorted((tmp_path / "even").iterdir())))
+        options = {"hoodie.engine.small.batch.rows": 0}
+        table = create(spark, tmp_path / "t1", partition_by=["dt"], options=options)
+        assert table.bulk_insert(even).rows_inserted == 1600 and counts[-1] == {"p0": 800, "p1": 800}
+        assert table.insert_overwrite(even.where("id >= 8")).rows_inserted == 1592
+        assert counts[-1] == {"p0": 796, "p1": 796}
+        assert table.snapshot().count() == 1592
     finally:
         for key in a_task_a_file:
             spark.conf.unset(key)
-
-
-def check_samples(spark, tmp_path, looked):
-    for number in range(16):
-        one = spark.range(number * 100, number * 100 + 100, 1, 1).selectExpr(
-            "cast(id as int) id", "1L ts", "concat('p', id % 2) dt", "cast(id as string) name"
-        )
-        one.write.parquet(str(tmp_path / "even" / f"f{number}"))
-        one.where(f"id < 50 or {number} = 3").write.parquet(str(tmp_path / "odd" / f"f{number}"))
-    options = {"hoodie.engine.small.batch.rows": 0}
-    even = spark.read.parquet(*map(str, sorted((tmp_path / "even").iterdir())))
-    table = create(spark, tmp_path / "t1", partition_by=["dt"], options=options)
-    assert table.bulk_insert(even).rows_inserted == 1600 and looked[-1] == {"p0": 800, "p1": 800}
-    assert table.insert_overwrite(even.where("id >= 0")).rows_inserted == 1600
-    assert looked[-1] == {"p0": 800, "p1": 800}
-    assert table.snapshot().count() == 1600
-    odd = spark.read.parquet(*map(str, sorted((tmp_path / "odd").iterdir())))
-    table.insert_overwrite(odd)
-    assert looked[-1] is None and table.snapshot().count() == odd.count()
-    hidden = even.selectExpr("*", "named_struct('file_path', 'x') as _metadata")
-    table = create(spark, tmp_path / "t2", partition_by=["dt"], options=options)
-    table.bulk_insert(hidden)
-    assert looked[-1] is None and table.snapshot().count() == 1600
 
 
 @pytest.mark.core

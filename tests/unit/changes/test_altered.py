@@ -1,4 +1,4 @@
-"""What is said of columns that are others than those of a reader of changes, planned and read without Spark."""
+"""Readers of changes refuse columns that are others by now; planned and read without Spark."""
 
 from __future__ import annotations
 
@@ -8,45 +8,8 @@ import pyarrow as pa
 import pytest
 from hudi_engine.errors import SchemaError
 from hudi_engine.spark.changes.source import ChangeSource
-from hudi_engine.table.changes.altered import alterations
 
 from tests.helpers.handmade import HandmadeTable, file_id
-
-POINT = pa.struct([("x", pa.int32()), ("y", pa.int32())])
-MADE = pa.struct(
-    [("id", pa.string()), ("at", POINT), ("all", pa.list_(POINT)), ("by", pa.map_(pa.string(), POINT))]
-)
-NEW, WIDE = pa.struct([*POINT, ("z", pa.int32())]), pa.struct([("y", pa.int64()), ("x", pa.int32())])
-
-
-def changed(**types: pa.DataType) -> pa.DataType:
-    return pa.struct([(field.name, types.get(field.name, field.type)) for field in MADE])
-
-
-@pytest.mark.parametrize(
-    ("now", "said"),
-    [
-        (MADE, []),
-        (pa.struct([*reversed([*MADE])]), []),
-        (pa.struct([*MADE, ("more", pa.int32())]), ["'more' is new"]),
-        (pa.struct([*list(MADE)[1:], ("key", pa.string())]), ["'id' was renamed or dropped", "'key' is new"]),
-        (changed(id=pa.int32()), ["'id' was string and is int"]),
-        (changed(id=POINT), ["'id' was string and is struct<x:int,y:int>"]),
-        (changed(at=NEW), ["'at.z' is new"]),
-        (changed(all=pa.list_(NEW)), ["'all.element.z' is new"]),
-        (changed(by=pa.map_(pa.string(), WIDE)), ["'by.value.y' was int and is bigint"]),
-        (changed(at=pa.struct([("x", pa.int32())])), ["'at.y' was renamed or dropped"]),
-    ],
-)  # fmt: skip
-def test_each_column_and_field_that_is_another_is_named(now: pa.DataType, said: list[str]) -> None:
-    assert [*alterations(MADE, now, chosen=False)] == said
-    assert [*alterations(MADE, now, chosen=True)] == [each for each in said if "new" not in each]
-
-
-def test_a_time_is_the_same_in_the_unit_that_spark_has() -> None:
-    made, now = (pa.struct([("at", pa.timestamp(unit, "UTC"))]) for unit in ("us", "ms"))
-    assert [*alterations(made, now, chosen=False)] == []
-
 
 SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int32())])
 

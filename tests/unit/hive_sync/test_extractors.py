@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine.errors import ConfigError
-from hudi_engine.spark.hive_sync.extractors import PartitionValues
+from hudi_engine.spark.hive_sync.entry import PartitionValues
 
 from tests.helpers.table_settings import version_6
 

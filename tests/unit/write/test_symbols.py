@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hudi_engine.errors import SchemaError
 from hudi_engine.format.schema.avro import avro_to_arrow
-from hudi_engine.table.write.place.symbols import check_symbols
+from hudi_engine.table.write.place.unit import check_symbols
 
 COLOR = {"type": "enum", "name": "Color", "symbols": ["red", "blue"]}
 INNER = {

@@ -7,7 +7,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.table.write.define.properties import table_properties
-from hudi_engine.table.write.define.table_options import as_called, with_table_options
+from hudi_engine.table.write.define.table_options import with_table_options, with_write_options
 
 CONSISTENT = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
 OUTPUT, INPUT, KIND = (
@@ -145,7 +145,7 @@ def test_a_write_may_say_again_what_its_table_was_made_with() -> None:
     }
     table = _made(**said)
     for given in ({**said, FIELD: "OP"}, {MARKER: "D"}):
-        assert as_called(table, with_table_options(table, resolve_options(given), "UPSERT")) is table
+        assert with_write_options(table, with_table_options(table, resolve_options(given), "UPSERT")) is table
 
 
 @pytest.mark.parametrize(("had", "given"), [("default", "sales"), ("Default", "sales"), ("shop", "default")])
@@ -162,7 +162,10 @@ def test_a_rule_that_a_table_does_not_keep_is_refused_with_what_to_do() -> None:
 
 def test_rows_are_deleted_by_the_mark_of_the_call_where_the_table_names_none_and_has_no_logs() -> None:
     options = resolve_options({FIELD: "op", MARKER: "D"})
-    assert as_called(TABLE, with_table_options(TABLE, options, "UPSERT")).delete_marker == ("op", "D")
+    assert with_write_options(TABLE, with_table_options(TABLE, options, "UPSERT")).delete_marker == (
+        "op",
+        "D",
+    )
     with pytest.raises(ConfigError, match="merge-on-read table 't' has none.*_hoodie_is_deleted"):
         with_table_options(_made("mor"), options, "UPSERT")
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pyspark.sql import SparkSession
 
 from hudi_engine.spark.jvm.session import cloned
+from hudi_engine.spark.read.collect import run_in_spark
 from hudi_engine.spark.read.session import prepare_session
-from hudi_engine.spark.tasks import run_in_spark
 from hudi_engine.table.snapshot.derive import DeriveTask, RunTasks, make_in_threads, run_task
 
 _DRIVER_LIMIT_BYTES = 32 * 1024 * 1024

@@ -14,14 +14,15 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
 from hudi_engine.spark.catalog.entry import CatalogEntry
 from hudi_engine.spark.catalog.sql_text import TableName, identifier, literal
-from hudi_engine.spark.catalog.view_template import copied_view, remember_view
 from hudi_engine.spark.jvm import catalog as jvm_catalog
 from hudi_engine.spark.jvm.errors import SPARK_ERRORS
+from hudi_engine.spark.jvm.plans import parse
 from hudi_engine.spark.read.reason import spark_errors
 
 logger = logging.getLogger(__name__)
@@ -31,6 +32,8 @@ _EMPTY_FOLDER = "nothing-here"
 _DATA_SOURCE_COMMAND = "CreateDataSourceTableCommand"
 # Nobody can have put it into a property.
 _SEPARATOR = f"\x1f{uuid.uuid4().hex}\x1f"
+_analysed_views: WeakKeyDictionary[SparkSession, tuple[CatalogEntry, dict[str, Any]]] = WeakKeyDictionary()
+"""A view over a table's files that Spark has analysed in a session, with the fields of its entry: the one to copy there."""
 
 
 @dataclass(frozen=True)
@@ -189,26 +192,59 @@ def put_view(spark: SparkSession, spec: ViewSpec, existing: CatalogEntry | None)
         return True
     spark.sql(spec.statement())
     made = find_entry(spark, spec.name) if over_files else None
-    if made is not None:
-        remember_view(spark, made)
+    # Spark 3.5 does not tell the fields of a catalog entry
+    if made is not None and not spark.version.startswith("3."):
+        handle = made.handle
+        fields = {
+            handle.productElementName(place): handle.productElement(place)
+            for place in range(handle.productArity())
+        }
+        _analysed_views[spark] = made, fields
     return True
 
 
 def _create_copied(spark: SparkSession, spec: ViewSpec) -> bool:
-    """Create a view over a table's files as a copy of one that is there; False where that cannot be done."""
-    columns = [(column.name, column.definition) for column in spec.columns]
-    properties = {**spec.properties, FINGERPRINT_PROPERTY: spec.fingerprint}
-    name = _identifier(spark, spec.name)
+    """Create a view over a table's files as a copy of an analysed one; False where that cannot be done.
+
+    ``CREATE VIEW`` analyses the whole query and looks at the table's files, most of what it costs to show a merge-on-read table.
+    Such views differ in names, columns and text alone.
+    """
     try:
-        definition = copied_view(spark, name, columns, spec.query, spec.comment, properties)
+        definition = copied_view(spark, spec)
         if definition is not None:
             _catalog(spark).createTable(definition, False, False)
     except SPARK_ERRORS as error:
-        logger.debug(
-            "the view %s is made by a statement, for it cannot be copied: %s", spec.name.label, error
-        )
+        logger.debug("the view %s is created by a statement, as copying failed: %s", spec.name.label, error)
         return False
     return definition is not None
+
+
+def copied_view(spark: SparkSession, spec: ViewSpec) -> Any:
+    """Return the definition of a view over a table's files, None while there is none to copy in this session."""
+    found = _analysed_views.get(spark)
+    if found is None:
+        return None
+    made, fields = found
+    of_session = {
+        key: value
+        for key, value in made.properties.items()
+        if key.startswith("view.") and not key.startswith("view.query.out.")
+    }
+    out = {f"view.query.out.col.{place}": column.name for place, column in enumerate(spec.columns)}
+    own = {key: value for key, value in spec.properties.items() if not key.startswith("view.")}
+    own |= {FINGERPRINT_PROPERTY: spec.fingerprint, "view.query.out.numCols": str(len(out))}
+    pairs = ", ".join(
+        f"{literal(key)}={literal(value)}" for key, value in {**own, **of_session, **out}.items()
+    )
+    changed = {
+        "identifier": _identifier(spark, spec.name),
+        "schema": jvm_catalog.parsed_columns(spark, ", ".join(column.definition for column in spec.columns)),
+        "properties": parse(spark, f"CREATE VIEW v TBLPROPERTIES ({pairs}) AS SELECT 1").properties(),
+        "viewText": jvm_catalog.some(spark, spec.query),
+        "viewOriginalText": jvm_catalog.some(spark, spec.query),
+        "comment": jvm_catalog.some(spark, spec.comment or None),
+    }
+    return made.handle.copy(*{**fields, **changed}.values())
 
 
 def drop_entry(spark: SparkSession, entry: CatalogEntry) -> None:

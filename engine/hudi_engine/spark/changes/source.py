@@ -11,13 +11,12 @@ from dataclasses import replace
 from operator import attrgetter
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from hudi_engine.errors import ConfigError, SchemaError, UnsupportedTableError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.merge.read_context import ReadContext
+from hudi_engine.format.schema.sql_names import spark_name
 from hudi_engine.format.storage.given import Told
-from hudi_engine.table.changes.altered import alterations
 from hudi_engine.table.changes.checkpoint import (
     LIMIT_NAMES,
     WindowLimits,
@@ -25,6 +24,7 @@ from hudi_engine.table.changes.checkpoint import (
     newest_without_hole,
     next_window,
 )
+from hudi_engine.table.changes.column_history import check_returned, check_types
 from hudi_engine.table.changes.gaps import check_known, check_start
 from hudi_engine.table.changes.group import Comparison
 from hudi_engine.table.changes.plan import (
@@ -35,8 +35,6 @@ from hudi_engine.table.changes.plan import (
     steps_since,
     units_of_tasks,
 )
-from hudi_engine.table.changes.returned import check_returned
-from hudi_engine.table.changes.retyped import check_types
 from hudi_engine.table.changes.slices import slices_of_whole
 from hudi_engine.table.changes.touched import newest_step
 from hudi_engine.table.changes.window import (
@@ -57,6 +55,7 @@ from hudi_engine.table.txn.swap import table_storage
 FORMAT = "hudi_changes"
 INSTANT = "instant"
 NEWEST = "latest"
+_BATCH_ROWS = 65_536
 _LEGAL = ("path", "mode", "start", "end", *LIMIT_NAMES)
 
 
@@ -163,6 +162,12 @@ class ChangeSource:
         yield from (Piece(bare, units, columns, newest) for units in units_of_tasks(plan.units))
 
 
+def batches_of(piece: Piece | None) -> Iterator[pa.RecordBatch]:
+    """Yield the changes of one Spark partition, which has no piece where the whole read has none; runs in a Spark task."""
+    if piece is not None:
+        yield from piece.rows().combine_chunks().to_batches(max_chunksize=_BATCH_ROWS)
+
+
 def _read_of(state: TableState) -> ReadContext:
     """Return how slices are read in the columns of now.
 
@@ -198,8 +203,15 @@ def _plan(state: TableState, start: str, end: str, mode: str) -> ChangePlan:
 
 def _check_columns(state: TableState, plan: ChangePlan, columns: pa.Schema, *, chosen: bool) -> None:
     """Refuse a reader whose columns are others by now, which would leave out a new one, or tell other values than there are."""
-    made, now = (pa.struct(list(each)) for each in (columns, told_schema(plan.read.schema)))
-    found = [*alterations(made, now, chosen=chosen)]
+    now = {field.name: spark_name(field.type) for field in told_schema(plan.read.schema)}
+    made = {field.name: spark_name(field.type) for field in columns}
+    found = [f"{name!r} was renamed or dropped" for name in made if name not in now]
+    found += [
+        f"{name!r} was {kind} and is {now[name]}"
+        for name, kind in made.items()
+        if now.get(name, kind) != kind
+    ]
+    found += [] if chosen else [f"{name!r} is new" for name in now if name not in made]
     if found:
         than = "than the schema that was given" if chosen else "since the reader was made"
         way = "give a schema that fits, or load it anew" if chosen else "load it anew"
@@ -207,21 +219,3 @@ def _check_columns(state: TableState, plan: ChangePlan, columns: pa.Schema, *, c
             f"{FORMAT}: table {state.config.name!r} has other columns {than}: {', '.join(found)}; {way} "
             "(a stream: start it again)"
         )
-
-
-def register_change_source(spark: SparkSession) -> None:
-    """Make ``spark.read`` and ``spark.readStream`` know the format ``hudi_changes``.
-
-    What `use_settings` and URIs have said by then of how to get to stores holds for it; register it again after more was said.
-
-    Raises:
-        UnsupportedTableError: Spark is older than 4, which knows no sources of Python.
-    """
-    try:
-        from hudi_engine.spark.changes.spark_source import source_that_knows
-    except ImportError as error:
-        raise UnsupportedTableError(
-            f"the format {FORMAT} needs Spark 4, this is {spark.version}; use table.changes(start, end), in a loop with "
-            "table.next_window(start)"
-        ) from error
-    spark.dataSource.register(source_that_knows(Told()))

@@ -10,11 +10,8 @@ from pyspark.sql.types import StructType
 
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.format.storage.given import Told
-from hudi_engine.spark.changes.source import FORMAT, ChangeSource
+from hudi_engine.spark.changes.source import FORMAT, ChangeSource, batches_of
 from hudi_engine.spark.schema.spark_types import arrow_to_spark, spark_to_arrow
-from hudi_engine.table.changes.plan import Piece
-
-_BATCH_ROWS = 65_536
 
 
 class HudiChanges(DataSource):
@@ -70,18 +67,6 @@ def source_that_knows(told: Told) -> type[HudiChanges]:
     return KnowingChanges
 
 
-def partitions_of(source: ChangeSource, start: str, end: str, columns: pa.Schema) -> list[InputPartition]:
-    """Return a partition for each part of the changes after ``start`` up to ``end``; see `ChangeSource.pieces`."""
-    return [InputPartition(piece) for piece in source.pieces(start, end, columns)]
-
-
-def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """Yield the changes of a partition; runs in a Spark task. Where there are no partitions Spark makes one of None."""
-    piece: Piece | None = partition.value
-    if piece is not None:
-        yield from piece.rows().combine_chunks().to_batches(max_chunksize=_BATCH_ROWS)
-
-
 class _BatchReader(DataSourceReader):
     def __init__(self, source: ChangeSource, columns: pa.Schema) -> None:
         self._source, self._columns = source, columns
@@ -89,7 +74,7 @@ class _BatchReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         start = self._source.first()
         end = self._source.after(start, self._source.limits)
-        return partitions_of(self._source, start, end, self._columns)
+        return [InputPartition(piece) for piece in self._source.pieces(start, end, self._columns)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_partition(partition)
+        return batches_of(partition.value)

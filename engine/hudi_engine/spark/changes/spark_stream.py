@@ -14,8 +14,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from hudi_engine.errors import HistoryGapError, TimelineError
-from hudi_engine.spark.changes.source import INSTANT, ChangeSource
-from hudi_engine.spark.changes.spark_source import partitions_of, read_partition
+from hudi_engine.spark.changes.source import INSTANT, ChangeSource, batches_of
 from hudi_engine.table.changes.checkpoint import WindowLimits
 from hudi_engine.table.changes.gaps import KEEPING
 
@@ -58,7 +57,7 @@ class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         begin, last = start[INSTANT], end[INSTANT]
         try:
-            return partitions_of(self._source, begin, last, self._columns)
+            return [InputPartition(piece) for piece in self._source.pieces(begin, last, self._columns)]
         except TimelineError as error:
             cleaned_end = HistoryGapError(str(error), begin, advice=KEEPING)
             gap = error if isinstance(error, HistoryGapError) else cleaned_end
@@ -75,4 +74,4 @@ class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the changes of a part; runs in a Spark task."""
-        return read_partition(partition)
+        return batches_of(partition.value)

@@ -30,7 +30,7 @@ from hudi_engine.spark.write.request import WriteRequest
 from hudi_engine.spark.write.rows.arguments import check_assignments, column_names, own_columns, resolving
 from hudi_engine.spark.write.rows.clauses import MergeClauses
 from hudi_engine.spark.write.rows.frames import Frame, as_frame
-from hudi_engine.spark.write.rows.nulls_that_say_nothing import as_written, never_cleared, refuse_nulls
+from hudi_engine.spark.write.rows.partial_update_nulls import for_write, refuse_nulls, reject_null_overwrite
 from hudi_engine.spark.write.rows.replacement import EventWindow, Replacement, outside_rows
 from hudi_engine.spark.write.rows.set_values import set_value
 from hudi_engine.spark.write.rows.settled import Decided
@@ -273,7 +273,7 @@ class Writes(Reads):
         """
         base = self._before_reading()
         check_assignments(base, assignments)
-        rows, config = self._rows_where(base, condition, named), as_written(base.config)
+        rows, config = self._rows_where(base, condition, named), for_write(base.config)
         given = AnyCase(assignments.items())
         with resolving(f"the assignments {dict(assignments)!r} cannot be resolved"):
             refuse_nulls(rows, assignments, config)
@@ -281,7 +281,7 @@ class Writes(Reads):
             new = {
                 name: stored[name]
                 if (said := given.get(name)) is None
-                else never_cleared(set_value(rows, str(said), field), stored[name], name, config)
+                else reject_null_overwrite(set_value(rows, str(said), field), stored[name], name, config)
                 for name, field in zip(stored, rows.schema.fields, strict=True)
             }
             fields, spelled = config.ordering_fields, spellings(stored)

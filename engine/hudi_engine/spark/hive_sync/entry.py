@@ -5,10 +5,12 @@ Input formats, serde and properties are those of hudi-hive-sync and of ``SparkDa
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -17,6 +19,7 @@ from hudi_engine.format.config.declared.sync_options import SyncOptions
 from hudi_engine.format.config.enums import SyncStrategy, TableType
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.keygen.partition_path import unescape_partition_value
 from hudi_engine.format.schema.meta_fields import with_meta_columns
 from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
@@ -27,6 +30,15 @@ REALTIME_INPUT_FORMAT = "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeIn
 OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat"
 SERDE = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
 LAST_COMMIT = "last_commit_time_sync"
+
+
+Extract = Callable[[str], list[str]]
+_PACKAGE = "org.apache.hudi.hive."
+_NONE, _HIVE_STYLE, _MULTI_PART = (
+    "NonPartitionedExtractor",
+    "HiveStylePartitionValueExtractor",
+    "MultiPartKeysValueExtractor",
+)
 
 
 @dataclass(frozen=True)
@@ -156,3 +168,88 @@ def _for_spark(schema: pa.Schema, keys: Sequence[str], part: int, spark_version:
         properties["spark.sql.sources.schema.numPartCols"] = str(len(keys))
         properties |= {f"spark.sql.sources.schema.partCol.{number}": key for number, key in enumerate(keys)}
     return properties
+
+
+def _value(part: str) -> str:
+    """Return what stands behind the name of a hive-style folder, of another folder all of it."""
+    return part.partition("=")[2] if "=" in part else part
+
+
+def _multi_part(path: str) -> list[str]:
+    return [_value(part) for part in path.split("/")] if path else []
+
+
+def _hive_style(path: str) -> list[str]:
+    if path.count("=") != 1 or "/" in path:
+        raise ValueError("it is not one folder named column=value")
+    return [_value(path)]
+
+
+def _day(path: str) -> list[str]:
+    year, month, day = (int(_value(part)) for part in path.split("/"))
+    return [datetime.date(year, month, day).isoformat()]
+
+
+def _hour(path: str) -> list[str]:
+    year, month, day, hour = (int(_value(part)) for part in path.split("/"))
+    return [datetime.datetime(year, month, day, hour).strftime("%Y-%m-%d-%H")]  # noqa: DTZ001 - no moment, a name
+
+
+_BY_NAME: Mapping[str, Extract] = MappingProxyType(
+    {
+        _NONE: lambda _: [],
+        _MULTI_PART: _multi_part,
+        _HIVE_STYLE: _hive_style,
+        "SinglePartPartitionValueExtractor": lambda path: [path],
+        "SlashEncodedDayPartitionValueExtractor": _day,
+        "SlashEncodedHourPartitionValueExtractor": _hour,
+    }
+)
+
+
+class PartitionValues:
+    """The values of partitions, for one table.
+
+    Args:
+        extractor: Class of Apache Hudi, with its package or without; None for the one that fits the partitioning.
+
+    Raises:
+        ConfigError: There is no such class here.
+    """
+
+    def __init__(self, config: TableConfig, extractor: str | None, *, decode: bool) -> None:
+        self.fields = tuple(field.name for field in config.partition_fields)
+        chosen = extractor or _fitting(config)
+        self._name = chosen.removeprefix(_PACKAGE)
+        if self._name not in _BY_NAME:
+            raise ConfigError(
+                f"hoodie.datasource.hive_sync.partition_extractor_class is {chosen!r}; legal values: "
+                + ", ".join(_PACKAGE + name for name in _BY_NAME)
+            )
+        if self._name == _NONE:
+            self.fields = ()
+        self._decode = decode
+
+    def of(self, path: str) -> tuple[str, ...]:
+        """Return the values of a partition, one for each field.
+
+        Raises:
+            ConfigError: The extractor does not fit the path.
+        """
+        try:
+            values = _BY_NAME[self._name](path)
+            if len(values) != len(self.fields):
+                raise ValueError(f"it has {len(values)} values for {len(self.fields)} partition columns")
+        except ValueError as error:
+            raise ConfigError(
+                f"{self._name} cannot read the partition path {path!r}: {error}; set "
+                "hoodie.datasource.hive_sync.partition_extractor_class to one that fits"
+            ) from error
+        return tuple(map(unescape_partition_value, values) if self._decode else values)
+
+
+def _fitting(config: TableConfig) -> str:
+    count = len(config.partition_fields)
+    if not count:
+        return _NONE
+    return _HIVE_STYLE if count == 1 and config.hive_style else _MULTI_PART

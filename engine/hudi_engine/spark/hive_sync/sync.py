@@ -22,12 +22,12 @@ from hudi_engine.format.timeline.continuity import LOOKS, Look, writes_since
 from hudi_engine.spark.hive_sync.entry import (
     LAST_COMMIT,
     HiveEntry,
+    PartitionValues,
     entries_of,
     entry_names,
     is_of_hudi,
     outlived_names,
 )
-from hudi_engine.spark.hive_sync.extractors import PartitionValues
 from hudi_engine.spark.hive_sync.metastore import Metastore, check_hive
 from hudi_engine.spark.jvm.errors import JAVA_ERRORS, JVM_ERRORS, call_errors
 from hudi_engine.table.state import TableState

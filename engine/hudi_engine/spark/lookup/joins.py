@@ -23,7 +23,6 @@ from hudi_engine.format.parallel import typed_stage
 from hudi_engine.format.schema.casting import cast_batch
 from hudi_engine.format.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.format.schema.time_units import for_spark
-from hudi_engine.spark.lookup.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
 from hudi_engine.spark.lookup.owners import Owners, owners
 from hudi_engine.spark.read.collect import worker_errors_raised
 from hudi_engine.spark.read.spark_read import literal_paths, map_slices, slices_frame
@@ -58,6 +57,11 @@ PlacesOfNew = Callable[[PartitionUnit, int], tuple[Sequence[tuple[str, int]], in
 _STORED_SCHEMA = pa.schema(
     [(_KEY, pa.string()), (_OLD, pa.string()), (_FILE, pa.string()), (_ALIVE, pa.bool_())]
 )
+
+
+NEW_ROWS = "i:"
+"""What the bucket of new rows begins with, before the partition path."""
+_PARTS, _OF = "__hudi_parts", "__hudi_of"
 
 
 def combine_by_key(frame: DataFrame, context: WriteContext, plan: UnitPlan) -> DataFrame:
@@ -353,3 +357,41 @@ def _weighted(rooms: Sequence[tuple[str, int]], new: Sequence[str], count: int) 
     weighted = [bucket for bucket, share in shares for _ in range(share)]
     rest = max(len(new), _SHARES - len(weighted))
     return [*weighted, *(new[number % len(new)] for number in range(rest))]
+
+
+def new_row_buckets(partition: str, parts: int) -> list[str]:
+    """Return the buckets that the new rows of a partition are spread over."""
+    return [f"{NEW_ROWS}{partition}|{number}" for number in range(parts)]
+
+
+def spread_new_rows(
+    frame: DataFrame, parts: Mapping[str, Sequence[str]], spread: Column | None = None
+) -> DataFrame:
+    """Give rows whose bucket is that of a partition's new rows one of several; rows of a key get the same.
+
+    Args:
+        frame: Rows with their bucket; other buckets stay.
+        parts: The buckets by partition path; one that is named several times takes as many shares of the rows. However many
+            partitions there are, the plan stays small: they are joined.
+        spread: A number of each row that decides where it goes, modulo the shares; None for a hash of the key, and any number
+            where a row has none yet.
+    """
+    columns = frame.columns
+    own = [
+        (f"{NEW_ROWS}{name}", list(found))
+        for name, found in parts.items()
+        if list(found) != new_row_buckets(name, 1)
+    ]
+    target = F.concat(F.col(BUCKET), F.lit("|0"))
+    if own:
+        targets = frame.sparkSession.createDataFrame(own, f"{_OF} string, {_PARTS} array<string>")
+        frame = frame.join(F.broadcast(targets), F.col(BUCKET) == F.col(_OF), "left")
+        if spread is None:
+            spread = F.monotonically_increasing_id()
+            if RECORD_KEY in columns:
+                # null is the key of rows that get theirs when they are written
+                spread = F.when(F.col(RECORD_KEY).isNotNull(), F.xxhash64(RECORD_KEY)).otherwise(spread)
+        place = F.pmod(spread.cast("long"), F.size(_PARTS).cast("long")).cast("int")
+        target = F.coalesce(F.col(_PARTS)[place], target)
+    bucket = F.when(F.col(BUCKET).startswith(NEW_ROWS), target).otherwise(F.col(BUCKET))
+    return frame.select(*[bucket.alias(name) if name == BUCKET else f"`{name}`" for name in columns])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
@@ -11,12 +11,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from hudi_engine.errors import HudiError, StorageError
-from hudi_engine.format.parallel import Failure, WorkerError, raise_worker_error, worker_errors_told
+from hudi_engine.format.parallel import (
+    Failure,
+    Item,
+    Result,
+    RunTasks,
+    WorkerError,
+    attempt,
+    raise_worker_error,
+    worker_errors_told,
+)
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.format.worker import settle_worker
 from hudi_engine.spark.jvm.errors import JAVA_ERRORS
@@ -151,3 +160,28 @@ def collect_stats(
         if row.failure is not None:
             raise Failure.from_json(row.failure).error()
     return [WriteStat(**json.loads(row.stat)) for row in rows]
+
+
+def run_in_spark(spark: SparkSession) -> RunTasks:
+    """Return a runner that gives every item to a task of its own on the session's executors."""
+
+    def run(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        if not items:
+            return []
+        tasks: Any = spark.sparkContext.parallelize(list(items), len(items))
+
+        def task(item: Item) -> Result | Failure:
+            settle_worker()
+            return attempt(function, item)
+
+        try:
+            found = tasks.map(task).collect()
+        except Exception as error:
+            raise_worker_error(error)
+            raise
+        for each in found:
+            if isinstance(each, Failure):
+                raise each.error()
+        return list(found)
+
+    return run

@@ -13,11 +13,10 @@ from hudi_engine.format.index.filters.footer import read_key_footer
 from hudi_engine.format.parallel import Item, Result, RunTasks, on_threads, run_in_threads
 from hudi_engine.format.schema.casting import cast_batch
 from hudi_engine.format.timeline.commit_metadata import WriteStat
-from hudi_engine.spark.read.collect import collect_stats, current_task, stats_batch
+from hudi_engine.spark.read.collect import collect_stats, current_task, run_in_spark, stats_batch
 from hudi_engine.spark.read.layout import sorted_frame
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.read.spark_read import slices_frame
-from hudi_engine.spark.tasks import run_in_spark
 from hudi_engine.table.handles.sizing import FileSize
 from hudi_engine.table.services.clustering.write_group import (
     ClusteringContext,

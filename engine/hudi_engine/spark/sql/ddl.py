@@ -10,9 +10,9 @@ from pyspark.sql import types as T
 from hudi_engine import HudiTable
 from hudi_engine.errors import CorruptTableError, StatementError
 from hudi_engine.spark.catalog import FunctionDefinition
+from hudi_engine.spark.catalog.directory import held_in
 from hudi_engine.spark.catalog.entry import CatalogEntry, kept_name_problems
 from hudi_engine.spark.catalog.entry_notes import EntryNotes
-from hudi_engine.spark.catalog.schema_folder import held_in
 from hudi_engine.spark.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.spark.catalog.view_file import ViewDefinition
 from hudi_engine.spark.jvm import plans

@@ -25,7 +25,7 @@ from hudi_engine.spark.sql.statement import Statement, Target
 from hudi_engine.spark.write.rows import settled
 from hudi_engine.spark.write.rows.casts import check_cast, exact_cast, fit_to_table, refuse_other_fields
 from hudi_engine.spark.write.rows.key_check import KeyCheck
-from hudi_engine.spark.write.rows.nulls_that_say_nothing import never_cleared
+from hudi_engine.spark.write.rows.partial_update_nulls import reject_null_overwrite
 from hudi_engine.spark.write.rows.sides import Clause, ClauseRows, Said, Sides, holds
 from hudi_engine.table.lookup.kinds import index_kind
 from hudi_engine.table.write.define.table_options import with_table_options
@@ -354,7 +354,7 @@ def _clause(
     values = {column: given.get(column.lower(), kept[column]) for column in columns}
     if rows is not ClauseRows.NEW:
         values |= {
-            column: never_cleared(values[column], kept[column], column, config)
+            column: reject_null_overwrite(values[column], kept[column], column, config)
             for column in columns
             if column.lower() in given
         }

@@ -40,7 +40,7 @@ def before_commit(look: Look) -> Iterator[None]:
         _LOOK.reset(token)
 
 
-def reads_with_look(reads: ReadsOfWrite | None, begun: Timeline) -> ReadsOfWrite | None:
+def reads_if_inspected(reads: ReadsOfWrite | None, begun: Timeline) -> ReadsOfWrite | None:
     """Return what a write depends on: all of the table when somebody looks at it, else what it reads itself."""
     if _LOOK.get() is None:
         return reads

@@ -21,8 +21,7 @@ from hudi_engine.format.config.other_keys import CHECKPOINT
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.generator import build_key_generator
 from hudi_engine.format.keygen.partition_path import check_new_partition
-from hudi_engine.format.layout.layout import RowLayout
-from hudi_engine.format.merge.modes.registry import combine_batch, refuse_to_write
+from hudi_engine.format.merge.modes.registry import combine_batch
 from hudi_engine.format.progress import under_way
 from hudi_engine.format.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY
 from hudi_engine.format.storage.base import Storage
@@ -33,49 +32,43 @@ from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteSta
 from hudi_engine.spark.catalog.session import sidecar_runner
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.schema.fit import FitPolicy
-from hudi_engine.spark.write.commit_text import told_by_commit
 from hudi_engine.spark.write.incoming import Incoming, fetch_evaluated, key_scope_of, reads_of, refit
-from hudi_engine.spark.write.inspection import inspect, reads_with_look
-from hudi_engine.spark.write.null_columns import allowing_nulls
+from hudi_engine.spark.write.inspection import inspect, reads_if_inspected
 from hudi_engine.spark.write.request import (
     WriteRequest,
     check_columns,
     check_inside,
     check_no_null_key,
-    check_request,
-    combines,
     extra_metadata,
     following,
     names_changes,
-    skips_existing,
-    skips_unchanged,
 )
+from hudi_engine.spark.write.resolved import ResolvedWrite
 from hudi_engine.spark.write.rows.batch import AlignedBatch, align, delete_batch, fetch_small, fit_policy
 from hudi_engine.spark.write.rows.match import flag_unmatched
-from hudi_engine.spark.write.rows.nulls_that_say_nothing import as_written
 from hudi_engine.spark.write.rows.settled import Decided
-from hudi_engine.spark.write.schema_change import refuse_new_columns, still_with_columns, with_columns
-from hudi_engine.spark.write.spread.bulk_order import bulk_layout
+from hudi_engine.spark.write.schema_change import refuse_new_columns
 from hudi_engine.spark.write.spread.distributed import prepare_distributed, write_distributed
 from hudi_engine.spark.write.spread.driver_path import run_on_driver
 from hudi_engine.spark.write.spread.executor_path import check_partition_count, run_small_batch
 from hudi_engine.table.handles.changelog import check_operations
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.lookup.across_partitions import resolve_globally
-from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.lookup.partition import TaggedUnit
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.retry import retried
 from hudi_engine.table.txn.transaction import WriteTransaction
-from hudi_engine.table.write.define.rebuild import check_same_definition
-from hudi_engine.table.write.define.table_options import as_called, with_table_options
 from hudi_engine.table.write.fixed_columns import check_fixed_columns, check_returning
 from hudi_engine.table.write.metadata_only import rows_of_groups
-from hudi_engine.table.write.operation import NOTHING, UPSERT, WHOLE_TABLE, Operation
-from hudi_engine.table.write.place.as_stored import as_stored
-from hudi_engine.table.write.place.partitions import groups_taken_out, partition_units, refuse_taking_out
+from hudi_engine.table.write.operation import NOTHING, WHOLE_TABLE
+from hudi_engine.table.write.place.partitions import (
+    groups_taken_out,
+    partition_units,
+    refuse_taking_out,
+    with_stored_buckets,
+)
 from hudi_engine.table.write.place.profile import partition_profile, tagged_profile
 from hudi_engine.table.write.place.sidecars import sidecar_state
 from hudi_engine.table.write.place.unchanged import unchanged_file_groups
@@ -135,30 +128,17 @@ def _repeated(
 
 def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> WriteResult:
     """Check a write against the table as it is, give its rows their keys and places, and commit them."""
-    state = request.base or request.held or TableState.load(storage)
-    config = state.config
-    config.check_writable()
-    if not request.new_schema:
-        state.check_rows_writable()
-    state = with_columns(state, request)
-    operation = request.operation
-    options = with_table_options(config, request.options, operation.name.value)
-    config = as_called(config, options)
-    refuse_to_write(config)
-    state = replace(state, config=config)
-    request = replace(request, options=options)
-    index = index_kind(options)
-    check_request(config, request, index)
+    write = ResolvedWrite.of(storage, request)
     with phase("prepare"), removal_is_conflict(storage):
-        if _places_rows(config, request):
-            check_stored_paths(state, options)
-        incoming = _incoming(spark, state, request, index)
-    index = incoming.index or index
+        if _places_rows(write.config, write.request):
+            check_stored_paths(write.state, write.options)
+        incoming = _incoming(spark, write)
+    write = replace(write, index=incoming.index or write.index)
     try:
-        refuse_new_columns(state, incoming.schema)
-        if _is_skipped(incoming, request):
-            return WriteResult(None, operation.name.value)
-        return _repeated(request, lambda: _commit(spark, state, request, incoming, index, operation))
+        refuse_new_columns(write.state, incoming.schema)
+        if _is_skipped(incoming, write.request):
+            return WriteResult(None, write.operation.name.value)
+        return _repeated(write.request, lambda: _commit(spark, write, incoming))
     finally:
         incoming.release()
 
@@ -185,84 +165,53 @@ def _is_skipped(incoming: Incoming, request: WriteRequest) -> bool:
     return request.options[WriteOptions.SKIP_EMPTY_COMMIT] and CHECKPOINT not in request.options.raw
 
 
-def _commit(
-    spark: SparkSession,
-    state: TableState,
-    request: WriteRequest,
-    incoming: Incoming,
-    index: IndexKind,
-    operation: Operation,
-) -> WriteResult:
+def _commit(spark: SparkSession, prepared: ResolvedWrite, incoming: Incoming) -> WriteResult:
     """Run one attempt between begin and commit, on the state that the lock showed; leaving without a commit rolls back."""
-    action = operation.action(state.config.table_type)
-    options = request.options
+    request, operation, storage = prepared.request, prepared.operation, prepared.state.storage
     with phase("begin"):
         begun = WriteTransaction.begin(
-            state.storage,
-            state.config,
-            options,
-            publication_of(state.storage, sidecar_runner(spark)),
-            action=action,
+            storage,
+            prepared.config,
+            prepared.options,
+            publication_of(storage, sidecar_runner(spark)),
+            action=prepared.action,
             operation=operation.name.value,
         )
-    with removal_is_conflict(state.storage), begun as transaction:
-        config = as_called(transaction.config, options)
-        check_same_definition(state.config, config, transaction.instant)
-        reads = reads_with_look(reads_of(state, request, incoming, index), transaction.timeline)
-        config = as_written(config) if request.prepped and operation.name is UPSERT.name else config
-        before, state = state, TableState(state.storage, config, transaction.timeline)
-        state = still_with_columns(before, state)
-        incoming = refit(incoming, before, state, request)
-        refuse_new_columns(state, incoming.schema)
-        context = _context(state, request, transaction.instant, action, incoming.schema)
-        context = allowing_nulls(context, incoming, delete_only=operation.delete_only)
-        plan = _plan(config, request, index, operation)
-        units = _units(state, incoming, index, request)
-        plan = as_stored(plan, state, context, units)
-        plan = replace(plan, sidecars=sidecar_state(context, state, units))
+    with removal_is_conflict(storage), begun as transaction:
+        write = prepared.at_begin(transaction)
+        reads = reads_of(prepared.state, request, incoming, write.index)
+        reads = reads_if_inspected(reads, transaction.timeline)
+        incoming = refit(incoming, prepared.state, write.state, request)
+        refuse_new_columns(write.state, incoming.schema)
+        context = write.context(incoming, transaction.instant)
+        units = _units(write, incoming)
+        plan = with_stored_buckets(write.unit_plan(), write.state, context, units)
+        plan = replace(plan, sidecars=sidecar_state(context, write.state, units))
         with phase("write"):
             if incoming.table is not None:
                 path, stats = _write_small(spark, context, plan, units, incoming.table, transaction)
             else:
                 assert incoming.distributed is not None
-                rows, way = incoming.distributed, _without_bulk(operation, index)
-                path, stats = write_distributed(spark, context, plan, units, rows, transaction, way)
+                rows = incoming.distributed
+                path, stats = write_distributed(spark, context, plan, units, rows, transaction, write.way)
         touched = {*(stat.partition_path or "" for stat in stats), *(incoming.partitions or ())}
         if request.partitions:
             check_inside(touched, request.partitions)
             touched.update(request.partitions)
         left, stats = unchanged_file_groups(stats), [stat for stat in stats if stat.file_id]
         replaced = groups_taken_out(operation, units, touched)
-        metadata = told_by_commit(context, request, stats, replaced, left=bool(left))
+        metadata = write.commit_metadata(context, stats, replaced, left=bool(left))
         figures = _figures(metadata, incoming, path)
-        rows_replaced = rows_of_groups(state, replaced) if replaced else 0
-        inspect(spark, state, transaction, metadata, options)
+        rows_replaced = rows_of_groups(write.state, replaced) if replaced else 0
+        inspect(spark, write.state, transaction, metadata, write.options)
         with phase("commit"):
-            scope = key_scope_of(state.config, request, index)
+            scope = key_scope_of(write.config, request, write.index)
             transaction.commit(metadata, key_scope=scope, reads=reads, left=left, follows=request.follows)
     logger.info("%s %s committed: %d file(s)", operation.name.value, transaction.instant, len(stats))
     result = summarise(transaction.instant, metadata, path, rows_replaced)
     committed = transaction.committed
-    return replace(result, figures=figures, seconds=seconds_so_far(), action=action, committed=committed)
-
-
-def _plan(config: TableConfig, request: WriteRequest, index: IndexKind, operation: Operation) -> UnitPlan:
-    """Say how the rows of a partition are treated."""
-    combined = bool(config.record_key_fields) and combines(request) and not names_changes(config, request)
-    if request.single_rows and request.match_condition is None and index.buckets is None:
-        # several rows of one key are what is looked for
-        combined = False
-    return UnitPlan(
-        index,
-        operation.lookup or skips_existing(request),
-        combined,
-        operation.delete_only,
-        skips_existing(request),
-        operation.packing,
-        operation.replaces != NOTHING,
-        request.update_columns,
-        skips_unchanged(request),
-        request.single_rows,
+    return replace(
+        result, figures=figures, seconds=seconds_so_far(), action=write.action, committed=committed
     )
 
 
@@ -273,9 +222,10 @@ def _figures(metadata: CommitMetadata, incoming: Incoming, path: str) -> WriteFi
     return figures
 
 
-def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, index: IndexKind) -> Incoming:
+def _incoming(spark: SparkSession, write: ResolvedWrite) -> Incoming:
     """Fit and key the batch, on the driver when it is small; a match condition or own rows are settled before that."""
-    config, options, operation = state.config, request.options, request.operation
+    config, options, operation = write.config, write.options, write.operation
+    state, request, index = write.state, write.request, write.index
     if operation.delete_only:
         batch, index = delete_batch(state, request.frame, index, prepped=request.prepped)
     else:
@@ -287,35 +237,34 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
         check_columns(config, request.frame.columns, batch.schema, index)
         check_fixed_columns(config, known, batch.schema, operation.replaces)
         check_returning(state, known, batch.schema, operation.replaces)
-    frame_batch = batch
+    keyed = batch
     if request.match_condition is not None:
-        frame_batch = flag_unmatched(
+        keyed = flag_unmatched(
             spark, state, batch, request.match_condition, options, everywhere=index.is_global
         )
     if request.changes is not None:
-        frame_batch = request.changes.rows(spark, state, batch, options)
+        keyed = request.changes.rows(spark, state, batch, options)
         request = replace(request, prepped=True)
     if request.prepped:
         # The rows know their places: there is nothing left to look up beyond their partitions.
         index = replace(index, is_global=False)
     try:
-        return _fetched(state, request, index, batch, frame_batch)
+        return _fetched(replace(write, request=request, index=index), batch, keyed)
     except BaseException:
-        frame_batch.release()
+        keyed.release()
         raise
 
 
-def _fetched(
-    state: TableState,
-    request: WriteRequest,
-    index: IndexKind,
-    batch: AlignedBatch,
-    frame_batch: AlignedBatch,
-) -> Incoming:
-    """Give the rows their keys, on the driver when they are few."""
-    options, operation = request.options, request.operation
-    schema = _table_schema(state, batch, request)
-    table = fetch_small(frame_batch, options)
+def _fetched(write: ResolvedWrite, batch: AlignedBatch, keyed: AlignedBatch) -> Incoming:
+    """Give the rows their keys, on the driver when they are few.
+
+    Args:
+        batch: The rows as they were fitted.
+        keyed: The same, or what a match condition or own rows made of them.
+    """
+    options, operation, index = write.options, write.operation, write.index
+    schema = _table_schema(write.state, batch, write.request)
+    table = fetch_small(keyed, options)
     if OPERATION in batch.carried:
         if table is None:
             raise ConfigError(
@@ -327,22 +276,17 @@ def _fetched(
     distributed = None
     if table is None:
         distributed = prepare_distributed(
-            frame_batch,
-            state,
+            keyed,
+            write.state,
             options,
-            _without_bulk(operation, index),
-            prepped=request.prepped,
+            write.way,
+            prepped=write.request.prepped,
             reads_once=not (index.is_global and operation.lookup),
         )
-        table = fetch_evaluated(frame_batch, distributed, options)
+        table = fetch_evaluated(keyed, distributed, options)
     if table is not None:
-        table, distributed = _with_keys(table, state, request, index), None
-    return Incoming(schema, batch.schema, table, distributed, index, frame_batch.cached)
-
-
-def _without_bulk(operation: Operation, index: IndexKind) -> Operation:
-    """With a bucket index the rows of a bucket must meet in one task, so there is no streaming pass."""
-    return operation if index.buckets is None else replace(operation, bulk=False)
+        table, distributed = _with_keys(write, table), None
+    return Incoming(schema, batch.schema, table, distributed, index, keyed.cached)
 
 
 def _table_schema(state: TableState, batch: AlignedBatch, request: WriteRequest) -> pa.Schema:
@@ -352,19 +296,19 @@ def _table_schema(state: TableState, batch: AlignedBatch, request: WriteRequest)
     return align(request.frame, None, FitPolicy()).schema if schema is None else schema
 
 
-def _with_keys(table: pa.Table, state: TableState, request: WriteRequest, index: IndexKind) -> pa.Table:
+def _with_keys(write: ResolvedWrite, table: pa.Table) -> pa.Table:
     """Add record key and partition path, refusing rows without a key and partition values that would escape."""
-    config = state.config
+    config, request = write.config, write.request
     if request.changes is not None and config.record_key_fields:
         check_no_null_key(table, config)
     if not request.prepped:
         generator = build_key_generator(
-            config, options=request.options, complex_single_prefix=state.keys_carry_field_name()
+            config, options=request.options, complex_single_prefix=write.state.keys_carry_field_name()
         )
         keys = generator.record_keys(table)
         unplaced = (
             request.operation.delete_only
-            and index.is_global
+            and write.index.is_global
             and not _has_partition_columns(table.column_names, config)
         )
         partitions = (
@@ -385,29 +329,14 @@ def _has_partition_columns(names: Sequence[str], config: TableConfig) -> bool:
     return all(field.name.partition(".")[0].lower() in given for field in config.partition_fields)
 
 
-def _context(
-    state: TableState, request: WriteRequest, instant: str, action: str, data_schema: pa.Schema
-) -> WriteContext:
-    options, operation = request.options, request.operation
-    read = state.read_context(data_schema, options)
-    state = replace(state, is_written_anew=request.new_schema)
-    context = state.write_context(
-        options, data_schema, read, instant=instant, action=action, operation=operation.name.value
-    )
-    layout = bulk_layout(options, state.config, data_schema) if operation.bulk else RowLayout()
-    return replace(context, layout=layout)
-
-
-def _units(
-    state: TableState, incoming: Incoming, index: IndexKind, request: WriteRequest
-) -> dict[str, PartitionUnit]:
+def _units(write: ResolvedWrite, incoming: Incoming) -> dict[str, PartitionUnit]:
     """Return latest slices of the partitions that matter: those of the batch, or all for a global look-up or an overwrite."""
-    partitions = incoming.partitions
-    everything = index.is_global or partitions is None or request.operation.replaces == WHOLE_TABLE
+    request, partitions = write.request, incoming.partitions
+    everything = write.index.is_global or partitions is None or write.operation.replaces == WHOLE_TABLE
     partitions = list(dict.fromkeys((*(partitions or ()), *request.partitions)))
-    view = state.view(None if everything else partitions)
-    units = partition_units(state, request.options, view.latest_slices(), partitions)
-    refuse_taking_out(request.operation, units, incoming.partitions, request.options)
+    view = write.state.view(None if everything else partitions)
+    units = partition_units(write.state, write.options, view.latest_slices(), partitions)
+    refuse_taking_out(write.operation, units, incoming.partitions, write.options)
     return units
 
 

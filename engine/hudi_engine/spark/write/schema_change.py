@@ -126,7 +126,7 @@ def with_columns(state: TableState, request: WriteRequest) -> TableState:
     return replace(state, columns=columns)
 
 
-def still_with_columns(before: TableState, now: TableState) -> TableState:
+def with_same_columns(before: TableState, now: TableState) -> TableState:
     """Return the table as of the begin of a write that gives it other columns.
 
     Args:

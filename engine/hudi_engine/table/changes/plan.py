@@ -17,9 +17,9 @@ from hudi_engine.format.schema.casting import cast_table
 from hudi_engine.format.schema.meta_fields import COMMIT_TIME
 from hudi_engine.format.timeline.active import FileGroupKey
 from hudi_engine.format.timeline.moments import Moment, digits_of
+from hudi_engine.table.changes.column_history import check_types
 from hudi_engine.table.changes.gaps import CleanedFiles, check_known, check_start, check_timeline
 from hudi_engine.table.changes.group import TASK_BYTES, Comparison, as_newest, compare_group, is_of, meet
-from hudi_engine.table.changes.retyped import check_types
 from hudi_engine.table.changes.slices import StatesOfGroups
 from hudi_engine.table.changes.touched import Step, net_step, single_steps, told_as_one, without_overwrites
 from hudi_engine.table.changes.window import (

@@ -24,8 +24,7 @@ from hudi_engine.spark.schema.fit import fit_value, quoted
 from hudi_engine.spark.write.rows.batch import AlignedBatch
 from hudi_engine.spark.write.rows.key_columns import with_keys_of
 from hudi_engine.spark.write.rows.match import SOURCE, TARGET
-from hudi_engine.spark.write.rows.newest import deletes_always, newest_of_each_key
-from hudi_engine.spark.write.rows.nulls_that_say_nothing import never_cleared
+from hudi_engine.spark.write.rows.partial_update_nulls import reject_null_overwrite
 from hudi_engine.spark.write.rows.replacement import flagged, keyed
 from hudi_engine.spark.write.rows.set_values import by_name
 from hudi_engine.spark.write.rows.settled import (
@@ -38,6 +37,8 @@ from hudi_engine.spark.write.rows.settled import (
     UPDATE,
     UPDATE_UNMATCHED,
     OfTheWholeTable,
+    deletes_always,
+    newest_of_each_key,
     settled,
 )
 from hudi_engine.spark.write.rows.sides import Clause, ClauseRows, Said, Sides, holds
@@ -224,7 +225,7 @@ class MergeClauses(OfTheWholeTable):
         def value_of(name: str, rows: ClauseRows, said: set[str]) -> Column:
             value = self._value(name, rows, name in stored)
             if name.lower() in said and name in stored:
-                return never_cleared(value, F.col(f"{self.target}.{quoted(name)}"), name, config)
+                return reject_null_overwrite(value, F.col(f"{self.target}.{quoted(name)}"), name, config)
             return value
 
         def clause(rows: ClauseRows, action: str, condition: str | None) -> Clause:

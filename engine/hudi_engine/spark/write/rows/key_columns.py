@@ -40,7 +40,6 @@ def rows_by_partition(
     *,
     schema: pa.Schema | None,
     options: Options,
-    beside: Sequence[Column] = (),
 ) -> DataFrame:
     """Count rows by partition path.
 
@@ -49,10 +48,9 @@ def rows_by_partition(
 
     Args:
         schema: Arrow schema of the rows in the table; None for rows that came with their key columns, and to have a path once.
-        beside: What to tell rows apart by as well.
 
     Returns:
-        One row or several for a partition path: what is ``beside``, ``rows``, ``keyless`` (those of them without a record
+        One row or several for a partition path: ``rows``, ``keyless`` (those of them without a record
         key) and ``_hoodie_partition_path``.
     """
     generator = build_key_generator(config, options=options)
@@ -64,11 +62,11 @@ def rows_by_partition(
         has_key = _has_key(keys) if keys else F.col(RECORD_KEY).isNotNull()
     measures = (F.count(F.lit(1)).alias("rows"), F.count(F.when(~has_key, 1)).alias("keyless"))
     if not parts:
-        return df.groupBy(*beside, PARTITION_PATH).agg(*measures)
+        return df.groupBy(PARTITION_PATH).agg(*measures)
     names = [f"{TEXT_PREFIX}{number}" for number in range(len(parts))]
     named = [text.alias(name) for text, name in zip(parts, names, strict=True)]
     path = _partition_path(generator, [F.col(name) for name in names])
-    return df.groupBy(*beside, *named).agg(*measures).withColumn(PARTITION_PATH, path).drop(*names)
+    return df.groupBy(*named).agg(*measures).withColumn(PARTITION_PATH, path).drop(*names)
 
 
 def with_keys_of(state: TableState, df: DataFrame, schema: pa.Schema, options: Options) -> DataFrame:

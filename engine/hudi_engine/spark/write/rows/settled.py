@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.merge.modes.registry import keeps_newer_rows, merge_rule
-from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED, PARTITION_PATH, RECORD_KEY
 from hudi_engine.spark.lookup.joins import combined
 from hudi_engine.spark.read.spark_read import snapshot_frame
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.write.rows.batch import AlignedBatch
 from hudi_engine.spark.write.rows.key_columns import with_keys_of
-from hudi_engine.spark.write.rows.newest import newest_of_each_key
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, ORDER
 from hudi_engine.table.state import TableState
@@ -35,6 +34,11 @@ CLAUSE = "__hudi_clause"
 CHANGES_KEY = "__hudi_changes_key"
 """Whether a row's values of key or partition columns are others than those of the stored row."""
 _LEAVES, _ALONE, _KEY = "__hudi_leaves", "__hudi_alone", "__hudi_key"
+
+
+_ZEROS = {"integer": "0", "date": "date'1970-01-01'"}
+"""What Avro has as int 0, by Spark's name of the type; see `merge.ordering.is_default`."""
+_PLACE, _RESET, _AFTER = "__hudi_place", "__hudi_reset", "__hudi_after"
 
 
 class OfTheWholeTable:
@@ -177,3 +181,58 @@ def _kept_in_place(placed: DataFrame, stored: DataFrame, config: TableConfig, el
 
 def _partition_columns(stored: DataFrame, config: TableConfig) -> list[str]:
     return [each.name for each in config.partition_fields if each.name in stored.columns]
+
+
+def newest_of_each_key(frame: DataFrame, key: Sequence[str], config: TableConfig) -> DataFrame:
+    """Return of several rows with one key the one with the greatest ordering values, of equal ones the last.
+
+    A row that deletes and says no ordering value ends what came before it and is older than all after it, as where
+    a batch is combined (Source: Hudi table format, merging).
+
+    Args:
+        frame: Rows of a batch in their order.
+        key: Columns that say which rows are of one key.
+        config: The table's settings; for a table whose rules keep one row whole.
+    """
+    placed = frame.withColumn(_PLACE, F.monotonically_increasing_id())
+    order = [F.col(quoted(name)).desc_nulls_last() for name in config.ordering_fields]
+    helpers = [_PLACE]
+    kinds = {field.name.lower(): field.dataType.typeName() for field in frame.schema.fields}
+    ends = deletes_always(config, kinds, lambda name: F.col(quoted(name)))
+    if ends is not None:
+        reset = F.max(F.when(ends, F.col(_PLACE))).over(Window.partitionBy(*key))
+        after = F.when(F.col(_PLACE) > F.col(_RESET), 2).when(F.col(_PLACE) == F.col(_RESET), 1).otherwise(0)
+        placed = placed.withColumn(_RESET, reset).withColumn(_AFTER, after)
+        order.insert(0, F.col(_AFTER).desc())
+        helpers += [_RESET, _AFTER]
+    newest_first = Window.partitionBy(*key).orderBy(*order, F.col(_PLACE).desc())
+    ranked = placed.withColumn(_PLACE, F.row_number().over(newest_first))
+    return ranked.where(F.col(_PLACE) == 1).drop(*helpers)
+
+
+def deletes_always(
+    config: TableConfig, kinds: Mapping[str, str], value: Callable[[str], Column]
+) -> Column | None:
+    """Tell which rows delete whatever came before them; None where no row can, or where the last row wins anyway.
+
+    Args:
+        kinds: Spark's name for the type of each column of the rows, by the column's name in lower case.
+    """
+    ordering = config.ordering_fields
+    if not ordering:
+        return None
+    marks = [value(mark) for mark in (IS_DELETED, DELETES) if kinds.get(mark) == "boolean"]
+    if config.delete_marker is not None and config.delete_marker[0].lower() in kinds:
+        field, _ = config.delete_marker
+        marks.append(value(field).cast("string").isin(*config.delete_markers))
+    if not marks:
+        return None
+    deletes, says_nothing = F.lit(False), F.lit(True)
+    for mark in marks:
+        deletes = deletes | F.coalesce(mark, F.lit(False))
+    for name in ordering:
+        says_nothing = says_nothing & value(name).isNull()
+    zero = _ZEROS.get(kinds.get(ordering[0].lower(), ""))
+    if len(ordering) == 1 and zero is not None:
+        says_nothing = says_nothing | F.coalesce(value(ordering[0]) == F.expr(zero), F.lit(False))
+    return deletes & says_nothing

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from hudi_engine.spark.jvm.frames import optimized_plan, row_size_estimate, size_estimate
-
-_LIGHT_NODES = frozenset({"Project", "Filter"})
 
 
 def is_parquet_scan(frame: DataFrame, *, whole: bool = False) -> bool:
@@ -24,23 +21,12 @@ def is_parquet_scan(frame: DataFrame, *, whole: bool = False) -> bool:
     plan = optimized_plan(frame)
     if not plan.deterministic():
         return False
-    _, plan = below_light_nodes(plan, _LIGHT_NODES - {"Filter"} if whole else _LIGHT_NODES)
+    passed = ("Project",) if whole else ("Project", "Filter")
+    while class_name(plan) in passed:
+        plan = plan.children().head()
     if class_name(plan) != "LogicalRelation" or class_name(plan.relation()) != "HadoopFsRelation":
         return False
     return class_name(plan.relation().fileFormat()) == "ParquetFileFormat"
-
-
-def below_light_nodes(plan: Any, kinds: Collection[str] = _LIGHT_NODES) -> tuple[list[tuple[str, Any]], Any]:
-    """Return the projections and filters at the top of a plan, each with the name of its class, and the plan below them.
-
-    Args:
-        kinds: Names of the classes that are passed.
-    """
-    passed: list[tuple[str, Any]] = []
-    while (kind := class_name(plan)) in kinds:
-        passed.append((kind, plan))
-        plan = plan.children().head()
-    return passed, plan
 
 
 def estimated_rows(frame: DataFrame) -> int:

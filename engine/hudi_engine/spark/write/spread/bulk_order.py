@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
@@ -20,8 +20,6 @@ from hudi_engine.spark.read.collect import worker_errors_raised
 from hudi_engine.spark.read.layout import sorted_frame
 from hudi_engine.spark.write.rows.key_columns import rows_by_partition
 from hudi_engine.spark.write.rows.source_plan import is_parquet_scan
-from hudi_engine.spark.write.spread.file_look import seen_partitions
-from hudi_engine.spark.write.spread.file_sample import sampled_partitions
 from hudi_engine.table.handles.write_context import WriteContext
 
 KEY_SORTS = (BulkSortMode.GLOBAL_SORT, BulkSortMode.PARTITION_SORT)
@@ -31,7 +29,7 @@ BY_KEY = RowLayout((RECORD_KEY,))
 
 UNSHUFFLED_FILE_BYTES = 8 * 1024 * 1024
 """Files at least this big are left as the tasks of the source give them, when nobody asks for a shuffle."""
-_MOST_PARTITIONS = 100
+MAX_PARTITIONS = 100
 """With rows of more partitions a task is not asked to write files of each."""
 
 
@@ -77,10 +75,9 @@ def ordered_for_bulk(frame: DataFrame, context: WriteContext, source: DataFrame 
 def _left_where_they_are(
     frame: DataFrame, context: WriteContext, source: DataFrame | None
 ) -> DataFrame | None:
-    """Return rows whose partitions need not be brought together; without a word from the user the file sizes decide.
+    """Return rows whose partitions need not be brought together; unless the user chooses, the file sizes decide.
 
-    They can be told beforehand when the rows come straight from Parquet files: then a look at the partition columns, and at
-    those of a filter, is cheap; of many files a few are looked at.
+    They are known beforehand when the rows come straight from Parquet files, of which only the partition columns are read.
     """
     gathers = context.options[WriteOptions.BULK_INSERT_SHUFFLE_BY_PARTITION]
     tasks = context.options[WriteOptions.BULK_INSERT_PARALLELISM]
@@ -93,29 +90,22 @@ def _left_where_they_are(
         most = size_estimate(source) // readers // UNSHUFFLED_FILE_BYTES
         if not most:
             return None
-        counted = _rows_by_partition(frame, context, source, readers, most)
+        counted = _rows_by_partition(frame, context, source, most)
         return _in_full_tasks(frame, context, counted, readers) if len(counted) <= most else None
     return _of_fewer_tasks(frame, context, source)
 
 
 def _rows_by_partition(
-    frame: DataFrame, context: WriteContext, source: DataFrame, tasks: int, most: int
+    frame: DataFrame, context: WriteContext, source: DataFrame, most: int
 ) -> dict[str, int]:
-    """Return rows by partition path, of one path more than ``most`` at most, about."""
+    """Return rows by partition path, of at most about ``most`` + 1 paths."""
     # Rows that came with their keys lie where those say.
     schema = None if PARTITION_PATH in source.columns else context.schema
-
-    def count_rows(rows: DataFrame, beside: Sequence[Column]) -> DataFrame:
-        options = context.options
-        counted = rows_by_partition(rows, context.config, schema=schema, options=options, beside=beside)
-        return counted.drop("keyless")  # Spark need not read keys then
-
-    sampled = sampled_partitions(frame, source, tasks, most, count_rows)
-    if sampled is not None:
-        return sampled
+    counted = rows_by_partition(frame, context.config, schema=schema, options=context.options)
     with worker_errors_raised():
-        counted = count_rows(frame, ()).limit(most + 1).collect()
-    return {row[PARTITION_PATH]: row["rows"] for row in counted}
+        # without the column that needs keys Spark does not read them
+        found = counted.drop("keyless").limit(most + 1).collect()
+    return {row[PARTITION_PATH]: row["rows"] for row in found}
 
 
 def _in_full_tasks(
@@ -138,10 +128,8 @@ def _in_full_tasks(
 
 def _of_fewer_tasks(frame: DataFrame, context: WriteContext, source: DataFrame) -> DataFrame | None:
     """Return the rows that a filter leaves in as few tasks as use the machine; None where files would be small even then."""
-    counted = seen_partitions(source, context.config)
-    if counted is None:
-        counted = _rows_by_partition(frame, context, source, tasks_of(source), _MOST_PARTITIONS)
-    if not 0 < len(counted) <= _MOST_PARTITIONS:
+    counted = _rows_by_partition(frame, context, source, MAX_PARTITIONS)
+    if not 0 < len(counted) <= MAX_PARTITIONS:
         return None
     size = sum(counted.values()) * min(context.file_size.row_bytes, row_size_estimate(frame))
     cores = frame.sparkSession.sparkContext.defaultParallelism

@@ -30,8 +30,14 @@ from hudi_engine.format.parallel import WorkerError
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.spark.jvm.frames import depends_on_time
-from hudi_engine.spark.lookup.joins import combine_by_key, locate, tag_files
-from hudi_engine.spark.lookup.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
+from hudi_engine.spark.lookup.joins import (
+    NEW_ROWS,
+    combine_by_key,
+    locate,
+    new_row_buckets,
+    spread_new_rows,
+    tag_files,
+)
 from hudi_engine.spark.read.collect import to_arrow_within_limit, worker_errors_raised
 from hudi_engine.spark.write.rows.batch import AlignedBatch
 from hudi_engine.spark.write.rows.key_columns import rows_by_partition, with_key_columns

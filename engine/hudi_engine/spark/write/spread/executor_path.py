@@ -26,8 +26,7 @@ from hudi_engine.format.schema.casting import cast_batch
 from hudi_engine.format.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.format.worker import rows_at_once
-from hudi_engine.spark.read.collect import collect_stats, current_task, stats_batch
-from hudi_engine.spark.tasks import run_in_spark
+from hudi_engine.spark.read.collect import collect_stats, current_task, run_in_spark, stats_batch
 from hudi_engine.table.handles.create import create_files
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.handles.write_task import WriteTask
@@ -35,8 +34,7 @@ from hudi_engine.table.lookup.partition import StoredSlice, TaggedUnit, tag_unit
 from hudi_engine.table.lookup.tagging import SliceTag
 from hudi_engine.table.lookup.unit import BUCKET, PartitionUnit, UnitPlan, in_order, split_by_partition
 from hudi_engine.table.write.place.shares import shares_of
-from hudi_engine.table.write.place.symbols import check_symbols
-from hudi_engine.table.write.place.unit import write_unit
+from hudi_engine.table.write.place.unit import check_symbols, write_unit
 
 MANY_ROWS = 8192
 """Pieces with fewer rows are put together before they are written: hashing and encoding cost more by the piece than a copy."""

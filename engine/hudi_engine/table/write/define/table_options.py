@@ -90,7 +90,7 @@ def _differs(config: TableConfig, key: object, given: str, had: str, why: str = 
     return f"{key} is {given!r}, but table {config.name!r} has {had!r}{why}; leave the option out, or rebuild the table"
 
 
-def as_called(config: TableConfig, options: Options) -> TableConfig:
+def with_write_options(config: TableConfig, options: Options) -> TableConfig:
     """Return settings with what a call says of merges and deletes, of which other writers' tables may keep nothing.
 
     Args:

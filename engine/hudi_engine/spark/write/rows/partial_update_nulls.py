@@ -22,7 +22,7 @@ from hudi_engine.spark.read.expression import expression
 _AS_WRITTEN = f"{PAYLOAD_PACKAGE}.OverwriteWithLatestAvroPayload"
 
 
-def as_written(config: TableConfig) -> TableConfig:
+def for_write(config: TableConfig) -> TableConfig:
     """Return settings by which rows that were made of stored ones take their places as they are, where files allow that."""
     if config.table_type is not TableType.COPY_ON_WRITE or not merge_rule(config).composes:
         return config
@@ -45,7 +45,7 @@ def refuse_nulls(rows: DataFrame, assignments: Mapping[str, str], config: TableC
         raise ConfigError(f"{', '.join(names)} cannot be set to null: {_reason(config)}")
 
 
-def never_cleared(new: Column, stored: Column, name: str, config: TableConfig) -> Column:
+def reject_null_overwrite(new: Column, stored: Column, name: str, config: TableConfig) -> Column:
     """Return a column's new value; fails the query where it is null and a value is stored, which would silently stay.
 
     Args:
