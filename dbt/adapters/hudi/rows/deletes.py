@@ -16,7 +16,7 @@ from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.spark.sql.not_null import delete_marks
 from hudi_engine.spark.write.rows.casts import DELETE_MARKS
 from hudi_engine.spark.write.rows.key_columns import with_key_columns
-from hudi_engine.spark.write.rows.newest import deletes_always
+from hudi_engine.spark.write.rows.settled import deletes_always
 from hudi_engine.table.lookup.kinds import index_kind
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
