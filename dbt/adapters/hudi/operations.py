@@ -79,17 +79,17 @@ class Operations(CloneMethods, AdoptMethods):
         operation, relation, bound, options = _bound(name, given, others)
         label = f"{name.removeprefix('show_').replace('_', ' ')} of {relation}"
         if name in _OWN:
-            return _lines(label, operation.run(self, relation, **bound))
+            return _lines(label, operation.execute(self, relation, **bound))
         if name == "report":
             bound["output"] = str(self._report_path(self._names(relation), bound.get("output")))
         if operation.only_looks(bound) and bound.get("where") is None:
             with self._look(relation, label, options) as services:
-                answer = operation.run(Call(services, options), **bound)
+                answer = operation.execute(Call(services, options), **bound)
         elif operation.is_service:
             return self._service(operation, relation, bound, options)
         else:
             with self._changed(relation, label) as table:
-                answer = operation.run(Call(table.services(options), options), **bound)
+                answer = operation.execute(Call(table.services(options), options), **bound)
         return self._raise_if_corrupt(_lines(label, answer), answer)
 
     @available.parse_list
@@ -142,7 +142,7 @@ class Operations(CloneMethods, AdoptMethods):
             is_strict = resolve_options(laid_over(known, options))[ServiceOptions.STRICT]
         with self._changed(relation, what) as table:
             try:
-                answer = operation.run(Call(table.services(options), options), **bound)
+                answer = operation.execute(Call(table.services(options), options), **bound)
             except HudiError as error:
                 if isinstance(error, _CALL_ERRORS) or is_strict or not get_node_info().get("unique_id"):
                     raise

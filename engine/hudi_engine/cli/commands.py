@@ -75,11 +75,12 @@ def run(operation: Operation, storage: Storage, options: Options, given: Namespa
     """
     chosen = {name: value for name, value in vars(given).items() if name in operation.arguments}
     services = replace(TableServices(storage, options), run_large=_in_local_spark())
-    answer: Answer = operation.run(Call(services, options.raw), **operation.bind(chosen))
+    answer: Answer = operation.execute(Call(services, options.raw), **operation.bind(chosen))
     return answer
 
 
 def _declare(parser: ArgumentParser, argument: Argument) -> None:
+    """Declare one argument: a word, switches for its values, or ``--name``."""
     about, name = argument.about, argument.name
     text = "; ".join(part for part in (about.doc, ", ".join(about.legal)) if part)
     is_list = argument.types == {tuple}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import Annotated, Any
@@ -148,44 +148,49 @@ def show_clustering(call: Call, limit: int = 20, show_involved_partition: bool =
     return _clusterings(call.services.clusterings()[::-1][:limit], show_involved_partition)
 
 
-def run_clean(
-    call: Call,
-    skip_locking: Annotated[bool, Arg(refused="true is refused")] = False,
-    schedule_in_line: Annotated[bool, Arg(refused="false is refused")] = True,
-    clean_policy: str | None = None,
-    retain_commits: int | None = None,
-    hours_retained: int | None = None,
-    file_versions_retained: int | None = None,
-    trigger_strategy: Annotated[str | None, Arg(legal=tuple(CleanTrigger))] = None,  # noqa: ARG001
-    trigger_max_commits: int | None = None,
-    options: str = "",
-) -> list[Row]:
+@dataclass(frozen=True)
+class CleanArguments:
+    """Hudi's arguments of a clean, in Hudi's order."""
+
+    skip_locking: Annotated[bool, Arg(refused="true is refused")] = False
+    schedule_in_line: Annotated[bool, Arg(refused="false is refused")] = True
+    clean_policy: str | None = None
+    retain_commits: int | None = None
+    hours_retained: int | None = None
+    file_versions_retained: int | None = None
+    trigger_strategy: Annotated[str | None, Arg(legal=tuple(CleanTrigger))] = None
+    trigger_max_commits: int | None = None
+    options: str = ""
+
+
+def run_clean(call: Call, given: CleanArguments) -> list[Row]:
     """Clean, and return what the clean did; no row when there was nothing to do.
 
     A figure without ``clean_policy`` says the policy too, as one that the policy does not look at would have no effect.
     """
-    if skip_locking:
+    if given.skip_locking:
         raise ConfigError(
             "run_clean has skip_locking => true; this engine cleans under the table's lock: leave it out"
         )
-    if not schedule_in_line:
+    if not given.schedule_in_line:
         raise ConfigError(
             "run_clean has schedule_in_line => false; this engine plans what it runs: leave it out"
         )
-    figures = dict(zip(_RETAINED, (retain_commits, hours_retained, file_versions_retained)))
-    figures = {name: value for name, value in figures.items() if value is not None}
-    if len(figures) > 1 and clean_policy is None:
+    policy = given.clean_policy
+    figures = {name: getattr(given, name) for name in _RETAINED if getattr(given, name) is not None}
+    if len(figures) > 1 and policy is None:
         raise ConfigError(
             f"run_clean has {' and '.join(figures)}; name the one, or the clean_policy that counts"
         )
     chosen: dict[str, object] = {_RETAINED[name][0].key: value for name, value in figures.items()}
-    if figures or clean_policy is not None:
-        policy = clean_policy.upper() if clean_policy is not None else _RETAINED[next(iter(figures))][1]
-        chosen[CleanOptions.POLICY.key] = policy
-    if trigger_max_commits is not None:
-        chosen[CleanOptions.TRIGGER_COMMITS.key] = trigger_max_commits
-    services = replace(call.services, options=call.options(options, chosen))
-    if trigger_max_commits is not None and not clean_due(call.state.timeline, services.options):
+    if policy is not None:
+        chosen[CleanOptions.POLICY.key] = policy.upper()
+    elif figures:
+        chosen[CleanOptions.POLICY.key] = _RETAINED[next(iter(figures))][1]
+    if given.trigger_max_commits is not None:
+        chosen[CleanOptions.TRIGGER_COMMITS.key] = given.trigger_max_commits
+    services = replace(call.services, options=call.options(given.options, chosen))
+    if given.trigger_max_commits is not None and not clean_due(call.state.timeline, services.options):
         return []
     done = services.clean()
     if done.instant is None:
@@ -222,25 +227,32 @@ def run_compaction(
     return [] if done.instant is None else [(done.instant, done.file_groups, state)]
 
 
-def run_clustering(
-    call: Call,
-    predicate: str | None = None,
-    order: str | None = None,
-    show_involved_partition: bool = False,
-    op: ClusteringOp = None,
-    order_strategy: str | None = None,
-    options: str = "",
-    instants: tuple[str, ...] = (),
-    selected_partitions: tuple[str, ...] | None = None,
-) -> list[Row]:
+@dataclass(frozen=True)
+class ClusteringArguments:
+    """Hudi's arguments of a clustering, in Hudi's order."""
+
+    predicate: str | None = None
+    order: str | None = None
+    show_involved_partition: bool = False
+    op: ClusteringOp = None
+    order_strategy: str | None = None
+    options: str = ""
+    instants: tuple[str, ...] = ()
+    selected_partitions: tuple[str, ...] | None = None
+
+
+def run_clustering(call: Call, given: ClusteringArguments) -> list[Row]:
     """Plan or run a clustering, or both, or run those that are pending."""
-    op = op or ("execute" if instants else "scheduleAndExecute")
+    instants = given.instants
+    op = given.op or ("execute" if instants else "scheduleAndExecute")
     if instants and op != "execute":
         raise ConfigError(
             f"run_clustering has instants and op => {op!r}; instants are run by op => 'execute'"
         )
-    services = replace(call.services, options=call.options(options))
-    services = services.for_clustering(order, order_strategy, selected_partitions, predicate)
+    services = replace(call.services, options=call.options(given.options))
+    services = services.for_clustering(
+        given.order, given.order_strategy, given.selected_partitions, given.predicate
+    )
     if op == "execute":
         pending = [each.instant for each in services.clusterings() if each.state != "COMPLETED"]
         touched = list(instants or pending)
@@ -251,7 +263,7 @@ def run_clustering(
         for instant in touched:
             services.cluster(instant)
     found = [each for each in services.clusterings()[::-1] if each.instant in touched]
-    return _clusterings(found, show_involved_partition)
+    return _clusterings(found, given.show_involved_partition)
 
 
 def archive_commits(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from functools import cached_property
 from types import NoneType
@@ -188,7 +188,18 @@ class Operation:
         """The arguments after the table, in order."""
         hints = get_type_hints(self.run, include_extras=True)
         found = list(inspect.signature(self.run).parameters.values())[self.before :]
-        return {each.name: _argument(each.name, hints[each.name], each.default) for each in found}
+        arguments: dict[str, Argument] = {}
+        for each in found:
+            hint = hints[each.name]
+            if is_dataclass(hint):
+                types = get_type_hints(hint, include_extras=True)
+                several = {
+                    one.name: _argument(one.name, types[one.name], one.default) for one in fields(hint)
+                }
+                arguments.update(several)
+            else:
+                arguments[each.name] = _argument(each.name, hint, each.default)
+        return arguments
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -224,6 +235,15 @@ class Operation:
             raise ConfigError(f"{called} needs {missing[0]}; its arguments: {', '.join(legal)}")
         return {name: self.arguments[name].parse(value) for name, value in given.items() if value is not None}
 
+    def execute(self, target: Any, *first: Any, **bound: Any) -> Any:
+        """Run it with arguments that `bind` gave; a parameter that is a dataclass gets its own of them."""
+        hints = get_type_hints(self.run)
+        for each in list(inspect.signature(self.run).parameters)[self.before :]:
+            if is_dataclass(hints[each]):
+                own = {one.name: bound.pop(one.name) for one in fields(hints[each]) if one.name in bound}
+                bound[each] = hints[each](**own)
+        return self.run(target, *first, **bound)
+
     def only_looks(self, bound: Mapping[str, Any]) -> bool:
         """Tell whether a call with these arguments leaves the table as it is for readers."""
         dry_run = self.arguments.get("dry_run")
@@ -232,7 +252,7 @@ class Operation:
 
     def call(self, services: TableServices, given: Mapping[str, Any]) -> Any:
         """Run it with what a caller gave; raises ConfigError as `bind` does."""
-        return self.run(Call(services), **self.bind(given))
+        return self.execute(Call(services), **self.bind(given))
 
 
 def _argument(name: str, hint: Any, default: Any) -> Argument:

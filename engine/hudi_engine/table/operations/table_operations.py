@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from typing import Annotated
 
@@ -193,18 +193,25 @@ def compact(call: Call, op: CompactionOp = "run", instant: Plan = None) -> Answe
     return Answer(facts=cells_of(done, *_SERVICE, "files_compacted", "files_written"), reason=done.reason)
 
 
-def cluster(
-    call: Call,
+@dataclass(frozen=True)
+class ClusteringLayout:
+    """Which rows a clustering takes, and their order."""
+
     columns: Annotated[
         tuple[str, ...] | str | None,
         Arg("columns by which rows are ordered, with commas between", flag="--by"),
-    ] = None,
+    ] = None
+    strategy: Annotated[Text, Arg(f"order of rows: {', '.join(LayoutStrategy)}")] = None
+    partitions: Annotated[tuple[str, ...] | None, Arg("partition paths to look at, with commas between")] = (
+        None
+    )
+    where: Annotated[Text, Arg("or a condition on the partition columns; needs Spark")] = None
+
+
+def cluster(
+    call: Call,
+    layout: ClusteringLayout,
     op: ClusteringOp = "run",
-    strategy: Annotated[Text, Arg(f"order of rows: {', '.join(LayoutStrategy)}")] = None,
-    partitions: Annotated[
-        tuple[str, ...] | None, Arg("partition paths to look at, with commas between")
-    ] = None,
-    where: Annotated[Text, Arg("or a condition on the partition columns; needs Spark")] = None,
     dry_run: DryRun = False,
     instant: Plan = None,
 ) -> Answer:
@@ -214,7 +221,7 @@ def cluster(
     _check_plan(op, instant)
     if dry_run and (instant or op == "execute"):
         raise ConfigError("dry_run says what a new plan would take; leave instant and op out")
-    services = call.services.for_clustering(columns, strategy, partitions, where)
+    services = call.services.for_clustering(**asdict(layout))
     if op == "schedule" or dry_run:
         done = services.schedule_clustering(dry_run=dry_run)
     else:
