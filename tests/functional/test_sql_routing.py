@@ -343,7 +343,7 @@ class TestStatements:
             ("update {schema}.orders set dt = 'z'", "part of the key or the partition"),
             ("create table {schema}.alike like {schema}.orders", "makes an empty one with its columns"),
             ("alter table {schema}.orders set tblproperties ('team' = 'me', 'hoodie.cleaner.commits.retained' = '5')", "writes do not look there"),
-            ("call run_everything(table => 'x')", "is not known; legal: archive_commits, .*run_compaction"),
+            ("call run_everything(table => 'x')", "there is no procedure 'run_everything'; there are: archive_commits, .*run_compaction"),
         ],
     )  # fmt: skip
     def test_what_cannot_be_done_is_refused_by_name(self, project: Any, statement: str, reason: str) -> None:
