@@ -199,6 +199,7 @@ def write_model(
 
 
 def _consumes_marks(plan: ModelPlan, rows: ModelRows) -> bool:
+    """Return whether a model's marks of deleted rows delete by its key and are not stored."""
     merges = bool(plan.table.record_key) and plan.merge.strategy in MERGING
     return merges and not plan.table.keeps_history and not rows.stores_mark
 

@@ -120,6 +120,7 @@ def ordered_deletes(
 
 
 def _way_out(ordering: list[str]) -> str:
+    """Return why no row is the newest, and what to do."""
     if ordering:
         fields = ", ".join(ordering)
         return (
@@ -130,5 +131,6 @@ def _way_out(ordering: list[str]) -> str:
 
 
 def _is_settled(frame: DataFrame, config: TableConfig) -> bool:
+    """Return whether the rows of each key have been ranked, by `changes.consume.consumed`."""
     has_marker = config.delete_marker is not None and config.delete_marker[0] in spellings(frame.columns)
     return DELETES in frame.columns and not has_marker and frame.schema[DELETES].metadata == SETTLED

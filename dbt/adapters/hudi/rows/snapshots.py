@@ -98,6 +98,7 @@ def _type_of(query: DataFrame, text: str, config: str, problems: Problems) -> T.
 
 
 def _check_comparable(config: str, name: str, kind: T.DataType | None, problems: Problems) -> None:
+    """Add a problem for a column whose values Spark cannot compare."""
     if kind is not None and not _is_comparable(kind):
         problems.add(
             f"{config} {name!r} is {kind.simpleString()}, which Spark cannot compare; name other columns in {config}, or select it "
@@ -106,6 +107,7 @@ def _check_comparable(config: str, name: str, kind: T.DataType | None, problems:
 
 
 def _is_comparable(kind: T.DataType) -> bool:
+    """Return whether Spark compares values of a type: no maps, at any level."""
     if isinstance(kind, T.StructType):
         return all(_is_comparable(field.dataType) for field in kind.fields)
     if isinstance(kind, T.ArrayType):
@@ -231,6 +233,7 @@ def _write_changes(
     valid_to: str,
     stored: DataFrame,
 ) -> HudiAdapterResponse:
+    """Write staged changes of a snapshot, whose stored rows are given beside."""
     rows = _rows_to_write(staged, plan, valid_to, stored)
     if plan.is_empty_run:
         rows = rows.limit(0)  # to dbt, which asked for no rows, all have been deleted in the source
