@@ -1,4 +1,4 @@
-"""Draw the storeys of the code, as the import contracts of `pyproject.toml` have them.
+"""Draw the storeys of the code from the import contracts.
 
 `python docs/make_storeys.py` writes `docs/pictures/storeys.svg`; a test fails when the picture is out of date.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs" / "pictures" / "storeys.svg"
+CONTRACTS = ("pyproject.toml", "tools/adapter_imports.toml")
 # Package of the contract, title, fill and stroke; the top storey first.
 STOREYS = (
     ("dbt.adapters.hudi", "adapter: what dbt calls", "#fdeee6", "#d9663a"),
@@ -23,7 +24,7 @@ _CONTRACT = re.compile(r'containers = \["([\w.]+)"\]\nlayers = \[\n(.*?)\n\]', r
 
 def floors() -> dict[str, list[list[str]]]:
     """Return the floors of each storey, the top one first, each with its rooms."""
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in CONTRACTS)
     return {
         package: [re.split(r" [|:] ", floor) for floor in re.findall(r'"([^"]+)"', layers)]
         for package, layers in _CONTRACT.findall(text)

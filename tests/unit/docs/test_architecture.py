@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -53,8 +54,19 @@ def test_every_room_has_its_line() -> None:
         *(
             path.relative_to(ROOT / "engine" / "hudi_engine")
             for path in (ROOT / "engine" / "hudi_engine").iterdir()
+            if path.is_file() or any(path.glob("*.py"))
         ),
-        *(path.relative_to(ROOT) for path in (ROOT / "dbt" / "adapters" / "hudi").iterdir() if path.is_dir()),
+        *(
+            path.relative_to(ROOT / "engine" / "hudi_engine")
+            for storey in ("format", "table", "spark")
+            for path in (ROOT / "engine" / "hudi_engine" / storey).iterdir()
+            if path.is_dir() and any(path.glob("*.py"))
+        ),
+        *(
+            path.relative_to(ROOT)
+            for path in (ROOT / "dbt" / "adapters" / "hudi").iterdir()
+            if path.is_dir() and any(path.glob("*.py"))
+        ),
     ]
     missing = [
         str(room)
@@ -65,3 +77,13 @@ def test_every_room_has_its_line() -> None:
     ]
 
     assert missing == []
+
+
+def test_picture_of_the_storeys_is_current() -> None:
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        import make_storeys
+    finally:
+        sys.path.remove(str(ROOT / "docs"))
+
+    assert make_storeys.PICTURE.read_text(encoding="utf-8") == make_storeys.picture()
