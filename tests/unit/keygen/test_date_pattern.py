@@ -156,6 +156,11 @@ def test_input_formats_need_plain_numbers(pattern: str) -> None:
         DateReader(pattern)
 
 
+def test_names_of_zones_are_refused() -> None:
+    with pytest.raises(ConfigError, match="supported are Z and ZZ"):
+        tokenize("HH ZZZ")
+
+
 @pytest.mark.parametrize("name", ["Mars/Olympus", "", "../etc/passwd", "/etc/localtime", "GMT+99:00", "PST8"])
 def test_unknown_zones_are_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="not known"):

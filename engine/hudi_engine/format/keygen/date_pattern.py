@@ -55,6 +55,10 @@ def tokenize(pattern: str) -> tuple[Token, ...]:
             while end < len(pattern) and pattern[end] == letter:
                 end += 1
             _check_letter(letter, pattern, "".join(_WRITERS))
+            if letter == "Z" and end - position > 2:
+                raise ConfigError(
+                    f"date pattern {pattern!r} holds ZZZ, the name of a zone; supported are Z and ZZ, an offset"
+                )
             tokens.append(Token(letter, end - position))
             position = end
         else:
