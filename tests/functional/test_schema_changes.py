@@ -175,7 +175,7 @@ class TestColumnsAndRowsAreOneCommit:
             "* n: int in the table, bigint in the query",
             "* in the query leave out extra, select gone, make n int",
             "* on_schema_change: sync_all_columns, which adds extra, makes n bigint, drops gone (with the values it has)",
-            "* run it with --full-refresh, which builds the table anew",
+            "* run it with --full-refresh, which rebuilds the table",
         ):
             assert each in said, (each, said)
         assert "append_new_columns" not in said and "SparkColumn" not in said and "full_refresh: " not in said

@@ -59,7 +59,7 @@ OPTIONAL = {
 def test_only_columns_with_a_null_become_optional(row: dict[str, Any], changed: str) -> None:
     rows = pa.Table.from_pylist([FULL, {**FULL, **row}], schema=ROWS)
 
-    found = with_nulls_allowed(RECORD, columns_with_nulls(rows))
+    found = with_nulls_allowed(RECORD, columns_with_nulls(rows, RECORD))
 
     kinds = {field["name"]: field["type"] for field in found["fields"]}
     assert kinds == {**KINDS, **{name: OPTIONAL[name] for name in changed}}

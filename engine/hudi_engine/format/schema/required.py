@@ -16,12 +16,13 @@ def has_required(avro: AvroSchema) -> bool:
     return any(not _is_optional(part) for each in walk_avro(avro) for part in _part_types(each))
 
 
-def columns_with_nulls(rows: pa.Table) -> set[str]:
-    """Return the columns with a null at any level."""
+def columns_with_nulls(rows: pa.Table, record: Mapping[str, Any]) -> set[str]:
+    """Return the columns with a null at any level, for an optional column of the record at any level below its own."""
+    optional = {field["name"] for field in record["fields"] if _is_optional(field["type"])}
     return {
         name
         for name, column in zip(rows.column_names, rows.columns)
-        if column.null_count or any(map(_has_null, column.chunks))
+        if any(_has_null(chunk.drop_null() if name in optional else chunk) for chunk in column.chunks)
     }
 
 

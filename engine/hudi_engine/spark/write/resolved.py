@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -133,7 +133,7 @@ class ResolvedWrite:
         if self.operation.delete_only or not has_required(context.avro_schema):
             return context
         # columns that another writer's table requires become optional with the commit that brings nulls
-        nulls = _null_columns(incoming, self.config)
+        nulls = _null_columns(incoming, self.config, context.avro_schema)
         return replace(context, avro_schema=with_nulls_allowed(context.avro_schema, nulls))
 
     def unit_plan(self) -> UnitPlan:
@@ -192,10 +192,10 @@ class ResolvedWrite:
         )
 
 
-def _null_columns(incoming: Incoming, config: TableConfig) -> set[str]:
+def _null_columns(incoming: Incoming, config: TableConfig, record: Mapping[str, Any]) -> set[str]:
     """Return the columns in which rows have nulls; of distributed rows those in which they may have."""
     if incoming.table is not None:
-        return columns_with_nulls(incoming.table)
+        return columns_with_nulls(incoming.table, record)
     assert incoming.distributed is not None
     fields = incoming.distributed.frame.schema.fields
     nulls = {each.name for each in fields if each.nullable or isinstance(each.dataType, _NESTED)}
