@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.hudi.model.known_configs import OF_DBT, SAID, USED
+from dbt.adapters.hudi.model.known_configs import OF_DBT, SAID, USED, misspelt_configs, unused_configs
 from tests.unit.adapter.test_wrong_inputs import WRONG_CONFIGS, edits
 
 # dbt itself refuses these, in words of its own, while it parses
@@ -53,7 +53,13 @@ def wrong() -> list[tuple[dict[str, Any], str]]:
     ]
     catalog = "catalog_name is 'lake', which catalogs.yml does not name; it names none, or is not there"
     kept.append(({"catalog_name": "lake"}, catalog))
-    return kept + [({word: "x"}, f"{word}, a config of ") for word in misspelt()]
+    return kept + [({word: "x"}, answer_to(word)) for word in misspelt()]
+
+
+def answer_to(word: str) -> str:
+    """Return how the answer to a misspelt config begins: one near a config that decides about rows stops the run."""
+    stops = misspelt_configs(unused_configs({word: "x"}))
+    return f"{word} is no config of dbt or dbt-hudi" if stops else f"{word}, a config of "
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +106,7 @@ def test_each_is_answered_by_name(run: tuple[Path, str], number: int) -> None:
 
 def test_each_misspelt_name_gets_a_near_one(run: tuple[Path, str]) -> None:
     for word in misspelt():
-        (line,) = [each for each in run[1].splitlines() if f" {word}, a config of " in each]
+        (line,) = [each for each in run[1].splitlines() if f" {answer_to(word)}" in each]
         assert re.search(r"did you mean '\w+'\?", line), line
 
 
