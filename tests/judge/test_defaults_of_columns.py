@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.format.merge.table_reader import read_table
 from hudi_engine.format.storage.factory import open_storage
 
@@ -34,31 +35,32 @@ YOUNGER: dict[str, pa.DataType] = {
     "raw": pa.binary(),
 }
 NEW = pa.schema([*KEYS, ("part", PART), ("parts", pa.list_(PART)), *YOUNGER.items()])
-DEFAULTS: dict[str, Any] = {"text": "x", "whole": {"q": 3}, "raw": "\u00ff", "y": 5, "q": 9}
+DEFAULTS: dict[str, Any] = {"text": "x", "raw": "\u00ff"}
+NESTED: dict[str, Any] = {"y": 5}
 
 
-def with_defaults(schema: Any) -> Any:
-    """An Avro schema in which the columns of DEFAULTS have them, as a user's own schema may."""
+def with_defaults(schema: Any, defaults: dict[str, Any]) -> Any:
+    """An Avro schema in which columns have defaults, as a user's own schema may."""
     if isinstance(schema, list):
-        return [with_defaults(each) for each in schema]
+        return [with_defaults(each, defaults) for each in schema]
     if not isinstance(schema, dict):
         return schema
     made = {
-        key: with_defaults(value) if key in ("type", "items", "fields") else value
+        key: with_defaults(value, defaults) if key in ("type", "items", "fields") else value
         for key, value in schema.items()
     }
-    if made.get("name") in DEFAULTS and "default" in made:
+    if made.get("name") in defaults and "default" in made:
         made["type"] = [*(each for each in made["type"] if each != "null"), "null"]
-        made["default"] = DEFAULTS[made["name"]]
+        made["default"] = defaults[made["name"]]
     return made
 
 
-def give_defaults(path: Path) -> None:
+def give_defaults(path: Path, defaults: dict[str, Any]) -> None:
     """Put the defaults into the newest commit, where writers that keep a schema of the user's own put them."""
     commit = sorted(path.glob(".hoodie/*.deltacommit"))[-1]
     metadata = json.loads(commit.read_text())
     extra = metadata["extraMetadata"]
-    extra["schema"] = json.dumps(with_defaults(json.loads(extra["schema"])))
+    extra["schema"] = json.dumps(with_defaults(json.loads(extra["schema"]), defaults))
     commit.write_text(json.dumps(metadata))
     commit.with_name(f".{commit.name}.crc").unlink(missing_ok=True)
 
@@ -71,10 +73,14 @@ def test_rows_are_those_of_release_0(block_format: str, tmp_path: Path, apache_h
     hudi.write(path, pa.Table.from_pylist(old, OLD), said, operation="insert", mode="overwrite")
     hudi.upsert(path, pa.Table.from_pylist([{**row, "ts": 2} for row in old[:2]], OLD), said)
     hudi.upsert(path, pa.Table.from_pylist([{"id": "b", "ts": 3, "part": {"x": 3, "y": 3}}], NEW), said)
-    give_defaults(path)
+    give_defaults(path, DEFAULTS)
 
     theirs = hudi.read(path)
     assert difference(rows_of_arrow(read_table(open_storage(str(path)))), theirs) == ""
     shown = {row["id"]: (row["text"], row["whole"], row["part"]["y"]) for row in theirs}
-    filled = ("x", {"q": 3}, 5) if block_format == "avro" else (None, None, None)
+    filled = ("x", None, None) if block_format == "avro" else (None, None, None)
     assert shown == {"a": filled, "b": (None, None, 3), "c": (None, None, None)}
+    if block_format == "avro":
+        give_defaults(path, NESTED)
+        with pytest.raises(UnsupportedTableError, match="defaults of fields inside it.*Compact the table"):
+            read_table(open_storage(str(path)))

@@ -75,6 +75,7 @@ def shown(key: str, value: Any) -> str:
 
 
 def _table(rows: Sequence[Cells]) -> str:
+    """Return rows as a text table, numbers to the right."""
     columns = list(rows[0])
     cells = [[shown(name, row[name]) for name in columns] for row in rows]
     heads = [_words(name) for name in columns]
