@@ -11,7 +11,7 @@ import pytest
 from dbt.tests.util import run_dbt
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-EXAMPLE = re.compile(r"```sql\n(?:-- (?:models/)?(\w+)\.sql.*\n)?(\{\{ config\(.*?)```", re.DOTALL)
+EXAMPLE = re.compile(r"```sql\n(?:-- (?:models/)?(\w+)\.sql[^\n]*\n)?(\{\{ config\(.*?)```", re.DOTALL)
 CONDITION = "if(amount > 0, c._change_type, 'delete') as _change_type"
 
 
