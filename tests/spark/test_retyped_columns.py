@@ -78,7 +78,7 @@ def test_rows_of_before_that_cannot_be_read_as_they_are_now_are_a_gap(spark, tmp
     [
         (("int", "1", "2"), ("string", "'1'")),
         (("int", "1", "2"), ("bigint", "1")),
-        (("struct<x: int>", "struct(1)", "struct(2)"), ("struct<x: bigint, y: int>", "struct(1, 2)")),
+        (("struct<x: int>", "struct(1)", "struct(2)"), ("struct<x: bigint, y: int>", "struct(1, null)")),
     ],
 )
 def test_rows_of_before_are_told_in_wider_types(spark, tmp_path, then, now):
