@@ -22,7 +22,12 @@ CODE = [
     if path != HOME
 ]
 # Other things of that name: a codec of HFile blocks, the code of dbt's answer, metadata for all files.
-OTHERS = {("block.py", "NONE"), ("hudi_files.py", "ALL"), ("services.py", "COMPACT"), ("services.py", "CLUSTER")}
+OTHERS = {
+    ("block.py", "NONE"),
+    ("hudi_files.py", "ALL"),
+    ("services.py", "COMPACT"),
+    ("services.py", "CLUSTER"),
+}
 
 MEMBERS = {
     option.key: f"{group.__name__}.{name}"
