@@ -57,7 +57,7 @@ def test_a_batch_of_columns_that_are_gone_or_have_other_types_is_refused(spark, 
     of_before = reader.load(table.path)
     rows = spark.createDataFrame([(1, 1, "one")], "id int, ts double, title string")
     rebuild_table(spark, table.path, rows, name="t", record_key=["id"], precombine_field="ts")
-    said = "'ts' was bigint and is double, 'name' was renamed or dropped, 'title' is new; load it anew"
+    said = "'name' was renamed or dropped, 'ts' was bigint and is double, 'title' is new; load it anew"
     with pytest.raises(Exception, match=f"SchemaError: .*{said}"):
         of_before.collect()
     assert [tuple(row)[:3] for row in reader.load(table.path).collect()] == [(1, 1.0, "one")]
