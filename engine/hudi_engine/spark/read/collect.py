@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from hudi_engine.errors import HudiError, StorageError
@@ -102,12 +101,12 @@ def _measured(frame: DataFrame, max_bytes: int) -> DataFrame | None:
     names = [quoted(field.name) for field in frame.schema.fields if not isinstance(field.dataType, short)]
     if not names:
         return None
-    # One projection: each more is analysed and optimised anew, which takes longer than the rows of a small batch.
-    size = F.octet_length(F.struct(*names).cast("string")).cast("long")
-    number = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW_NUMBER))
-    allowed = F.least(F.lit(max_bytes // _LONG_ROWS), F.floor(F.lit(max_bytes) / (number + 1)))
-    row = F.struct(*[quoted(name) for name in frame.columns])
-    return frame.select(F.when(size <= allowed, row).alias(_ROW), size.alias(_SIZE))
+    # One projection as SQL text: a column built by calls of the API costs a round trip to the JVM for each of its nodes.
+    size = f"cast(octet_length(cast(struct({', '.join(names)}) as string)) as bigint)"
+    number = f"(monotonically_increasing_id() & {_ROW_NUMBER}L)"
+    allowed = f"least({max_bytes // _LONG_ROWS}L, floor({max_bytes}L / ({number} + 1)))"
+    row = f"struct({', '.join(quoted(name) for name in frame.columns)})"
+    return frame.selectExpr(f"case when {size} <= {allowed} then {row} end as {_ROW}", f"{size} as {_SIZE}")
 
 
 def _batches_within_limit(frame: DataFrame) -> list[pa.RecordBatch] | None:
