@@ -69,3 +69,23 @@ class TestModelsOfThePages:
             (7, 1),
             (8, 3),
         ]
+        assert rows("select cast(order_date as string), orders from {schema}.orders_by_day order by 1") == [
+            ("2026-01-01", 4), ("2026-01-02", 1),
+        ]  # fmt: skip
+
+
+ORDERS = """
+create table sales.orders using hudi partitioned by (order_date) tblproperties (primaryKey = 'id') as
+select * from values (1, 7, 'new', '2024-01-01'), (2, 7, 'new', '2024-02-01'), (3, 8, 'new', '2025-02-01') as t
+(id, customer, status, order_date)
+"""
+
+
+class TestStatementsOfThePage:
+    def test_statements_change_the_rows_they_name(self, project: Any) -> None:
+        (block,) = re.findall(r"```sql\n(delete.*?)```", (ROOT / "docs/sql.md").read_text("utf-8"), re.DOTALL)
+        inputs = ["create schema sales", ORDERS, "create table sales.customers using hudi as select 7 as c, 7 as id"]
+        for statement in (*inputs, *block.strip().split(";\n")):
+            project.run_sql(statement.rstrip(";\n"))
+        found = project.run_sql("select id, status, order_date from sales.orders", fetch="all")
+        assert [tuple(row) for row in found] == [(2, "closed", "2024-02-01")]

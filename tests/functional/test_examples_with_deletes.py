@@ -151,6 +151,7 @@ SECOND = {
     ],
     "order_events": [(1, 7, 10), (4, 7, 20), (5, 9, 21)],
 }
+PAGES = ("strategies.md", "microbatch.md", "deletes.md")
 QUERIES = {
     "current_orders": "select order_id, amount from {schema}.current_orders order by 1",
     "open_orders": "select order_id, amount from {schema}.open_orders order by 1",
@@ -187,7 +188,7 @@ def customers(events: pd.DataFrame) -> pd.DataFrame:
 class TestExamplesOfModels:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        page = examples("models.md")
+        page = {name: sql for each in PAGES for name, sql in examples(each).items()}
         assert sorted(page) == sorted(QUERIES), "each example is checked below"
         inputs = {name: f"select * from {{{{ target.schema }}}}.in_{name}" for name in INPUTS}
         inputs["events"] = (

@@ -32,7 +32,7 @@ unit_tests:
 """
 
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "models.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "contracts.md"
 OF_THE_PAGE = re.compile(r"```yaml\n# models/parcels\.yml\n(.*?)```", re.DOTALL)
 LANDED = """
 select 1 as id, array(1) as sizes, map('a', 1) as counts, named_struct('city', 'Ulm', 'zip', 1) as place, X'01' as raw
@@ -57,7 +57,7 @@ class TestFixtures:
 
 
 class TestFixturesOfThePage:
-    """Lists, maps, structs and bytes are given as docs/models.md shows them."""
+    """Lists, maps, structs and bytes are given as docs/contracts.md shows them."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

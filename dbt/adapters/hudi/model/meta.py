@@ -49,4 +49,4 @@ def _hint(key: str) -> str:
         return "is a config of dbt: it stands beside meta"
     if key.startswith("hoodie."):
         return f"stands in options: meta: {{{PLACE}: {{options: {{{key}: ...}}}}}}"
-    return f"is no config of dbt-hudi; {did_you_mean(key, USED)}docs/models.md has their list"
+    return f"is no config of dbt-hudi; {did_you_mean(key, USED)}docs/model-configs.md has their list"
