@@ -189,10 +189,7 @@ def in_turn(function: Callable[[Item], Result], items: Sequence[Item]) -> list[R
 
 
 def run_in_threads(
-    function: Callable[[Item], Result],
-    items: Sequence[Item],
-    *,
-    most: int | None = None,
+    function: Callable[[Item], Result], items: Sequence[Item], *, most: int | None = None
 ) -> list[Result]:
     """Run in threads of this process, as many as there are processors: for work.
 

@@ -35,12 +35,7 @@ _STRATEGY_MODES = {
     COMMIT_TIME_STRATEGY: MergeMode.COMMIT_TIME_ORDERING,
 }
 READ_ONLY_MODES = frozenset(
-    {
-        MergeMode.FIRST_VALUE,
-        MergeMode.AVRO_PAYLOAD,
-        MergeMode.MYSQL_DEBEZIUM,
-        MergeMode.POSTGRES_DEBEZIUM,
-    }
+    {MergeMode.FIRST_VALUE, MergeMode.AVRO_PAYLOAD, MergeMode.MYSQL_DEBEZIUM, MergeMode.POSTGRES_DEBEZIUM}
 )
 """Merge modes of payload classes whose tables are read and not written."""
 _DEBEZIUM_MARKER = ("_change_operation_type", "d")

@@ -130,11 +130,7 @@ def choice_option(
     key: str, default: None, choices: Iterable[Member], doc: str, aliases: tuple[str, ...] = ()
 ) -> Option[Member | None]: ...
 def choice_option(
-    key: str,
-    default: Member | None,
-    choices: Iterable[Member],
-    doc: str,
-    aliases: tuple[str, ...] = (),
+    key: str, default: Member | None, choices: Iterable[Member], doc: str, aliases: tuple[str, ...] = ()
 ) -> Option[Member | None]:
     """Declare an option with a few legal values, members of their enum."""
     return Option(key, "choice", default, doc, choices=tuple(choices), aliases=aliases)

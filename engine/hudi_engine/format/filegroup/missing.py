@@ -26,11 +26,7 @@ GONE = "has gone since the table was listed"
 
 
 def check_nothing_missing(
-    storage: Storage,
-    config: TableConfig,
-    timeline: Timeline,
-    view: FileSystemView,
-    as_of: str | None = None,
+    storage: Storage, config: TableConfig, timeline: Timeline, view: FileSystemView, as_of: str | None = None
 ) -> None:
     """Refuse a view of the whole table that lacks a file; of the newest one the storage is asked only when one seems to be gone.
 

@@ -47,8 +47,7 @@ class WrittenLogs:
             return given
         return [
             replace(
-                each,
-                log_files=tuple(replace(log, written=found.get(log.path, ())) for log in each.log_files),
+                each, log_files=tuple(replace(log, written=found.get(log.path, ())) for log in each.log_files)
             )
             if each.log_files
             else each

@@ -23,10 +23,7 @@ _HEX_PAIRS = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), dtyp
 
 
 def key_text(
-    array: pa.Array | pa.ChunkedArray,
-    *,
-    consistent_logical_timestamp: bool = False,
-    timezone: str = "UTC",
+    array: pa.Array | pa.ChunkedArray, *, consistent_logical_timestamp: bool = False, timezone: str = "UTC"
 ) -> pa.StringArray:
     """Turn a column into the text its values have in record keys and partition paths.
 

@@ -94,11 +94,7 @@ def needed_columns(context: ReadContext, columns: Sequence[str]) -> list[str]:
 
 
 def _spilled(
-    context: ReadContext,
-    scan: LogScan,
-    combine: Combine,
-    parts: list[Entries],
-    rest: Iterator[Entries],
+    context: ReadContext, scan: LogScan, combine: Combine, parts: list[Entries], rest: Iterator[Entries]
 ) -> LogRecords:
     total = 0
     stored = sum(block.place.content_length for block in scan.blocks)
