@@ -94,12 +94,7 @@ class WorkerError(Exception):
 
 @contextmanager
 def worker_errors_told() -> Iterator[None]:
-    """Turn the lack of memory in a worker into an error that says what to set, and a key that is no text into one that names it.
-
-    Raises:
-        TaskMemoryError: Instead of Python's or Arrow's.
-        InvalidKeyError: As `translate_unicode_errors`.
-    """
+    """Turn the lack of memory in a worker into an error that says what to set, and a key that is no text into one that names it."""
     try:
         with translate_unicode_errors():
             yield
@@ -130,11 +125,7 @@ def _advice(limit: int | None) -> str:
 
 
 def attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
-    """Call a function in a worker; returns its result or the error it raised.
-
-    Raises:
-        WorkerError: The storage failed, so that Spark should try again.
-    """
+    """Call a function in a worker; returns its result or the error it raised."""
     try:
         with worker_errors_told():
             return function(item)
@@ -168,12 +159,7 @@ def carried_failure(text: str) -> Failure | None:
 
 
 def raise_worker_error(error: BaseException) -> None:
-    """Raise the engine's error that a worker met, if an exception of Spark carries one, or tells that it could not begin.
-
-    Raises:
-        HudiError: That error.
-        TaskMemoryError: The worker's memory is too little for its libraries.
-    """
+    """Raise the engine's error that a worker met, if an exception of Spark carries one, or tells that it could not begin."""
     if (failure := carried_failure(str(error))) is not None:
         raise failure.error() from error
     if _LOADS_NOTHING.search(str(error)):
@@ -191,11 +177,7 @@ def in_turn(function: Callable[[Item], Result], items: Sequence[Item]) -> list[R
 def run_in_threads(
     function: Callable[[Item], Result], items: Sequence[Item], *, most: int | None = None
 ) -> list[Result]:
-    """Run in threads of this process, as many as there are processors: for work.
-
-    Args:
-        most: Upper bound of the threads, where each holds much memory.
-    """
+    """Run in threads of this process, as many as there are processors: for work."""
     with short_switch_interval():
         return _in_threads(function, items, min(os.cpu_count() or 1, most or len(items)))
 

@@ -37,11 +37,7 @@ _under_way: list[Progress] = []
 
 @contextmanager
 def under_way(base: str, did: str) -> Iterator[Progress]:
-    """Count what is written to a table until the block ends.
-
-    Args:
-        did: What happens to its files, for people.
-    """
+    """Count what is written to a table until the block ends."""
     progress = Progress(base, did, threading.get_ident())
     with _lock:
         _under_way.append(progress)

@@ -57,11 +57,7 @@ def partition_kinds(properties: Mapping[str, str]) -> Mapping[str, str]:
 def resolve_key_generator(
     properties: Mapping[str, str], *, key_fields: int, partition_fields: int
 ) -> KeyGeneratorType:
-    """Return the key generator of a table, inferred from its fields as Hudi does when it names none.
-
-    Raises:
-        UnsupportedTableError: for a class that is not one of Hudi's own.
-    """
+    """Return the key generator of a table, inferred from its fields as Hudi does when it names none."""
     declared = declared_key_generator(properties)
     if declared is not None:
         return declared

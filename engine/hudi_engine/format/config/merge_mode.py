@@ -65,15 +65,7 @@ def unavailable_value(properties: Mapping[str, str]) -> str | None:
 
 
 def resolve_merge_mode(properties: Mapping[str, str], version: int, *, has_ordering: bool) -> MergeMode:
-    """Return the merge mode of a table.
-
-    Args:
-        has_ordering: Whether the table names ordering fields; without them event time falls back to commit
-            time.
-
-    Raises:
-        CorruptTableError: when ``hoodie.record.merge.mode`` is none of Hudi's values.
-    """
+    """Return the merge mode of a table."""
     mode = _declared(properties) or _inferred(properties)
     if version >= 9:
         partial = properties.get("hoodie.table.partial.update.mode", "").strip().upper()

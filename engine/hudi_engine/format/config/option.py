@@ -32,11 +32,9 @@ class Option(Generic[Value]):
     """One option; `Options` gives its value for the option itself, in its type.
 
     Args:
-        key: The ``hoodie.*`` key.
         kind: ``bool``, ``int``, ``float``, ``rate`` (between 0 and 1), ``text`` or ``choice``.
         default: Value used when the key is absent; None means "not set".
         choices: Legal values of a ``choice`` (compared without regard to case).
-        group: Heading in the configuration reference.
     """
 
     key: str

@@ -98,16 +98,7 @@ def canonical_key(key: str) -> str:
 
 
 def resolve_options(raw: Mapping[str, object] | None, *, of: str = "") -> Options:
-    """Check and type raw options.
-
-    Args:
-        raw: ``hoodie.*`` keys with values as text, bool or number; None is the same as empty.
-
-    Raises:
-        ConfigError: All problems in one message: bad values, and keys that look like a misspelling of a known one.
-            A key that asks for what is not done is one of them. Other keys, of Apache Hudi or unknown, have no effect; each is
-            said once a process in the log.
-    """
+    """Check and type raw options."""
     given: dict[str, OptionValue] = {}
     texts: dict[str, str] = {}
     problems: list[str] = []

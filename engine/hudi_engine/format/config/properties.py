@@ -23,11 +23,7 @@ _BLANKS = " \t\f"
 
 
 def parse_properties(data: bytes) -> dict[str, str]:
-    r"""Parse a Java properties file; a later line wins over an earlier one with the same key.
-
-    Raises:
-        ValueError: when a ``\\u`` escape is cut short.
-    """
+    r"""Parse a Java properties file; a later line wins over an earlier one with the same key."""
     found: dict[str, str] = {}
     for line in _logical_lines(data.decode("latin-1")):
         key, value = _split(line)
@@ -36,11 +32,7 @@ def parse_properties(data: bytes) -> dict[str, str]:
 
 
 def format_properties(properties: Mapping[str, str], comment: str) -> bytes:
-    """Format a Java properties file, one line a key, in the order of the mapping.
-
-    Args:
-        comment: Text of the head comment; several lines make several comment lines, ``""`` none.
-    """
+    """Format a Java properties file, one line a key, in the order of the mapping."""
     lines = [f"#{_ascii(line)}" for line in comment.splitlines()]
     lines += [
         f"{_escape(key, is_key=True)}={_escape(value, is_key=False)}" for key, value in properties.items()

@@ -36,12 +36,7 @@ class PropertiesStorage(Protocol):
 
 
 def read_properties(storage: PropertiesStorage) -> dict[str, str]:
-    """Read the properties of the table at ``storage.base``.
-
-    Raises:
-        TableNotFoundError: There is no ``.hoodie/hoodie.properties``.
-        CorruptTableError: It is truncated, unparsable or fails its checksum, and so is or does the backup.
-    """
+    """Read the properties of the table at ``storage.base``."""
     damage: str | None = None
     for path in (PROPERTIES_PATH, BACKUP_PATH):
         try:

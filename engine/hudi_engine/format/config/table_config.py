@@ -97,12 +97,6 @@ class TableConfig:
         """Read and validate the settings of the table at ``storage.base``.
 
         The backup that Hudi keeps during an update is used when the file itself is missing or damaged.
-
-        Raises:
-            TableNotFoundError: when there is no ``.hoodie/hoodie.properties``.
-            CorruptTableError: when it is truncated, unparsable or fails its checksum.
-            UnsupportedTableError: for table versions other than 4, 5, 6, 8 and 9, and for tables whose rows lie partly in
-                files that they were bootstrapped from.
         """
         config = cls.from_properties(read_properties(storage))
         _check_rows_are_inside(config, storage)
@@ -110,12 +104,7 @@ class TableConfig:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> TableConfig:
-        """Build from parsed properties and check that this engine can read such a table.
-
-        Raises:
-            CorruptTableError: when a value makes no sense.
-            UnsupportedTableError: when version, layout or a feature is beyond this engine.
-        """
+        """Build from parsed properties and check that this engine can read such a table."""
         config = cls(dict(properties))
         config._check_readable()
         return config
@@ -191,11 +180,7 @@ class TableConfig:
 
     @cached_property
     def key_generator(self) -> KeyGeneratorType:
-        """Key generator, from type, class or, when neither is there, from the fields as Hudi infers it.
-
-        Raises:
-            UnsupportedTableError: for a class that is not one of Hudi's own.
-        """
+        """Key generator, from type, class or, when neither is there, from the fields as Hudi infers it."""
         return resolve_key_generator(
             self.properties,
             key_fields=len(self.record_key_fields),
@@ -225,11 +210,7 @@ class TableConfig:
 
     @cached_property
     def cdc_logging(self) -> CdcLogging:
-        """What change data files keep of a change.
-
-        Raises:
-            CorruptTableError: The property says something else.
-        """
+        """What change data files keep of a change."""
         option = TableOptions.CDC_LOGGING
         value = self._text(option.key, option.default).upper()
         try:
@@ -338,11 +319,7 @@ class TableConfig:
 
     @cached_property
     def timeline_timezone(self) -> str:
-        """``UTC``, or ``LOCAL`` when instants are in the zone of whoever wrote them, Hudi's default.
-
-        Raises:
-            CorruptTableError: The property says something else.
-        """
+        """``UTC``, or ``LOCAL`` when instants are in the zone of whoever wrote them, Hudi's default."""
         value = self._text("hoodie.table.timeline.timezone", "LOCAL").upper()
         if value not in ("UTC", "LOCAL"):
             raise CorruptTableError(
@@ -385,11 +362,7 @@ class TableConfig:
         return found
 
     def check_writable(self) -> None:
-        """Refuse tables that this engine reads but must not write.
-
-        Raises:
-            UnsupportedTableError: naming the version or feature and the way out.
-        """
+        """Refuse tables that this engine reads but must not write."""
         if self.version != _WRITTEN_VERSION or self.layout_version != 1:
             way_out = (
                 "Write to it once with Apache Hudi 0.14 or 0.15, which upgrades it to version 6"
@@ -416,11 +389,7 @@ class TableConfig:
         self.key_generator  # noqa: B018 - raises for a class this engine does not know
 
     def to_bytes(self, comment: str = "") -> bytes:
-        """Format ``hoodie.properties`` with a fresh checksum.
-
-        Args:
-            comment: Head comment; ``""`` stands for the line Hudi writes, with the current UTC time.
-        """
+        """Format ``hoodie.properties`` with a fresh checksum."""
         head = comment or f"Updated at {datetime.now(timezone.utc).isoformat().replace('+00:00', 'Z')}"
         ordered = {key: self.properties[key] for key in sorted(self.properties) if key != CHECKSUM_KEY}
         return format_properties({**ordered, CHECKSUM_KEY: str(table_checksum(ordered))}, head)
@@ -486,12 +455,6 @@ def _check_rows_are_inside(config: TableConfig, storage: PropertiesStorage) -> N
     After a full bootstrap (``FULL_RECORD`` for every partition) all rows are in the table, though its properties name the
     source ever after. Only partitions that took the keys alone (``METADATA_ONLY``) are named by Hudi's bootstrap index
     (HFileBootstrapIndex), so a table without one is like any other; other kinds of index are not looked into.
-
-    Args:
-        storage: Where the table lies; one folder is listed where the settings name a source.
-
-    Raises:
-        UnsupportedTableError: It names the source and the way out.
     """
     source = config.properties.get("hoodie.bootstrap.base.path", "").strip()
     if not source:

@@ -19,11 +19,7 @@ _trusted: set[str] = set()
 
 
 def trust_rules(paths: str | None) -> None:
-    """Allow rules to be imported in this process.
-
-    Args:
-        paths: Import paths separated by commas; None or empty allows nothing.
-    """
+    """Allow rules to be imported in this process."""
     _trusted.update(path.strip() for path in (paths or "").split(",") if path.strip())
 
 

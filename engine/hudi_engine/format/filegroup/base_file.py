@@ -20,7 +20,6 @@ class BaseFile:
         write_token: ``<task>-<stage>-<attempt>`` of the task that wrote the file.
         instant: Requested time of the action that wrote the file.
         extension: ``parquet``, ``orc``, ``hfile`` or ``lance``.
-        modified_ms: Modification time, epoch milliseconds.
     """
 
     partition: str
@@ -43,12 +42,7 @@ class BaseFile:
 
 
 def parse_base_file(path: str, partition: str, status: FileStatus | None = None) -> BaseFile | None:
-    """Parse the name of a base file; None for every other file.
-
-    Args:
-        path: Name of the file, with or without folders.
-        status: Where size and modification time come from; both are 0 without it.
-    """
+    """Parse the name of a base file; None for every other file."""
     match = _NAME.match(path.rpartition("/")[2])
     if match is None:
         return None
@@ -61,11 +55,7 @@ def size_and_time(status: FileStatus | None) -> tuple[int, int]:
 
 
 def base_file_name(file_id: str, write_token: str, instant: str, extension: str = "parquet") -> str:
-    """Return the name of a base file.
-
-    Raises:
-        DataError: when the parts do not make a name that Hudi can parse, such as a file id with ``_``.
-    """
+    """Return the name of a base file."""
     name = f"{file_id}_{write_token}_{instant}.{extension}"
     if _NAME.match(name) is None:
         raise DataError(

@@ -18,13 +18,7 @@ _NAME = re.compile(r"^\.([^/]+)_(\d+)\.log\.(\d+)(?:_(\d+-\d+-\d+))?(\.cdc)?\Z",
 
 
 class Written(NamedTuple):
-    """A stretch of a log file that one completed commit wrote.
-
-    Args:
-        start: First byte.
-        end: Length of the file after it.
-        instant: Requested time of the commit.
-    """
+    """A stretch of a log file that one completed commit wrote."""
 
     start: int
     end: int
@@ -39,7 +33,6 @@ class LogFile:
         partition: Partition path, ``""`` for a non-partitioned table.
         version: Counts from 1 within (file id, instant); compared as a number.
         write_token: ``<task>-<stage>-<attempt>``; ``""`` in names of very old writers.
-        modified_ms: Modification time, epoch milliseconds.
         written: What completed commits at hand wrote to it; its readers check that it is there.
     """
 
@@ -80,16 +73,7 @@ def parse_log_file(path: str, partition: str, status: FileStatus | None = None) 
 
 
 def log_file_name(file_id: str, instant: str, version: int, write_token: str) -> str:
-    """Return the name of a log file.
-
-    Args:
-        instant: Base instant of the slice (table version 6).
-        version: 1 or more.
-        write_token: ``<task>-<stage>-<attempt>``.
-
-    Raises:
-        DataError: when the parts do not make a name that Hudi can parse.
-    """
+    """Return the name of a log file."""
     name = f".{file_id}_{instant}.log.{version}_{write_token}"
     parsed = parse_log_file(name, "")
     if parsed is None or "_" in file_id or version < 1 or parsed.write_token != write_token:

@@ -26,11 +26,7 @@ _MARKER = re.compile(rf"^(.+)\.marker\.({'|'.join(IO_TYPES)})$")
 
 
 def marker_folder(instant: str) -> str:
-    """Return the folder of an instant's markers, relative to the base path.
-
-    Raises:
-        TimelineError: when ``instant`` is not made of digits.
-    """
+    """Return the folder of an instant's markers, relative to the base path."""
     if not instant.isascii() or not instant.isdigit():
         raise TimelineError(f"{instant!r} is no instant time: it must be digits only")
     return f"{_TEMP_FOLDER}/{instant}"
@@ -40,22 +36,14 @@ def marker_path(instant: str, partition: str, file_name: str, io_type: str) -> s
     """Return the path of a direct marker.
 
     Args:
-        partition: Partition path, ``""`` for a non-partitioned table.
         io_type: ``CREATE`` (first file of a group), ``MERGE`` (new version of a base file) or ``APPEND``
             (log file).
-
-    Raises:
-        TimelineError: for another ``io_type`` or an instant that is not digits.
     """
     return join(marker_folder(instant), marker_name(partition, file_name, io_type))
 
 
 def marker_name(partition: str, file_name: str, io_type: str) -> str:
-    """Return the path of a marker below its instant's folder, which is a line where markers are collected.
-
-    Raises:
-        TimelineError: for another ``io_type`` than those of marker_path().
-    """
+    """Return the path of a marker below its instant's folder, which is a line where markers are collected."""
     if io_type not in IO_TYPES:
         raise TimelineError(f"marker type {io_type!r} is unknown; legal values: {', '.join(IO_TYPES)}")
     return join(partition, f"{file_name}.marker.{io_type}")

@@ -28,16 +28,7 @@ GONE = "has gone since the table was listed"
 def check_nothing_missing(
     storage: Storage, config: TableConfig, timeline: Timeline, view: FileSystemView, as_of: str | None = None
 ) -> None:
-    """Refuse a view of the whole table that lacks a file; of the newest one the storage is asked only when one seems to be gone.
-
-    Args:
-        timeline: The timeline that the view was made by.
-        view: The table at ``as_of``.
-        as_of: Newest requested time that counts, from which on no clean has deleted files; None for now.
-
-    Raises:
-        CorruptTableError: Naming file and commit.
-    """
+    """Refuse a view of the whole table that lacks a file; of the newest one the storage is asked only when one seems to be gone."""
     if as_of is not None:
         earlier = [each for each in timeline.completed_writes if each.requested_time <= as_of]
         on_threads(timeline.commit_metadata, earlier)
@@ -63,13 +54,8 @@ def check_slice_whole(
     """Refuse a slice that lacks a file of the writes that made it; as long as all are there, the storage is not asked.
 
     Args:
-        timeline: The timeline that the slice was found by.
         found: The slice of a file group at a state, which no replace commit took out; None when there is none.
         files: Paths that writes up to that state have made in the group, each with the write's requested time.
-
-    Raises:
-        CorruptTableError: Naming file and commit.
-        TimelineError: It went while the table was looked at.
     """
     for path, written in files:
         if _is_missed(found, path, written) and not storage.exists(path):

@@ -22,22 +22,14 @@ PARTITION_METADATA_NAMES = frozenset(
 
 
 def format_partition_metadata(partition: str, instant: str) -> bytes:
-    """Return the file's content.
-
-    Args:
-        partition: Partition path, ``""`` for a non-partitioned table.
-    """
+    """Return the file's content."""
     depth = len(partition.split("/")) if partition else 0
     comment = f"partition metadata\n{datetime.now(timezone.utc):%a %b %d %H:%M:%S UTC %Y}"
     return format_properties({"commitTime": instant, "partitionDepth": str(depth)}, comment)
 
 
 def ensure_partition_metadata(storage: Storage, partition: str, instant: str) -> None:
-    """Create the file unless the partition has it; several tasks may do so at once.
-
-    Args:
-        partition: Partition path, ``""`` for a non-partitioned table.
-    """
+    """Create the file unless the partition has it; several tasks may do so at once."""
     with suppress(FileExistsError):
         storage.create(join(partition, PARTITION_METADATA), format_partition_metadata(partition, instant))
 
@@ -47,9 +39,6 @@ def begin_partition(storage: Storage, config: TableConfig, partition: str, insta
 
     Of two such partitions other readers show one: Apache Hudi looks no further into a folder that is a partition, and hudi-rs
     takes those that have no folders inside.
-
-    Raises:
-        DataError: A value with a slash makes one partition lie inside of another.
     """
     path = join(partition, PARTITION_METADATA)
     if config.url_encode or not partition:

@@ -49,12 +49,7 @@ class FileSystemView:
         as_of: str | None = None,
         partitions: Iterable[str] | None = None,
     ) -> FileSystemView:
-        """List a table and sort its files into slices.
-
-        Args:
-            as_of: Newest requested time that counts, in every table version; None for now.
-            partitions: Partition paths to look at; None for all.
-        """
+        """List a table and sort its files into slices."""
         if partitions is None:
             files = list_table_files(storage, config)
         else:
@@ -115,11 +110,7 @@ class FileSystemView:
                 yield from slices
 
     def has_base_file(self, key: FileGroupKey, path: str, instant: str) -> bool:
-        """Return whether a file, or a base file of its group that is not older, is there; others count only if committed.
-
-        Args:
-            instant: Requested time of the commit that wrote it.
-        """
+        """Return whether a file, or a base file of its group that is not older, is there; others count only if committed."""
         partition, file_id = key
         slices = self._slices.get(partition, {}).get(file_id, ())
         bases = [each.base_file for each in slices if each.base_file is not None]
@@ -127,11 +118,7 @@ class FileSystemView:
         return newer or any(status.path == path for status in self.files(partition))
 
     def has_log_file(self, key: FileGroupKey, log: LogFile, written: str) -> bool:
-        """Return whether a log is there, or its group has a committed base file of a later write, which holds its rows.
-
-        Args:
-            written: Requested time of a commit that wrote to it.
-        """
+        """Return whether a log is there, or its group has a committed base file of a later write, which holds its rows."""
         partition, file_id = key
         slices = self._slices.get(partition, {}).get(file_id, ())
         merged = any(is_merged(each.base_file, log, written) for each in slices)
@@ -155,11 +142,7 @@ def _partition_slices(
 
 
 def file_groups(partition: str, statuses: Iterable[FileStatus]) -> dict[str, FileGroup]:
-    """Return the data files of a folder by file id, committed or not.
-
-    Args:
-        statuses: The files in it; those that are no data files are left out.
-    """
+    """Return the data files of a folder by file id, committed or not."""
     groups: dict[str, FileGroup] = {}
     for status in statuses:
         base = parse_base_file(status.name, partition, status)

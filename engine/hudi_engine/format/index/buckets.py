@@ -65,19 +65,7 @@ def bucket_ids(
     options: Options,
     form: BucketForm = BucketForm.RELEASE_1,
 ) -> pa.Int32Array:
-    """Give every row of a batch its bucket.
-
-    Args:
-        batch: Rows with their record key in ``_hoodie_record_key``, without nulls.
-        config: Settings of the table: its key fields and key generator.
-        buckets: Number of buckets of a partition, 1 to 99,999,999 (a file id has eight digits for it).
-        options: Options of the write; ``hoodie.bucket.index.hash.field`` names the fields to hash.
-        form: Whose way of hashing the table has.
-
-    Raises:
-        ConfigError: The number of buckets is out of range, or an index field is no key field.
-        InvalidKeyError: A key does not have the form the table's key generator writes.
-    """
+    """Give every row of a batch its bucket."""
     if not 1 <= buckets <= _MAX_BUCKETS:
         raise ConfigError(f"number of buckets is {buckets}; it must be between 1 and {_MAX_BUCKETS}")
     column = batch.column(RECORD_KEY)
@@ -158,15 +146,9 @@ def _hash_of(values: Sequence[pa.StringArray], count: int) -> npt.NDArray[np.uin
 def split_complex_keys(keys: pa.StringArray, key_fields: Sequence[str]) -> dict[str, pa.StringArray]:
     """Take keys of the form ``a:1,b:2`` apart.
 
-    Args:
-        key_fields: All fields of the key in order.
-
     Returns:
         The text of each field; null for ``__null__``, empty for ``__empty__``. A value that itself holds
         ``,<next field>:`` ends there.
-
-    Raises:
-        InvalidKeyError: A key does not name the fields in this order.
     """
     pattern = ",".join(f"{re.escape(field)}:(?P<f{i}>.*?)" for i, field in enumerate(key_fields))
     parts = pc.extract_regex(keys, pattern=f"(?s)^{pattern}$")

@@ -17,9 +17,6 @@ EMPTY_PLACEHOLDER = "__empty__"
 def complex_keys(columns: Sequence[tuple[str, pa.StringArray]]) -> pa.StringArray:
     """Join the texts of several fields to record keys.
 
-    Args:
-        columns: Field name and text, in the order of the table's record key fields; at least one.
-
     Returns:
         The keys; null where every field is null or empty, for such a row has no key.
     """

@@ -39,11 +39,7 @@ class Token:
 
 
 def tokenize(pattern: str) -> tuple[Token, ...]:
-    """Take a pattern apart.
-
-    Raises:
-        ConfigError: The pattern is empty or holds a letter that is not supported.
-    """
+    """Take a pattern apart."""
     if not pattern:
         raise ConfigError("a date pattern is empty; give one such as 'yyyy/MM/dd'")
     tokens: list[Token] = []
@@ -95,14 +91,7 @@ def _literal(pattern: str, position: int) -> tuple[str, int]:
 
 
 def format_millis(tokens: tuple[Token, ...], millis: int, zone: tzinfo) -> str:
-    """Write an instant by a pattern.
-
-    Args:
-        millis: Milliseconds since 1970 in UTC.
-
-    Raises:
-        InvalidKeyError: The instant is not in the years 1 to 9999.
-    """
+    """Write an instant by a pattern."""
     try:
         at = (_EPOCH + timedelta(milliseconds=millis)).astimezone(zone)
     except OverflowError:
@@ -162,8 +151,6 @@ class LocalTimes:
     Args:
         millis: Milliseconds since 1970 by the clock of each text.
         offsets: Milliseconds by which that clock is ahead of UTC, where the text has an offset.
-        has_offset: Which texts have one.
-        good: Which texts fit the pattern.
     """
 
     millis: Longs
@@ -173,11 +160,7 @@ class LocalTimes:
 
 
 class DateReader:
-    """Reads columns of texts by one pattern.
-
-    Raises:
-        ConfigError: The pattern is malformed, has a letter that is not read, no year, or a letter twice.
-    """
+    """Reads columns of texts by one pattern."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern

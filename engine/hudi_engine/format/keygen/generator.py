@@ -42,8 +42,6 @@ class KeyGenerator:
         field_names_in_key: Whether a key is ``field:value,...`` rather than the bare value.
         partition_fields: Columns of the partition path and the kind of each, ``simple`` or ``timestamp``.
             Empty: the table has no partitions.
-        hive_style: Whether partition folders are named ``name=value``.
-        timestamp_format: Rule of the ``timestamp`` fields; None when there are none.
         consistent_logical_timestamp: Whether timestamps are written as text rather than as raw numbers.
     """
 
@@ -56,12 +54,7 @@ class KeyGenerator:
     consistent_logical_timestamp: bool = False
 
     def record_keys(self, table: pa.Table) -> pa.StringArray | None:
-        """Build the record key of every row; None when the writer generates the keys of this table.
-
-        Raises:
-            InvalidKeyError: A row has no key: its key field, or all of them, are null or empty.
-            SchemaError: A key column is missing or of a type that cannot be a key.
-        """
+        """Build the record key of every row; None when the writer generates the keys of this table."""
         keys = self.record_keys_or_null(table)
         if keys is not None and keys.null_count:
             raise self._missing_keys(table, keys)
@@ -78,13 +71,7 @@ class KeyGenerator:
         return pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
 
     def partition_paths(self, table: pa.Table) -> pa.StringArray:
-        """Build the partition path of every row, ``""`` for a table without partitions.
-
-        Raises:
-            PathEscapeError: A value would leave the table folder.
-            InvalidKeyError: A value is no time by the table's timestamp settings.
-            SchemaError: A partition column is missing or of a type that cannot be one.
-        """
+        """Build the partition path of every row, ``""`` for a table without partitions."""
         if not self.partition_fields:
             return pa.repeat(pa.scalar("", pa.string()), table.num_rows)
         return partition_paths(
@@ -133,15 +120,9 @@ def build_key_generator(
     """Make the key generator of a table.
 
     Args:
-        options: Options of the write; its ``hoodie.keygen.timebased.*`` go before the table's, because a
-            table does not keep all of them.
         complex_single_prefix: How a complex generator with one key field writes keys: True ``field:value``,
             False the bare value, None as the table version says (prefixed from version 9 on). Releases of
             Hudi differ here, so look at an existing key of a table that others write to.
-
-    Raises:
-        ConfigError: The settings contradict each other or a timestamp setting makes no sense.
-        UnsupportedTableError: The table names a key generator class that is not one of Hudi's own.
     """
     kind = config.key_generator
     keys = config.record_key_fields
@@ -172,9 +153,6 @@ def field_values(table: pa.Table, name: str) -> pa.Array:
 
     Names are matched exactly, else without regard to case when that is unambiguous. A field of a null struct
     is null.
-
-    Raises:
-        SchemaError: There is no such field.
     """
     steps = resolve_field(table.schema, name)
     column = table.column(steps[0])
@@ -185,14 +163,7 @@ def field_values(table: pa.Table, name: str) -> pa.Array:
 
 
 def resolve_field(schema: pa.Schema, name: str) -> tuple[str, ...]:
-    """Find a column or nested field by name.
-
-    Returns:
-        Names from the column down to the field, in the schema's spelling.
-
-    Raises:
-        SchemaError: There is no such field.
-    """
+    """Find a column or nested field by name."""
     whole = _find(schema.names, name)
     if whole is not None:
         return (whole,)

@@ -38,11 +38,7 @@ def unescape_partition_value(text: str) -> str:
 
 
 def partition_value_text(value: str | None, *, name: str, hive_style: bool, url_encode: bool) -> str:
-    """Return folder name of one partition value; null and empty become ``__HIVE_DEFAULT_PARTITION__``.
-
-    Args:
-        hive_style: Write ``name=value``.
-    """
+    """Return folder name of one partition value; null and empty become ``__HIVE_DEFAULT_PARTITION__``."""
     text = value or DEFAULT_PARTITION_VALUE
     if url_encode:
         text = escape_partition_value(text)
@@ -52,17 +48,7 @@ def partition_value_text(value: str | None, *, name: str, hive_style: bool, url_
 def partition_paths(
     columns: Sequence[tuple[str, pa.StringArray]], *, hive_style: bool, url_encode: bool
 ) -> pa.StringArray:
-    """Build the partition path of every row.
-
-    Args:
-        columns: Field name and text of the values, one entry a partition field, in the order of the table's
-            partition fields. At least one.
-        hive_style: Write ``name=value`` folders.
-
-    Raises:
-        PathEscapeError: A value would leave the table folder or cannot be a folder name; see
-            `check_partition_path`.
-    """
+    """Build the partition path of every row."""
     paths = join_partition_paths(columns, hive_style=hive_style, url_encode=url_encode)
     for path in pc.unique(paths).to_pylist():
         check_partition_path(path)
@@ -88,15 +74,7 @@ def join_partition_paths(
 
 
 def check_partition_path(path: str) -> str:
-    """Return the path if it is safe to use below the table folder.
-
-    Args:
-        path: Folder path relative to the table folder, ``""`` for a table without partitions.
-
-    Raises:
-        PathEscapeError: The path is absolute (also by a drive letter), has a part that is empty, ``.`` or
-            ``..``, holds a control character or lies in the table's metadata folder.
-    """
+    """Return the path if it is safe to use below the table folder."""
     problem = partition_path_problem(path)
     if problem is not None:
         raise PathEscapeError(path, problem=problem)
@@ -104,12 +82,7 @@ def check_partition_path(path: str) -> str:
 
 
 def check_new_partition(path: str) -> str:
-    """Return the path if a folder of that name can be made below the table.
-
-    Raises:
-        PathEscapeError: As `check_partition_path` does.
-        DataError: A part is longer than a folder name can be.
-    """
+    """Return the path if a folder of that name can be made below the table."""
     check_partition_path(path)
     for part in path.split("/"):
         length = len(part.encode("utf-8", "surrogatepass"))
@@ -141,10 +114,6 @@ def split_partition_path(
     path: str, names: Sequence[str], *, hive_style: bool, url_encode: bool
 ) -> dict[str, str | None] | None:
     """Read the values back from a partition path.
-
-    Args:
-        path: Partition path as stored in the table.
-        hive_style: Whether the folders are ``name=value``.
 
     Returns:
         Text of each field, None for ``__HIVE_DEFAULT_PARTITION__``; or None as a whole when the folders do

@@ -31,13 +31,9 @@ def key_text(
         consistent_logical_timestamp: Write timestamps as ``2024-02-03 04:05:06.123`` instead of their raw
             number of microseconds (option
             ``hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled``).
-        timezone: Zone of that timestamp text, as an IANA name.
 
     Returns:
         Text of the same length; nulls stay null.
-
-    Raises:
-        SchemaError: The type cannot serve as a key (lists, maps, structs, ...).
     """
     if isinstance(array, pa.ChunkedArray):
         chunks = [

@@ -35,9 +35,6 @@ def find_zone(name: str) -> tzinfo:
     Args:
         name: ``UTC``, an IANA name such as ``Europe/Paris``, an offset such as ``GMT+5:30``, or a short id of
             Java's such as ``PST`` (``EST`` is ``America/New_York``, with summer time).
-
-    Raises:
-        ConfigError: There is no such zone.
     """
     text = name.strip()
     prefix, offset = _custom_zone(text)

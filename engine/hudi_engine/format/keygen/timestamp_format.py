@@ -48,11 +48,7 @@ _NULL_STANDS_FOR = 1
 
 
 def zones_that_count(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the zones that settings give, by their names; blank ones are left out, and ``timezone`` comes before the others.
-
-    Args:
-        settings: Keys without their prefix ``hoodie.keygen.timebased.``.
-    """
+    """Return the zones that settings give, by their names; blank ones are left out, and ``timezone`` comes before the others."""
     names = [
         name for name in ("timezone", "input.timezone", "output.timezone") if settings.get(name, "").strip()
     ]
@@ -70,9 +66,6 @@ class TimestampFormat:
         input_timezone: Zone of texts without an offset. Empty: such texts are in UTC, and a text with an
             offset keeps it for the partition value.
         output_timezone: Zone of the partition value; empty: the zone a text was read in, UTC for numbers.
-
-    Raises:
-        ConfigError: A setting is missing or makes no sense.
     """
 
     output_format: str
@@ -109,11 +102,7 @@ class TimestampFormat:
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, str]) -> TimestampFormat:
-        """Take the format from a table's settings.
-
-        Args:
-            settings: Keys without their prefix ``hoodie.keygen.timebased.``.
-        """
+        """Take the format from a table's settings."""
         delimiter = settings.get("input.dateformat.list.delimiter.regex", "").strip() or ","
         try:
             inputs = re.split(delimiter, settings.get("input.dateformat", ""))
@@ -143,11 +132,6 @@ class TimestampFormat:
             array: Numbers, dates, timestamps or texts. Null stands for one unit after 1970, as in Hudi.
             consistent_logical_timestamp: Timestamp columns are taken as instants whatever ``timestamp.type``
                 says.
-
-        Raises:
-            ConfigError: The settings do not say what the column's values mean.
-            InvalidKeyError: A value is no instant by the settings.
-            SchemaError: The column's type cannot be an instant.
         """
         if pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()

@@ -25,11 +25,7 @@ def z_order(points: Coordinates) -> Places:
 
 
 def hilbert(points: Coordinates, bits: int = BITS) -> Places:
-    """Return the places of points on the Hilbert curve.
-
-    Args:
-        points: Coordinates below ``2 ** bits``.
-    """
+    """Return the places of points on the Hilbert curve."""
     return z_order(_transposed(points, bits))
 
 

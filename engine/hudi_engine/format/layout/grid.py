@@ -49,11 +49,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Grid:
-    """A grid and the curve through it; picklable.
-
-    Args:
-        strategy: ``z-order`` or ``hilbert``.
-    """
+    """A grid and the curve through it; picklable."""
 
     axes: tuple[Axis, ...]
     strategy: LayoutStrategy

@@ -29,8 +29,6 @@ class RowLayout:
 
     Args:
         columns: Columns by which rows are ordered; none keeps their order.
-        strategy: By one column after the other, or along a curve through all.
-        build: How values become coordinates of a curve.
         sample_rows: Rows that are looked at to lay the curve where not all are at hand.
     """
 
@@ -47,13 +45,7 @@ class RowLayout:
         *,
         columns: Option[str | None] = SORT_COLUMNS,
     ) -> RowLayout:
-        """Take the layout from what a plan says, else from options.
-
-        Args:
-            options: ``hoodie.layout.optimize.*`` and the sort columns.
-            params: Parameters of a plan, None for a layout without plan.
-            columns: Option, or parameter of the plan, of the sort columns.
-        """
+        """Take the layout from what a plan says, else from options."""
         names = options[columns] if params is None else params.get(columns.key)
         told = (params or {}).get(STRATEGY.key)
         if told is None or options.is_set(STRATEGY):
@@ -73,14 +65,7 @@ class RowLayout:
         return self.strategy is not LayoutStrategy.LINEAR and len(self.columns) > 1
 
     def fitted(self, schema: pa.Schema, what: str = SORT_COLUMNS.key) -> RowLayout:
-        """Return the layout with the columns as the table spells them.
-
-        Args:
-            what: Option or config that named the columns, for the message.
-
-        Raises:
-            ConfigError: A column is not there, is named twice, or has a type without an order.
-        """
+        """Return the layout with the columns as the table spells them."""
         spelled = spellings(reversed(schema.names))
         found = []
         for name in self.columns:

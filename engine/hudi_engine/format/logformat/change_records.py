@@ -29,11 +29,7 @@ class Change(Name):
 
 
 def record_schema(logging: CdcLogging, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the Avro schema of change records.
-
-    Args:
-        table: Avro record of the table, without meta fields.
-    """
+    """Return the Avro schema of change records."""
     if logging is CdcLogging.OP_KEY_ONLY:
         fields = [{"name": name, "type": ["string", "null"]} for name in (OPERATION, KEY)]
         return {"type": "record", "name": "Record", "fields": fields}
@@ -53,11 +49,7 @@ def _field(name: str, kind: Any) -> dict[str, Any]:
 
 
 def read_change_records(data: bytes, source: str) -> Iterator[pa.Table]:
-    """Yield the records of a change data file, block by block.
-
-    Raises:
-        CorruptTableError: A block is damaged, has no schema, or no operations.
-    """
+    """Yield the records of a change data file, block by block."""
     for block in read_blocks(data):
         if block.kind is BlockType.CORRUPT:
             raise CorruptTableError(

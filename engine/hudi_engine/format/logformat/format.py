@@ -61,11 +61,7 @@ class BlockHead:
 
     @property
     def instant_time(self) -> str:
-        """Instant that wrote the block.
-
-        Raises:
-            CorruptTableError: The header has none.
-        """
+        """Instant that wrote the block."""
         value = self.header.get(HeaderKey.INSTANT_TIME)
         if value is None:
             raise CorruptTableError(
@@ -110,12 +106,7 @@ class BlockHead:
 
 @dataclass(frozen=True)
 class BlockPlace(BlockHead):
-    """A block whose content has not been read.
-
-    Attributes:
-        content_start: Position of the content in the file, in bytes.
-        content_length: Length of the content in bytes.
-    """
+    """A block whose content has not been read."""
 
     content_start: int
     content_length: int
@@ -123,10 +114,6 @@ class BlockPlace(BlockHead):
 
 @dataclass(frozen=True)
 class LogBlock(BlockHead):
-    """One block of a log file.
-
-    Attributes:
-        content: The block's content, a view into the file's bytes.
-    """
+    """One block of a log file."""
 
     content: memoryview

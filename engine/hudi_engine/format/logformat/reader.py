@@ -29,15 +29,7 @@ _FRAME = len(MAGIC) + _LONG.size
 
 
 def read_blocks(data: bytes | memoryview) -> Iterator[LogBlock]:
-    """Yield all blocks of a log file, in file order; bytes that are no block come as one ``CORRUPT`` block each.
-
-    Args:
-        data: The whole file. Contents are views into it, nothing is copied.
-
-    Raises:
-        CorruptTableError: A block is framed rightly, but its header does not fit into it.
-        UnsupportedTableError: A block has a log format version or a type that this engine does not know.
-    """
+    """Yield all blocks of a log file, in file order; bytes that are no block come as one ``CORRUPT`` block each."""
     whole = data if isinstance(data, bytes) else bytes(data)
     view = memoryview(whole)
     for place in scan_blocks(BytesSource(whole)):
@@ -46,22 +38,13 @@ def read_blocks(data: bytes | memoryview) -> Iterator[LogBlock]:
 
 
 def parquet_contents(blocks: Iterable[bytes]) -> list[pa.Buffer]:
-    """Return the Parquet files inside of data blocks; what is no block of that kind has none.
-
-    Args:
-        blocks: Whole blocks; the contents are views into them.
-    """
+    """Return the Parquet files inside of data blocks; what is no block of that kind has none."""
     found = [block for data in blocks for block in read_blocks(data)]
     return [pa.py_buffer(block.content) for block in found if block.kind is BlockType.PARQUET_DATA]
 
 
 def scan_blocks(source: LogSource) -> Iterator[BlockPlace]:
-    """Tell where the blocks of a log file lie, without reading their contents.
-
-    Raises:
-        CorruptTableError: A block is framed rightly, but its header does not fit into it.
-        UnsupportedTableError: A block has a log format version or a type that this engine does not know.
-    """
+    """Tell where the blocks of a log file lie, without reading their contents."""
     position = 0
     while position < source.size:
         end = _block_end(source, position)
@@ -77,15 +60,7 @@ def scan_blocks(source: LogSource) -> Iterator[BlockPlace]:
 
 
 def decode_data_block(block: LogBlock) -> pa.Table:
-    """Return rows of a data block, with the columns and types its writer gave them.
-
-    Args:
-        block: A block of type AVRO_DATA, PARQUET_DATA or HFILE_DATA.
-
-    Raises:
-        CorruptTableError: The content is truncated or inconsistent.
-        UnsupportedTableError: The block is no data block, or compressed in a way that cannot be read.
-    """
+    """Return rows of a data block, with the columns and types its writer gave them."""
     if block.kind in (BlockType.AVRO_DATA, BlockType.HFILE_DATA):
         if block.schema is None:
             raise CorruptTableError(

@@ -39,14 +39,9 @@ def encode_data_blocks(
     """Return data blocks that hold the rows of ``table`` in their order.
 
     Args:
-        avro_schema_with_meta: Schema of the rows, meta fields included.
         block_format: ``avro`` or ``parquet``.
         max_block_bytes: Most bytes of one block's content; larger tables give several blocks.
         extra_header: Further header entries, for example the instants that a log compaction packs together.
-
-    Raises:
-        ConfigError: The format is not known, or ``max_block_bytes`` is not positive.
-        SchemaError: A value does not fit the schema.
     """
     if max_block_bytes < 1:
         raise ConfigError(f"max_block_bytes is {max_block_bytes}; it must be at least 1")
@@ -82,11 +77,7 @@ def encode_delete_blocks(
     Args:
         ordering_values: Ordering value of each delete; None, or a null, means that the delete wins over
             everything before it. A struct array or a sequence of arrays stands for several ordering fields.
-        avro_schema: Schema for the header, meta fields included.
         max_block_bytes: About the most bytes of one block's content; more keys give several blocks.
-
-    Raises:
-        SchemaError: An ordering field has a type that a delete block cannot hold.
     """
     if ordering_values is None:
         several: list[pa.Array] = []
@@ -123,11 +114,7 @@ def encode_rollback_block(instant: str, target_instant: str) -> bytes:
 
 
 def encode_block(kind: BlockType, header: Iterable[tuple[HeaderKey, str]], content: bytes) -> bytes:
-    """Frame one block.
-
-    Args:
-        content: The content, as the type's module encodes it.
-    """
+    """Frame one block."""
     entries = [(int(key), value.encode("utf-8")) for key, value in header]
     parts = [struct.pack(">iii", LOG_FORMAT_VERSION, kind, len(entries))]
     parts.extend(struct.pack(">ii", key, len(value)) + value for key, value in entries)

@@ -42,12 +42,6 @@ def read_base_file(
     Args:
         context: The read; its instant range is not applied here.
         columns: Columns in the wanted order, None for all of the table. A column that the file lacks is null.
-
-    Raises:
-        CorruptTableError: The file is no readable Parquet file, or a column of it has fewer rows than its footer tells.
-        SchemaError: A column is unknown, or stored with a type that cannot be read as the table's.
-        TimelineError: The file has gone since it was listed.
-        UnsupportedTableError: The file is not Parquet.
     """
     wanted = select_schema(context.schema, columns)
     with _opened(context, base_file) as file:
@@ -62,15 +56,7 @@ def read_base_file(
 def scan_base_file(
     context: ReadContext, base_file: BaseFile, columns: Sequence[str], filters: pc.Expression
 ) -> pa.Table:
-    """Return rows of a base file for which a filter holds; row groups whose statistics rule it out are not read.
-
-    Args:
-        context: The read; its instant range is not applied here.
-        filters: The filter, over the columns of the table.
-
-    Raises:
-        CorruptTableError, SchemaError, TimelineError, UnsupportedTableError: As read_base_file.
-    """
+    """Return rows of a base file for which a filter holds; row groups whose statistics rule it out are not read."""
     import pyarrow.dataset as ds  # here, as it imports pandas
 
     looked_at = list(dict.fromkeys([*columns, *columns_of(filters, context.schema)]))
@@ -108,11 +94,7 @@ def check_base_file(context: ReadContext, base_file: BaseFile) -> None:
 
 
 class BaseFileRows:
-    """An open base file, read column by column and only where asked.
-
-    Args:
-        source: Its bytes.
-    """
+    """An open base file, read column by column and only where asked."""
 
     def __init__(
         self, context: ReadContext, base_file: BaseFile, file: pq.ParquetFile, source: pa.NativeFile
@@ -155,9 +137,6 @@ class BaseFileRows:
         """Yield the rows of one row group, or of all, in blocks, at least one, so that what is done to them stays small in memory.
 
         Columns of text whose values the file says by number are coded (`schema/coded.py`), all others as the table has them.
-
-        Args:
-            rows: Rows a block holds at most; None for BLOCK_ROWS.
         """
         wanted, names = self._named(columns)
         stored = list(dict.fromkeys(names.values()))
@@ -179,11 +158,7 @@ class BaseFileRows:
             check_row_count(self._base.path, self._file, stored, found, told)
 
     def codes(self, column: str) -> tuple[npt.NDArray[np.int64], list[str | None]]:
-        """Return for each row which of the values of a text column it has, and those values; for columns of few values.
-
-        Args:
-            column: A meta column; a file that has none of them has no values.
-        """
+        """Return for each row which of the values of a text column it has, and those values; for columns of few values."""
         if self._file.schema_arrow.get_field_index(column) < 0:
             return np.zeros(self.count, np.int64), [None]
         with _told_of(self._base):
@@ -282,11 +257,7 @@ def _with_codes(wanted: pa.Schema, names: dict[str, str], stored: pa.Schema) -> 
 
 @contextmanager
 def opened_base_file(context: ReadContext, base_file: BaseFile) -> Iterator[BaseFileRows]:
-    """Open a base file whose rows are read in parts; raises as `read_base_file`, and so does what reads it.
-
-    Args:
-        context: The read; its instant range is not applied here.
-    """
+    """Open a base file whose rows are read in parts; raises as `read_base_file`, and so does what reads it."""
     with ExitStack() as opened:
         with _told_of(base_file):
             source = opened.enter_context(context.storage.open_input(base_file.path))
@@ -352,14 +323,7 @@ def _told_of(base_file: BaseFile) -> Iterator[None]:
 
 
 def select_schema(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
-    """Return the named fields of ``schema`` in the wanted order.
-
-    Args:
-        columns: Names, None for all.
-
-    Raises:
-        SchemaError: A name is not a column of the table.
-    """
+    """Return the named fields of ``schema`` in the wanted order."""
     if columns is None:
         return schema
     unknown = [name for name in columns if schema.get_field_index(name) < 0]

@@ -20,12 +20,7 @@ from hudi_engine.format.schema.meta_fields import COMMIT_TIME
 
 
 def read_unmerged_logs(context: ReadContext, file_slice: FileSlice) -> pa.Table:
-    """Return rows of the data blocks of a slice's logs in the order in which they apply; delete blocks hold no rows.
-
-    Raises:
-        CorruptTableError: A block is damaged inside.
-        UnsupportedTableError: A block cannot be read.
-    """
+    """Return rows of the data blocks of a slice's logs in the order in which they apply; delete blocks hold no rows."""
     return pa.concat_tables([context.schema.empty_table(), *_blocks(context, file_slice)])
 
 

@@ -21,8 +21,6 @@ class Entries:
 
     Attributes:
         rows: Columns of the read; what a delete or a partial record does not say is null.
-        keys: Record key of each row.
-        deleted: Which rows delete their key.
         always: Which deletes win over everything before them, whatever the ordering values.
         severed: Which rows came after a delete of their key, so that nothing older may fill their nulls.
         provided: For each row and column, whether the record says a value; None when all say all.
@@ -70,12 +68,7 @@ class Entries:
 def plain_entries(
     rows: pa.Table, keys: pa.ChunkedArray, deleted: Mask | None, always: Mask | None
 ) -> Entries:
-    """Return entries of whole rows.
-
-    Args:
-        deleted: Which rows delete, None for none.
-        always: Which deletes win always, None for none.
-    """
+    """Return entries of whole rows."""
     count = rows.num_rows
     nothing = np.zeros(count, dtype=bool)
     return Entries(

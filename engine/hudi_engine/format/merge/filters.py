@@ -30,15 +30,7 @@ Filters: TypeAlias = pc.Expression | Sequence[Any]
 
 
 def as_expression(filters: Filters, schema: pa.Schema) -> pc.Expression:
-    """Return filters as an expression that can be evaluated over ``schema``.
-
-    Args:
-        schema: Columns of the table, meta columns among them.
-
-    Raises:
-        ConfigError: They are no filters; the message says how they are written.
-        SchemaError: A column is not in the table, or cannot be compared with the value.
-    """
+    """Return filters as an expression that can be evaluated over ``schema``."""
     expression = filters if isinstance(filters, pc.Expression) else _from_tuples(filters, schema)
     try:
         schema.empty_table().filter(expression)

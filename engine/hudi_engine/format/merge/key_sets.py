@@ -35,12 +35,7 @@ def are_distinct(keys: pa.Array | pa.ChunkedArray) -> bool:
 
 
 def places_in(keys: pa.Array | pa.ChunkedArray, others: pa.Array) -> pa.Array:
-    """Return for each key its place among others, null where it is not one of them.
-
-    Args:
-        keys: The keys that are looked for; none of them is null.
-        others: Where they are looked for. Null is no key.
-    """
+    """Return for each key its place among others, null where it is not one of them."""
     if memory_limit() is None or len(others) <= AT_ONCE:
         return _places(keys, others)
     found = pa.nulls(len(keys), pa.int32())

@@ -45,7 +45,6 @@ class LogRecords:
     Attributes:
         winners: One entry for each key that the logs mention, in the order in which the logs first mention them.
         total_records: Records and deletes read.
-        scan: The blocks they came from.
     """
 
     winners: Entries
@@ -62,10 +61,6 @@ def read_log_records(
         columns: Columns to read; must hold those of :func:`needed_columns`.
         combine: Makes one entry a key out of entries in order, in the order in which the keys first come. It is called
             once, or, when the records are more than memory should hold, for one share of the keys after the other.
-
-    Raises:
-        CorruptTableError: A block is damaged inside.
-        UnsupportedTableError: A block cannot be read, an HFile block for example, or Hudi fills columns by their defaults.
     """
     refuse_to_fill(context.config, context.defaults, columns)
     scan = scan_slice(context, file_slice)

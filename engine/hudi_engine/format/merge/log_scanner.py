@@ -26,8 +26,6 @@ class ScannedBlock:
     """A block that was found, its content still in the file unless the file was small.
 
     Attributes:
-        log_file: The file it lies in.
-        place: Where.
         data: The whole file, None when it was too large to keep.
     """
 
@@ -43,8 +41,6 @@ class LogScan:
     Attributes:
         blocks: Data and delete blocks that count, in the order in which they apply.
         total_blocks: All blocks found, corrupt ones aside.
-        corrupt_blocks: Stretches of bytes that are no block.
-        rollback_blocks: Rollback commands.
     """
 
     blocks: tuple[ScannedBlock, ...]
@@ -59,16 +55,7 @@ class LogScan:
 
 
 def scan_slice(context: ReadContext, file_slice: FileSlice) -> LogScan:
-    """Find the blocks of a slice that count.
-
-    Args:
-        file_slice: The slice; its change data files are not looked at.
-
-    Raises:
-        CorruptTableError: A block is damaged inside.
-        TimelineError: A log file has gone since it was listed.
-        UnsupportedTableError: A block is of a kind that this engine does not know.
-    """
+    """Find the blocks of a slice that count."""
     files = [log for log in file_slice.log_files if not log.is_cdc]
     in_memory = sum(log.size for log in files) <= context.log_bytes_at_once
     found = [block for log in files for block in _file_blocks(context, log, in_memory)]
@@ -155,11 +142,7 @@ def _file_blocks(context: ReadContext, log: LogFile, in_memory: bool) -> list[Sc
 
 
 def _checked(context: ReadContext, log: LogFile, source: LogSource) -> list[BlockPlace]:
-    """Return the blocks of a log; what a completed commit wrote to it must be there whole.
-
-    Raises:
-        CorruptTableError: The log is shorter than the commit left it, or has something else where the commit's blocks were.
-    """
+    """Return the blocks of a log; what a completed commit wrote to it must be there whole."""
     name = f"log file {log.path!r} of {context.storage.base!r}"
     way_out = (
         "Restore the file from a copy, or restore the table to a commit before that one (restore); validate lists what else is "

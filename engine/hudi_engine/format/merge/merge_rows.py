@@ -36,10 +36,6 @@ def merge_rows(
 
     Args:
         new: Incoming rows with the same keys in the same order; same columns as ``old``.
-        deletes: Which incoming rows are deletes; None for none.
-
-    Raises:
-        UnsupportedTableError: The table merges with a class that this engine does not know.
     """
     fields = [name for name in config.ordering_fields if name in new.column_names]
     incoming = _incoming(new, fields, deletes)

@@ -20,25 +20,14 @@ from hudi_engine.format.schema.nested import paired_parts, walk_avro
 
 
 def schema_with_defaults(config: TableConfig, avro: str | None, *, by_ids: bool) -> str | None:
-    """Return the Avro schema by which missing columns are filled; None where they are null.
-
-    Args:
-        by_ids: Whether schema on read keeps the ids of the table's columns.
-    """
+    """Return the Avro schema by which missing columns are filled; None where they are null."""
     if avro is None or by_ids or config.drop_partition_columns or not config.merges_as_release_0:
         return None
     return avro if any(map(_has_default, walk_avro(json.loads(avro)))) else None
 
 
 def fill_defaults(rows: pa.Table, kind: BlockType, avro: str | None, wanted: pa.Schema) -> pa.Table:
-    """Return the rows of a block with the columns that they lack and that have a default.
-
-    Args:
-        avro: Avro record of the table; None where nothing is filled.
-
-    Raises:
-        UnsupportedTableError: A default is that of a field inside a column, or of a type that is not filled.
-    """
+    """Return the rows of a block with the columns that they lack and that have a default."""
     if avro is None or kind not in (BlockType.AVRO_DATA, BlockType.HFILE_DATA):
         return rows
     record, kinds, has_nested = _parsed(avro)

@@ -25,11 +25,7 @@ def ordering_ranks(columns: Sequence[pa.ChunkedArray]) -> list[Ranks]:
 
 
 def newer_wins(old: Sequence[pa.ChunkedArray], new: Sequence[pa.ChunkedArray]) -> Mask:
-    """For aligned rows: whether the newer one is not older by ordering value.
-
-    Args:
-        new: Ordering columns of the newer rows, of the same types.
-    """
+    """For aligned rows: whether the newer one is not older by ordering value."""
     count = len(old[0]) if old else 0
     wins = np.ones(count, dtype=bool)
     undecided = np.ones(count, dtype=bool)
@@ -43,11 +39,7 @@ def newer_wins(old: Sequence[pa.ChunkedArray], new: Sequence[pa.ChunkedArray]) -
 
 
 def is_default(columns: Sequence[pa.ChunkedArray]) -> Mask:
-    """Tell which rows have the default ordering value: null in every field, or int 0 (as a date 1970-01-01) in the only one.
-
-    Args:
-        columns: Ordering columns of the same rows; at least one.
-    """
+    """Tell which rows have the default ordering value: null in every field, or int 0 (as a date 1970-01-01) in the only one."""
     result: Mask | None = None
     for column in columns:
         missing = pc.is_null(column)

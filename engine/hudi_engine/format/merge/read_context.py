@@ -66,11 +66,7 @@ class ReadContext:
 
 
 def in_instant_range(commit_times: pa.ChunkedArray, instants: InstantRange) -> pa.ChunkedArray:
-    """Tell which rows a range of instants lets through, by their commit time.
-
-    Args:
-        commit_times: ``_hoodie_commit_time`` of the rows.
-    """
+    """Tell which rows a range of instants lets through, by their commit time."""
     if isinstance(instants, frozenset):
         return pc.is_in(commit_times, value_set=pa.array(sorted(instants), pa.string()))
     start, end = instants

@@ -22,20 +22,12 @@ def key_column_names(config: TableConfig) -> list[str]:
 
 
 def record_keys(table: pa.Table, config: TableConfig) -> pa.ChunkedArray:
-    """Return key of each row.
-
-    Raises:
-        UnsupportedTableError: The table keeps no keys and names no key columns.
-    """
+    """Return key of each row."""
     return table.column(RECORD_KEY) if config.populate_meta_fields else made_keys(table, config)
 
 
 def made_keys(table: pa.Table, config: TableConfig) -> pa.ChunkedArray:
-    """Return the key that the columns of each row make.
-
-    Raises:
-        UnsupportedTableError: The table names no key columns.
-    """
+    """Return the key that the columns of each row make."""
     fields = config.record_key_fields
     if not fields:
         raise UnsupportedTableError(

@@ -14,13 +14,6 @@ def check_row_count(path: str, file: pq.ParquetFile, columns: Sequence[str], fou
     """Refuse rows of a base file when the footer tells of another number of them.
 
     A column may end before the others: pyarrow stops where a page of a repeated column holds no value.
-
-    Args:
-        columns: Columns that were read, by the file's names.
-        told: Rows that the footer tells of what was read.
-
-    Raises:
-        CorruptTableError: The numbers differ.
     """
     if found == told:
         return

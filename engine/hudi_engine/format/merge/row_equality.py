@@ -16,11 +16,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def equal_rows(left: pa.Table, right: pa.Table, columns: Sequence[str]) -> Mask:
-    """For aligned rows: where all of some columns are the same; nulls are equal, and so are NaNs.
-
-    Args:
-        right: As many rows; the columns have the same types.
-    """
+    """For aligned rows: where all of some columns are the same; nulls are equal, and so are NaNs."""
     names = list(columns)
     pieces = aligned(left.select(names), right.select(names))
     return np.concatenate([_equal_pieces(one, other, names) for one, other in pieces])
@@ -34,11 +30,7 @@ def _equal_pieces(left: pa.Table, right: pa.Table, columns: Sequence[str]) -> Ma
 
 
 def unchanged_columns(before: pa.Table, after: pa.Table) -> frozenset[str]:
-    """Return the columns that are the same in all rows, bit for bit: a zero with a sign is another one than without.
-
-    Args:
-        after: As many rows with the same columns, in any order.
-    """
+    """Return the columns that are the same in all rows, bit for bit: a zero with a sign is another one than without."""
     same = before.column_names
     for one, other in aligned(before, after.select(same)):
         same = [name for name in same if _is_same(_flat(one.column(name)), _flat(other.column(name)))]

@@ -20,11 +20,7 @@ _ONE_ARRAY = 2**31 - 1
 
 
 def rows_at(rows: Rows, numbers: Numbers) -> Rows:
-    """Return the rows with some numbers, in their order.
-
-    Args:
-        numbers: Row numbers, from 0.
-    """
+    """Return the rows with some numbers, in their order."""
     count = len(numbers)
     if not count:
         return rows.slice(0, 0)
@@ -38,9 +34,6 @@ def taken(rows: pa.Table, numbers: Numbers | pa.Array | pa.ChunkedArray) -> pa.T
     """Return copies of some rows, in the order of their numbers, however large they are together.
 
     Of many rows few are taken piece by piece, as Arrow alone would copy all of a text column's pieces first.
-
-    Args:
-        numbers: Row numbers, from 0, in any order; none is null.
     """
     assert not getattr(numbers, "null_count", 0), "a number that is null is no row"
     wanted = np.asarray(numbers).astype(np.int64, copy=False)
@@ -73,11 +66,7 @@ def aligned(left: pa.Table, right: pa.Table) -> Iterator[tuple[pa.Table, pa.Tabl
 
 
 def holds_as_one(rows: pa.Table, times: int = 1) -> bool:
-    """Tell whether one array holds a column of some rows, whichever it is.
-
-    Args:
-        times: How often each of them is there.
-    """
+    """Tell whether one array holds a column of some rows, whichever it is."""
     return rows.nbytes * times <= _ONE_ARRAY or _widest(rows) * times <= _ONE_ARRAY
 
 

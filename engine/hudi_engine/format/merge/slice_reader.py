@@ -80,12 +80,6 @@ def read_slice(
             log records side by side; ``base_only`` and ``log_only`` give one of the two.
         filters: Only rows for which this is true. Without logs it is pushed down to the row groups of the base file;
             else rows are merged first.
-
-    Raises:
-        ConfigError: The merge type is none of these.
-        CorruptTableError: A file of the slice is damaged.
-        SchemaError: A column is unknown, or stored with a type that cannot be read as the table's.
-        UnsupportedTableError: The slice holds something that this engine cannot read or merge.
     """
     if merge_type not in MERGE_TYPES:
         raise ConfigError(f"merge type {merge_type!r} is not known; legal are {', '.join(MERGE_TYPES)}")
@@ -103,23 +97,14 @@ def read_slice(
 def scan_logs(
     context: ReadContext, file_slice: FileSlice, *, columns: Sequence[str] | None = None
 ) -> LogRecords:
-    """Return records of the slice's logs, merged to one a key; deletes are among them with their ordering values.
-
-    Args:
-        columns: Columns to read beside keys and ordering fields, None for all of the table.
-    """
+    """Return records of the slice's logs, merged to one a key; deletes are among them with their ordering values."""
     rule = merge_rule(context.config)
     wanted = context.schema.names if columns is None else columns
     return _scan(context, file_slice, rule, _merged_columns(context, rule, wanted))
 
 
 def resolve_delta(context: ReadContext, file_slice: FileSlice) -> SliceDelta:
-    """Return what the logs do to the base file: row numbers that go, rows that come.
-
-    Args:
-        file_slice: The slice; of its base file only the columns that decide are read, unless gaps are filled
-            from it.
-    """
+    """Return what the logs do to the base file: row numbers that go, rows that come."""
     rule = merge_rule(context.config)
     names = context.schema.names
     needed = needed_columns(context, names)

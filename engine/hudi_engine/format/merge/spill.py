@@ -33,12 +33,7 @@ Positions = npt.NDArray[np.int64]
 
 
 class SpillStore:
-    """Temporary files of log records; use it as a context manager.
-
-    Args:
-        folder: Where the files go, None for the system's temp folder.
-        partitions: How many files the records are split over.
-    """
+    """Temporary files of log records; use it as a context manager."""
 
     def __init__(self, folder: str | None, partitions: int) -> None:
         if folder is not None:
@@ -60,11 +55,7 @@ class SpillStore:
         self._folder.cleanup()
 
     def add(self, entries: Entries) -> None:
-        """Append records.
-
-        Args:
-            entries: Records newer than all added before, always with the same columns.
-        """
+        """Append records."""
         places = np.arange(self._added, self._added + len(entries))
         self._added += len(entries)
         hashes = java_hashes(entries.keys.combine_chunks()) % np.uint32(self._partitions)
@@ -74,14 +65,7 @@ class SpillStore:
             self._writer(int(number), table.schema).write_table(table)
 
     def fold(self, fold: Callable[[Entries], Entries]) -> Entries | None:
-        """Fold every file and give back the winners, mapped from disk; None when nothing was added.
-
-        Args:
-            fold: Turns records in order into one a key.
-
-        Returns:
-            The winners, in the order in which their keys first came.
-        """
+        """Fold every file and give back the winners, mapped from disk; None when nothing was added."""
         paths = [self._path(number) for number in sorted(self._writers)]
         for writer in self._writers.values():
             writer.close()

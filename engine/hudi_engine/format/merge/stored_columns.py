@@ -17,11 +17,7 @@ from hudi_engine.format.schema.internal_schema import rename_nested, restore_nam
 
 
 def stored_names(context: ReadContext, stored: pa.Schema, instant: str, wanted: pa.Schema) -> dict[str, str]:
-    """Name in the file of each wanted column that the file holds.
-
-    Args:
-        stored: Schema of the file or log block.
-    """
+    """Name in the file of each wanted column that the file holds."""
     history = context.schema_history
     if history is None:
         return {field.name: field.name for field in wanted if stored.get_field_index(field.name) >= 0}
@@ -36,15 +32,7 @@ def fit_columns(
     partition: str,
     wanted: pa.Schema,
 ) -> pa.Table:
-    """Give stored rows the names, types and order of ``wanted``.
-
-    Args:
-        table: Rows as stored; may hold more columns than are wanted.
-        wanted: Columns of the result; what is neither stored nor told by the partition path is null.
-
-    Raises:
-        SchemaError: A stored type cannot be read as the wanted one.
-    """
+    """Give stored rows the names, types and order of ``wanted``."""
     found = {
         name: _current_names(context, table.column(stored), name, stored, instant)
         for name, stored in names.items()

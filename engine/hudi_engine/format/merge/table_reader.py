@@ -31,20 +31,7 @@ def read_table(
     columns: Sequence[str] | None = None,
     instant_range: InstantRange | None = None,
 ) -> pa.Table:
-    """Return rows of a table, the five meta columns first; a table without a commit gives no rows.
-
-    Args:
-        as_of: Newest requested time that counts, None for now.
-        read_optimized: Base files only; logs are not looked at.
-        columns: Columns in the wanted order, None for all.
-        instant_range: Only rows whose commit time lies in it, None for all.
-
-    Raises:
-        TableNotFoundError: There is no table.
-        CorruptTableError: A file of the table is damaged.
-        TimelineError: A clean has deleted files of the point in time.
-        UnsupportedTableError: The table has a feature that this engine cannot read.
-    """
+    """Return rows of a table, the five meta columns first; a table without a commit gives no rows."""
 
     def look() -> tuple[TableConfig, Timeline, tuple[ReadContext, list[FileSlice]]]:
         config = TableConfig.load(storage)
@@ -73,11 +60,7 @@ def read_table(
 def read_context(
     storage: Storage, config: TableConfig, timeline: Timeline, *, as_of: str | None = None
 ) -> ReadContext:
-    """Return what reading the slices of a table needs, from the table itself.
-
-    Args:
-        as_of: Newest requested time that counts, None for now.
-    """
+    """Return what reading the slices of a table needs, from the table itself."""
     avro, history = timeline.table_schema_json(as_of), load_schema_history(storage, timeline)
     return ReadContext(
         storage=storage,
@@ -106,9 +89,6 @@ def table_schema(config: TableConfig, timeline: Timeline, as_of: str | None = No
     """Return data columns of a table: those of the newest commit, and the partition columns that its files leave out.
 
     The latter are text, as in Hudi, whose schema of them has no other source than the folders.
-
-    Args:
-        as_of: Newest requested time that counts, None for now.
     """
     text = timeline.table_schema_json(as_of)
     schema = avro_to_arrow(text) if text is not None else pa.schema([])

@@ -27,11 +27,7 @@ Order = Callable[[bytes], Any]
 
 
 def joined_statistics(both: tuple[Struct, Struct], values: tuple[int, int], element: Struct) -> Struct:
-    """Return the statistics of two chunks as one: the count of nulls, and the bounds where both have them.
-
-    Args:
-        values: How many values each has, nulls included.
-    """
+    """Return the statistics of two chunks as one: the count of nulls, and the bounds where both have them."""
     joined: Struct = {}
     if all(NULLS in each for each in both):
         joined[NULLS] = I64, sum(each[NULLS][1] for each in both)

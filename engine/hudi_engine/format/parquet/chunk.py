@@ -37,7 +37,6 @@ class Chunk:
 
     Args:
         meta: Its ColumnMetaData; the offsets count from the chunk's first byte.
-        pieces: Where its bytes are, one after the other.
     """
 
     meta: Struct
@@ -110,11 +109,7 @@ class Chunk:
         return _moved(self.meta, start)
 
     def read(self) -> Iterator[bytes]:
-        """Yield its bytes.
-
-        Raises:
-            OSError: The file ends before the chunk does.
-        """
+        """Yield its bytes."""
         for piece in self.pieces:
             found = piece.source.read_at(piece.length, piece.start)
             if len(found) != piece.length:
@@ -122,15 +117,7 @@ class Chunk:
             yield found
 
     def followed_by(self, more: Chunk, element: Struct) -> Chunk:
-        """Return the chunk with the pages of another one behind its own.
-
-        Args:
-            more: A chunk of the same leaf and codec, without a dictionary.
-            element: The leaf's SchemaElement, which says how values compare.
-
-        Raises:
-            ValueError: ``more`` has a dictionary, or another codec.
-        """
+        """Return the chunk with the pages of another one behind its own."""
         if more.has_dictionary or more.codec != self.codec:
             raise ValueError("pages that follow have no dictionary, and the codec of those before")
         meta = dict(self.meta)

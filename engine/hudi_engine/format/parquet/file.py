@@ -38,14 +38,7 @@ class RowGroup:
 
 
 class ChunkFile:
-    """An open Parquet file.
-
-    Args:
-        source: It; stays open as long as its chunks are read.
-
-    Raises:
-        CorruptTableError: It is not one, or its footer cannot be read.
-    """
+    """An open Parquet file."""
 
     def __init__(self, source: pa.NativeFile) -> None:
         footer = _footer(source)

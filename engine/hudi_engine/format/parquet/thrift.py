@@ -21,11 +21,7 @@ Struct = dict[int, tuple[int, Any]]
 
 
 def read_struct(data: bytes) -> Struct:
-    """Return the structure that some bytes begin with.
-
-    Raises:
-        CorruptTableError: They are none, or hold a map or a set, which no footer has.
-    """
+    """Return the structure that some bytes begin with."""
     try:
         return _struct(data, 0, 0)[0]
     except (IndexError, struct.error) as error:

@@ -33,12 +33,7 @@ _MOST_ORDINALS = 32_767
 
 
 class ChunkWriter:
-    """A Parquet file under way.
-
-    Args:
-        sink: Where it goes, from its first byte.
-        schema: Its columns; they are described as pyarrow describes them.
-    """
+    """A Parquet file under way."""
 
     def __init__(self, sink: BinaryIO, schema: pa.Schema) -> None:
         self._sink = sink
@@ -54,11 +49,7 @@ class ChunkWriter:
         return self._empty
 
     def add(self, rows: int, chunks: Sequence[Chunk]) -> None:
-        """Write a row group.
-
-        Args:
-            chunks: A chunk for each leaf of the schema, in its order.
-        """
+        """Write a row group."""
         start = self._at
         places: list[Struct] = []
         for chunk in chunks:
@@ -102,11 +93,7 @@ def columns_as_stored(schema: pa.Schema) -> ChunkFile:
 
 
 def encoded(rows: pa.Table, writing: Callable[[pa.NativeFile], pq.ParquetWriter]) -> RowGroup:
-    """Return rows as a row group.
-
-    Args:
-        writing: Makes the writer that encodes them, for a file in memory.
-    """
+    """Return rows as a row group."""
     sink = pa.BufferOutputStream()
     with writing(sink) as writer:
         writer.write_table(rows, row_group_size=rows.num_rows)

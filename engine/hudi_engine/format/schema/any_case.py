@@ -33,14 +33,7 @@ def spellings(names: Iterable[str]) -> AnyCase[str]:
 
 
 def refuse_same_names(names: Iterable[str]) -> None:
-    """Refuse columns of which two have one name.
-
-    Args:
-        names: Names of columns that are to be written.
-
-    Raises:
-        SchemaError: Two are equal, or differ by case only.
-    """
+    """Refuse columns of which two have one name."""
     seen: dict[str, str] = {}
     for name in names:
         if name.lower() in seen:

@@ -75,11 +75,7 @@ _TO_AVRO: Mapping[pa.DataType, AvroSchema] = {
 
 
 def load_avro(avro: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
-    """Parse the JSON text of an Avro record schema; a mapping is taken as it is.
-
-    Raises:
-        SchemaError: The text is no JSON, or no record schema.
-    """
+    """Parse the JSON text of an Avro record schema; a mapping is taken as it is."""
     if isinstance(avro, Mapping):
         loaded: Any = dict(avro)
     else:
@@ -99,15 +95,7 @@ def load_avro(avro: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def avro_to_arrow(avro: str | bytes | Mapping[str, Any]) -> pa.Schema:
-    """Return Arrow schema of an Avro record, all fields nullable, columns in schema order.
-
-    Args:
-        avro: Avro record schema, as JSON text or parsed.
-
-    Raises:
-        SchemaError: The schema is malformed or uses a type that no Hudi table has (for example a union of two
-            types).
-    """
+    """Return Arrow schema of an Avro record, all fields nullable, columns in schema order."""
     record = load_avro(avro)
     names: dict[str, Any] = {}
     try:
@@ -120,15 +108,7 @@ def avro_to_arrow(avro: str | bytes | Mapping[str, Any]) -> pa.Schema:
 
 
 def arrow_to_avro(schema: pa.Schema, table_name: str) -> dict[str, Any]:
-    """Return Avro record of a table as Hudi's Spark writers store it.
-
-    Args:
-        schema: Arrow schema, with or without the meta columns.
-        table_name: Name of the table; gives the record ``<table>_record`` in namespace ``hoodie.<table>``.
-
-    Raises:
-        SchemaError: A column has a name or a type that Avro, or Hudi, cannot hold.
-    """
+    """Return Avro record of a table as Hudi's Spark writers store it."""
     check_avro_names(schema)
     safe = sanitize_name(table_name)
     record, namespace = f"{safe}_record", f"hoodie.{safe}"
@@ -163,14 +143,7 @@ def without_meta_fields(avro: str | bytes | Mapping[str, Any]) -> dict[str, Any]
 
 
 def check_avro_names(schema: pa.Schema, next_step: str = "rename it in the query") -> None:
-    """Refuse names that Avro forbids, names that differ only by case, at every level, and columns of too many levels.
-
-    Args:
-        next_step: What to do about one, for the message.
-
-    Raises:
-        SchemaError: All offending names in one message.
-    """
+    """Refuse names that Avro forbids, names that differ only by case, at every level, and columns of too many levels."""
     deep = [field.name for field in schema if _depth(field.type) > MAX_NESTING]
     if deep:
         raise SchemaError(
@@ -218,12 +191,7 @@ def _depth(kind: pa.DataType) -> int:
 
 
 def avro_field(field: pa.Field, space: str, path: tuple[str, ...]) -> dict[str, Any]:
-    """Return a column as Hudi's Spark writers store it: optional, null by default.
-
-    Args:
-        space: Full name of the record that it is in.
-        path: Names from the column down to it, for messages.
-    """
+    """Return a column as Hudi's Spark writers store it: optional, null by default."""
     return {
         "name": field.name,
         "type": ["null", avro_type(field.type, field.name, space, path)],
@@ -232,16 +200,7 @@ def avro_field(field: pa.Field, space: str, path: tuple[str, ...]) -> dict[str, 
 
 
 def avro_type(kind: pa.DataType, name: str, space: str, path: tuple[str, ...]) -> AvroSchema:
-    """Return Hudi's Avro for an Arrow type; what it cannot hold is refused with the way out.
-
-    Args:
-        name: Name of the field that has it.
-        space: Full name of the record that the field is in.
-        path: Names from the column down to the field, for messages.
-
-    Raises:
-        SchemaError: A Hudi table cannot hold such values.
-    """
+    """Return Hudi's Avro for an Arrow type; what it cannot hold is refused with the way out."""
     simple = _TO_AVRO.get(kind)
     if simple is not None:
         return simple if isinstance(simple, str) else dict(simple)

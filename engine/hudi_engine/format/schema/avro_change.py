@@ -26,14 +26,7 @@ _NUMBERS = (pa.int64(), pa.float32(), pa.float64())
 
 
 def avro_with_columns(avro: str | Mapping[str, Any], columns: pa.Schema, table_name: str) -> dict[str, Any]:
-    """Return a table's Avro record with other columns.
-
-    Args:
-        columns: The data columns it is to have; those that it has in the same type are left as they are.
-
-    Raises:
-        SchemaError: A new column has a name or a type that Avro, or Hudi, cannot hold.
-    """
+    """Return a table's Avro record with other columns."""
     record = load_avro(avro)
     stored = avro_to_arrow(record)
     if stored.equals(columns):

@@ -22,11 +22,7 @@ _BYTES = {"null": 0, "boolean": 1, "int": 1, "long": 1, "float": 4, "double": 8,
 
 
 def decodable(schema: Any) -> Any:
-    """Return a schema that came with data as fastavro decodes by it.
-
-    Raises:
-        ValueError: as :func:`check_decodable` does.
-    """
+    """Return a schema that came with data as fastavro decodes by it."""
     check_decodable(schema)
     try:
         return fastavro.parse_schema(schema)
@@ -35,14 +31,7 @@ def decodable(schema: Any) -> Any:
 
 
 def check_decodable(schema: Any, most_types: int = MAX_TYPES) -> None:
-    """Refuse a schema by which few bytes make unbounded work.
-
-    Args:
-        most_types: How many types it may consist of.
-
-    Raises:
-        ValueError: It is no Avro schema, contains itself, is larger than any of Hudi's, or has arrays of nothing.
-    """
+    """Refuse a schema by which few bytes make unbounded work."""
     try:
         _Sizes(most_types).of(schema, "")
     except RecursionError as error:

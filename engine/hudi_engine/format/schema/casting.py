@@ -18,15 +18,7 @@ _UNIT_NAMES = {"s": "second", "ms": "millisecond", "us": "microsecond"}
 
 
 def cast_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Give ``table`` the columns, order and types of ``schema``.
-
-    Args:
-        table: Rows as a file holds them; columns are matched by name, those not in ``schema`` are left out.
-        schema: Wanted columns. One that ``table`` lacks is filled with nulls.
-
-    Raises:
-        SchemaError: A stored type cannot be read as the wanted one.
-    """
+    """Give ``table`` the columns, order and types of ``schema``."""
     if table.schema.equals(schema):
         return table
     positions = {name: index for index, name in reversed(list(enumerate(table.column_names)))}
@@ -43,22 +35,14 @@ def cast_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def cast_column(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
-    """Cast one column, chunk by chunk.
-
-    Raises:
-        SchemaError: There is no cast, or a value does not fit.
-    """
+    """Cast one column, chunk by chunk."""
     if column.type.equals(kind, check_metadata=True):
         return column
     return pa.chunked_array([cast_array(chunk, kind, name) for chunk in column.chunks], type=kind)
 
 
 def cast_array(array: pa.Array, kind: pa.DataType, name: str = "") -> pa.Array:
-    """Cast one array; nulls stay null, nested values are cast field by field by name.
-
-    Raises:
-        SchemaError: There is no cast, or a value does not fit.
-    """
+    """Cast one array; nulls stay null, nested values are cast field by field by name."""
     stored = array.type
     if stored.equals(kind, check_metadata=True):
         return array

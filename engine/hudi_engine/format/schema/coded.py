@@ -28,12 +28,7 @@ def decoded(rows: pa.Table) -> pa.Table:
 
 
 def coded_like(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return rows with the columns and types of another schema; columns that are coded there are coded.
-
-    Args:
-        rows: Rows with columns of the same names, in any order.
-        schema: The wanted columns; codes are 32-bit.
-    """
+    """Return rows with the columns and types of another schema; columns that are coded there are coded."""
     columns = []
     for field in schema:
         column = rows.column(field.name)

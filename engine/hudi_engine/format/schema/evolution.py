@@ -32,17 +32,11 @@ def evolve(table: pa.Schema, incoming: pa.Schema, *, allow_missing: bool = True)
     """Return schema of the table after a batch with schema ``incoming`` was written to it.
 
     Args:
-        table: Schema of the table now, with or without meta columns.
-        incoming: Schema of the batch; its meta columns are ignored.
         allow_missing: Whether the batch may lack columns of the table (they are written as null).
 
     Returns:
         The table's columns in their order, widened where the batch is wider, then the batch's new columns.
         Meta columns are in front if ``table`` has them.
-
-    Raises:
-        SchemaError: The batch changes a type in a way Hudi refuses, lacks a column that it must have, or
-            brings an illegal name. All problems are in the message.
     """
     problems: list[str] = []
     own, batch = (pa.struct(list(without_meta_columns(each))) for each in (table, incoming))

@@ -24,8 +24,6 @@ class ColumnNode:
     """One column, field, list element or map value of a schema version.
 
     Attributes:
-        column_id: Identity of the column.
-        name: Its name in this version.
         children: Fields of a struct; the element of a list, the key and value of a map.
     """
 
@@ -41,9 +39,6 @@ class ColumnNode:
         """Tell whether a reader that goes by names, in any case, finds what one that goes by ids does.
 
         Added, dropped and moved columns leave it so; a renaming and a new column under the name of a dropped one do not.
-
-        Args:
-            now: The version of the read; this node is that of the file.
         """
         names = {each.column_id: each.name for each in self.children}
         by_name = {each.name.lower(): each for each in self.children}
@@ -90,11 +85,7 @@ class SchemaHistory:
         return self.versions[-1][1] if as_of is None else self.version_at(as_of)
 
     def is_read_by_name(self, instant: str, names: Iterable[str]) -> bool:
-        """Tell whether columns are found by their names in the files of an instant.
-
-        Args:
-            names: Columns of the read; one without an id came after the last change.
-        """
+        """Tell whether columns are found by their names in the files of an instant."""
         written, now = self.version_at(instant), self.newest()
         if written == now:
             return True
@@ -106,15 +97,7 @@ class SchemaHistory:
 def parse_history(
     text: str | bytes, name: str, is_committed: Callable[[str], bool] = lambda _: True
 ) -> SchemaHistory:
-    """Parse the content of a ``schemacommit`` file.
-
-    Args:
-        text: JSON with a list ``schemas``.
-        is_committed: Whether the commit of an instant completed; versions of others are left out.
-
-    Raises:
-        CorruptTableError: The content is truncated or of another shape.
-    """
+    """Parse the content of a ``schemacommit`` file."""
     try:
         schemas = json.loads(text)["schemas"]
         versions = [(int(entry["version_id"]), _node(0, "", entry), _text(entry)) for entry in schemas]
@@ -150,11 +133,7 @@ def restore_names(
 
 
 def rename_nested(array: pa.Array, written: ColumnNode, wanted: ColumnNode) -> pa.Array:
-    """Rename the struct fields inside ``array`` from the written to the wanted version; fields gone since are left out.
-
-    Args:
-        wanted: The same column in the version of the read.
-    """
+    """Rename the struct fields inside ``array`` from the written to the wanted version; fields gone since are left out."""
     if not wanted.children or not written.children:
         return array
     kind, held = array.type, array_parts(array)

@@ -34,9 +34,6 @@ def leaves_with_statistics(schema: pa.Schema, rows: pa.Table | None) -> list[str
     Arrow's writer leaves NaN out of the smallest and largest value, while Spark takes it for larger than any number: it would
     not look for it in a row group whose largest number is too small. Parquet's own writer for Java, and so Apache Hudi, writes
     no bounds there either.
-
-    Args:
-        rows: All of its rows; None where more come than are at hand, and floating point columns get no statistics at all.
     """
     return [
         path

@@ -28,30 +28,17 @@ META_SCHEMA = pa.schema([pa.field(name, pa.string()) for name in META_FIELDS])
 
 
 def meta_fields(*, operation: bool = False) -> tuple[str, ...]:
-    """Return names of a table's meta columns in order.
-
-    Args:
-        operation: Whether ``_hoodie_operation`` is one of them (changelog mode).
-    """
+    """Return names of a table's meta columns in order."""
     return (*META_FIELDS, OPERATION) if operation else META_FIELDS
 
 
 def with_meta_columns(schema: pa.Schema, *, operation: bool = False) -> pa.Schema:
-    """Put the five meta columns before the columns of ``schema``; those already there are not repeated.
-
-    Args:
-        schema: Arrow schema of a table, with or without meta columns.
-        operation: Whether ``_hoodie_operation`` follows them.
-    """
+    """Put the five meta columns before the columns of ``schema``; those already there are not repeated."""
     names = meta_fields(operation=operation)
     meta = [pa.field(name, pa.string()) for name in names]
     return pa.schema([*meta, *(field for field in schema if field.name not in names)])
 
 
 def without_meta_columns(schema: pa.Schema) -> pa.Schema:
-    """Return the table's own columns: ``schema`` without the five meta columns, order kept.
-
-    Args:
-        schema: Arrow schema of a table, with or without meta columns.
-    """
+    """Return the table's own columns: ``schema`` without the five meta columns, order kept."""
     return pa.schema([field for field in schema if field.name not in META_FIELDS])

@@ -95,11 +95,7 @@ def array_of_parts(array: pa.Array, parts: Sequence[pa.Array], kind: pa.DataType
 
 
 def map_leaves(array: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """Return an array in which the values that have no parts are changed; it itself where none is.
-
-    Args:
-        change: Returns the values of one leaf as they are to be, of the same type, or the array it was given.
-    """
+    """Return an array in which the values that have no parts are changed; it itself where none is."""
     if not type_parts(array.type):
         return change(array)
     old = array_parts(array)

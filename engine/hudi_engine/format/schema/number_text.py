@@ -14,11 +14,7 @@ import pyarrow.compute as pc
 
 
 def java_float_text(array: pa.Array) -> pa.StringArray:
-    """Return text of a float or double array as ``Float.toString`` / ``Double.toString`` give it; nulls stay null.
-
-    Args:
-        array: Arrow array of float32 or float64.
-    """
+    """Return text of a float or double array as ``Float.toString`` / ``Double.toString`` give it; nulls stay null."""
     magnitude = pc.abs(array)
     plain = pc.and_(pc.greater_equal(magnitude, 0.001), pc.less(magnitude, 1e7))
     text = pc.cast(array, pa.string())

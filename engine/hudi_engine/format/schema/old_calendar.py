@@ -25,11 +25,7 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def is_in_old_calendar(footer: pq.FileMetaData, texts: Mapping[bytes, bytes] | None = None) -> bool:
-    """Return whether a file's footer marks its dates and times as those of the old calendar.
-
-    Args:
-        texts: The key-value metadata of the footer, where the caller has it.
-    """
+    """Return whether a file's footer marks its dates and times as those of the old calendar."""
     found = (footer.metadata or {}) if texts is None else texts
     if _VERSION not in found:
         return False
@@ -40,11 +36,7 @@ def is_in_old_calendar(footer: pq.FileMetaData, texts: Mapping[bytes, bytes] | N
 
 
 def check_calendar(rows: pa.Table, source: str) -> None:
-    """Refuse rows of a marked file that have a date before 1582-10-15 or a time before 1900.
-
-    Raises:
-        UnsupportedTableError: It names the column and the way out.
-    """
+    """Refuse rows of a marked file that have a date before 1582-10-15 or a time before 1900."""
     for name, column in zip(rows.column_names, rows.columns):
 
         def check(values: pa.Array, name: str = name) -> pa.Array:

@@ -18,21 +18,13 @@ _ARROW = "parquet-cpp-arrow"
 
 
 def for_spark(rows: pa.Table) -> pa.Table:
-    """Return a table's rows with their times as Spark takes them; nothing is copied where they are so.
-
-    Args:
-        rows: Rows in the types of the table, with any further columns.
-    """
+    """Return a table's rows with their times as Spark takes them; nothing is copied where they are so."""
     wanted = pa.schema([field.with_type(map_leaf_types(field.type, _in_spark_unit)) for field in rows.schema])
     return cast_table(rows, wanted)
 
 
 def schema_in_units_of(given: pa.Schema, table: pa.Schema | None) -> pa.Schema:
-    """Return columns with their times in the units that the table has them in; those that it does not have are as given.
-
-    Args:
-        table: Data columns of the table, None for one without a schema.
-    """
+    """Return columns with their times in the units that the table has them in; those that it does not have are as given."""
     if table is None:
         return given
     known = {field.name: field.type for field in table}
@@ -51,10 +43,6 @@ def as_meant(rows: pa.Table, created_by: str | None, wanted: Mapping[str, pa.Dat
 
     Releases of Hudi before 1.1 told times of ``timestamp-millis`` as microseconds in Parquet, though their numbers are
     milliseconds; Hudi reads them so since. What was written by Arrow, as all files of this engine, is what it says.
-
-    Args:
-        created_by: What the file says of its writer.
-        wanted: Types that the table, or log block, has for columns of the file.
     """
     for number, field in enumerate(rows.schema if is_of_others(created_by) else ()):
         kind = _meant(field.type, wanted.get(field.name, field.type))

@@ -30,13 +30,7 @@ _BACKUP = ".backup"
 
 
 class ArrowStorage(SpooledStorage):
-    """A folder of a pyarrow file system.
-
-    Args:
-        base: URI of the table without trailing slash, kept for messages and for :meth:`uri`.
-        filesystem: The pyarrow file system; it is picklable and opens its connections where it is used.
-        root: The table's path within ``filesystem``.
-    """
+    """A folder of a pyarrow file system."""
 
     def __init__(self, base: str, filesystem: fs.FileSystem, root: str) -> None:
         self.base = base
@@ -181,14 +175,7 @@ class ArrowStorage(SpooledStorage):
 
 
 def open_arrow_storage(uri: RemoteUri) -> ArrowStorage:
-    """Open a place with pyarrow's client for its scheme.
-
-    Args:
-        uri: A place, such as ``hdfs://namenode/table``, and how to get in.
-
-    Raises:
-        StorageError: when pyarrow has no client for the scheme or cannot set it up.
-    """
+    """Open a place with pyarrow's client for its scheme."""
     telling_uri = telling(uri)
     try:
         # Only the authority is given as a URI: pyarrow would decode percent signs in a path, which is

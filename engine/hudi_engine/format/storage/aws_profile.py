@@ -30,16 +30,7 @@ _INDIRECT = ("sso_session", "sso_start_url", "role_arn", "credential_process")
 
 
 def profile_settings(settings: Mapping[str, str], bucket: str, *, at_vendor: bool) -> dict[str, str]:
-    """Return what the shared files add to the settings of an S3 client.
-
-    Args:
-        bucket: The bucket, whose region is asked for when nothing tells it.
-        at_vendor: Whether the bucket is in AWS itself.
-
-    Raises:
-        StorageError: when the profile that AWS_PROFILE names gets its keys in a way that only AWS's own tools know, or a
-            file cannot be parsed.
-    """
+    """Return what the shared files add to the settings of an S3 client."""
     found = _from_files() if _asks_files(settings) else {}
     has_region = "region" in settings or any(
         os.environ.get(name) for name in ("AWS_REGION", "AWS_DEFAULT_REGION")

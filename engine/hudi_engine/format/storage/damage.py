@@ -27,9 +27,6 @@ def damaged_parquet(what: str) -> Iterator[None]:
     """Turn the errors of bytes that cannot be decoded into CorruptTableError; those of the storage go on as they are.
 
     pyarrow reports some damage as OSError too, without the number that errors of the operating system have.
-
-    Args:
-        what: The file, for the message, such as ``"base file 'a.parquet'"``.
     """
     try:
         yield

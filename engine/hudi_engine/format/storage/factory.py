@@ -22,10 +22,6 @@ def open_storage(base: str) -> Storage:
     Args:
         base: Local path (a relative one counts from the working directory), ``file:`` URI, or URI of a remote
             store. It is taken literally: percent signs are not decoded.
-
-    Raises:
-        ConfigError: when ``base`` is empty or no text.
-        StorageError: when the scheme is unknown or its client cannot be set up.
     """
     if not isinstance(base, str) or not base.strip():
         raise ConfigError(

@@ -30,15 +30,7 @@ def remember(uri: RemoteUri) -> None:
 
 
 def use_settings(base: str, settings: Mapping[str, str]) -> None:
-    """Say how a remote place, and all below it, is reached from this process and the tasks it starts.
-
-    Args:
-        base: URI of a folder, such as the warehouse; a local path has no settings.
-        settings: Settings of the store, such as ``endpoint`` or ``region``. What a URI itself says wins.
-
-    Raises:
-        ConfigError: when there are settings for a local path.
-    """
+    """Say how a remote place, and all below it, is reached from this process and the tasks it starts."""
     place = _place_of(base, settings)
     if place is not None:
         known = _SETTINGS.setdefault(_store(place), {})
@@ -47,15 +39,7 @@ def use_settings(base: str, settings: Mapping[str, str]) -> None:
 
 
 def use_profile(base: str, settings: Mapping[str, str]) -> None:
-    """Say the same by a profile that the process goes by from now on: what the one before it said holds no longer.
-
-    Args:
-        base: URI of a folder, such as the warehouse; a local path has no settings.
-        settings: Settings of the store; none where the profile says nothing.
-
-    Raises:
-        ConfigError: when there are settings for a local path.
-    """
+    """Say the same by a profile that the process goes by from now on: what the one before it said holds no longer."""
     while _OF_PROFILE:
         left, of_profile, before = _OF_PROFILE.pop()
         known = _SETTINGS.get(_store(left), {})
@@ -71,11 +55,7 @@ def use_profile(base: str, settings: Mapping[str, str]) -> None:
 
 
 def public_location(location: str) -> str:
-    """Return a location without credentials and settings, which this process keeps for what is there.
-
-    Args:
-        location: A path, or a URI with or without them.
-    """
+    """Return a location without credentials and settings, which this process keeps for what is there."""
     if not isinstance(location, str) or not _is_remote(location):
         return location
     uri = RemoteUri.parse(location)

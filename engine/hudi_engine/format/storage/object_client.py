@@ -93,11 +93,7 @@ class ObjectClient:
 
     @property
     def store(self) -> ObjectStore:
-        """The open client of this process; another one once the environment or the files of its keys have changed.
-
-        Raises:
-            StorageError: when obstore is not installed, or refuses a setting.
-        """
+        """The open client of this process; another one once the environment or the files of its keys have changed."""
         key = (self.kind, self.bucket, tuple(sorted(self.settings.items())))
         outside = (_environment(), profile_marks(self.settings) if self.kind is StoreKind.S3 else ())
         found = _OPEN.get(key)
@@ -125,14 +121,7 @@ class ObjectClient:
 
     @contextmanager
     def errors(self, path: str) -> Iterator[None]:
-        """Turn obstore's errors inside the block into OSErrors of the matching kind, without secrets.
-
-        Args:
-            path: Path in the bucket, for the message.
-
-        Raises:
-            StorageError: There is no such bucket, or no credentials were found: no path of the store can be reached.
-        """
+        """Turn obstore's errors inside the block into OSErrors of the matching kind, without secrets."""
         from obstore import exceptions
 
         place = f"{self.public.partition('://')[0]}://{self.bucket}/{path}"

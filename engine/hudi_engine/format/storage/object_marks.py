@@ -27,11 +27,7 @@ _PAGE = 1000
 
 
 def marks_among(client: ObjectClient, listed: Mapping[str, int]) -> set[str]:
-    """Return those of the listed objects that are marks and no files, with one request for each folder that may have some.
-
-    Args:
-        listed: Sizes of objects by path in the bucket, as the client lists them.
-    """
+    """Return those of the listed objects that are marks and no files, with one request for each folder that may have some."""
     doubtful: dict[str, set[str]] = {}
     for path, size in listed.items():
         if size == 0 and _EMPTY_FILE.search(path) is None:
@@ -46,11 +42,7 @@ def marks_among(client: ObjectClient, listed: Mapping[str, int]) -> set[str]:
 
 
 def holds_objects(client: ObjectClient, folder: str) -> bool:
-    """Tell whether there is an object below a folder that is no other program's mark.
-
-    Args:
-        folder: Path in the bucket; ``""`` is all of it.
-    """
+    """Tell whether there is an object below a folder that is no other program's mark."""
     with client.errors(folder):
         for page in obstore.list(client.store, folder or None, chunk_size=_PAGE):
             below = {each["path"]: each["size"] for each in page if len(each["path"]) > len(folder)}

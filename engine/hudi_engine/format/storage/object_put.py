@@ -32,10 +32,6 @@ def create_object(client: ObjectClient, path: str, data: bytes) -> None:
     A request that failed may have been carried out, and the client repeats requests by itself: then "exists already"
     would be said of our own object. So each create carries a token, and after anything but a plain success it is asked
     for, or the create tried again; a request that is late does no harm, since it is conditional too.
-
-    Raises:
-        FileExistsError: when the object is another's; it is left as it was.
-        OSError: when the service fails again and again.
     """
     token, pause = uuid.uuid4().hex, _FIRST_PAUSE_S
     for left in range(_ATTEMPTS - 1, -1, -1):
@@ -71,11 +67,7 @@ def replace_object(client: ObjectClient, path: str, data: bytes) -> None:
 
 
 def change_object(client: ObjectClient, path: str, before: bytes, data: bytes) -> None:
-    """Write an object again, if it is still what it was.
-
-    Raises:
-        FileNotFoundError: when it is missing or has another content, before or in that moment.
-    """
+    """Write an object again, if it is still what it was."""
     with client.errors(path):
         found = obstore.get(client.store, path)
         meta, content = found.meta, found.bytes().to_bytes()
@@ -101,7 +93,6 @@ def upload_object(
     """Upload a large file in parts; the object appears with the last step.
 
     Args:
-        size: Its size in bytes.
         before_publish: Called when all parts but the last are there; an error it raises aborts the upload.
     """
     part = max(_PART_BYTES, size // _MOST_PARTS)

@@ -14,11 +14,7 @@ _WHOLE_BYTES = 4 * 1024 * 1024
 
 
 def open_object(client: ObjectClient, path: str) -> pa.NativeFile:
-    """Open an object for random access.
-
-    Raises:
-        FileNotFoundError: when it is missing.
-    """
+    """Open an object for random access."""
     with client.errors(path):
         found = _begun(client, path)
         size = found.meta["size"]

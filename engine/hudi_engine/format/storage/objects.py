@@ -41,7 +41,6 @@ class ObjectStorage(SpooledStorage):
     """The objects below one key prefix of a bucket.
 
     Args:
-        base: URI of the table without credentials, settings and trailing slash.
         spark_base: The same place as Spark's file systems spell it, such as ``s3a://bucket/table``.
     """
 

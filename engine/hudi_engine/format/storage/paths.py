@@ -15,15 +15,7 @@ _DRIVE = re.compile(r"^[A-Za-z]:[\\/]")
 
 
 def relative_path(path: str, base: str = "") -> str:
-    """Return ``path`` unchanged when it stays inside the table folder.
-
-    Args:
-        path: POSIX path relative to the table's base path; ``""`` is the base itself.
-        base: The table's base path, for the message only.
-
-    Raises:
-        PathEscapeError: for absolute paths, ``..``, ``.``, empty parts and NUL characters.
-    """
+    """Return ``path`` unchanged when it stays inside the table folder."""
     if path == "":
         return path
     if path.startswith("/") or "\0" in path or _DRIVE.match(path):

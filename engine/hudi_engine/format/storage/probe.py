@@ -21,14 +21,7 @@ _KNOWN: dict[tuple[str, str], bool] = {}
 
 
 def creates_exclusively(client: ObjectClient, root: str) -> bool:
-    """Return whether a conditional create has one winner in a bucket.
-
-    Args:
-        root: Path in the bucket below which an object may be made for a moment.
-
-    Raises:
-        OSError: when the service cannot be asked.
-    """
+    """Return whether a conditional create has one winner in a bucket."""
     address = client.address
     if not address and client.kind is not StoreKind.GCS:
         return True

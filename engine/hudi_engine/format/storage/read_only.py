@@ -20,11 +20,7 @@ def is_refusal(error: OSError) -> bool:
 
 
 class ReadOnlyStorage(ForwardingStorage):
-    """Another storage without its changes.
-
-    Args:
-        reason: Why nothing may be changed now, for the message.
-    """
+    """Another storage without its changes."""
 
     def __init__(self, storage: Storage, reason: str) -> None:
         super().__init__(storage)

@@ -39,12 +39,7 @@ def shown_settings(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def redacted(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return a message without secrets.
-
-    Args:
-        text: A message of a client, with URLs perhaps.
-        secrets: Values that must not be in it.
-    """
+    """Return a message without secrets."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     text = _LOGIN.sub(rf"\1:{HIDDEN}@", text)

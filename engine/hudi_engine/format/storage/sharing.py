@@ -16,11 +16,7 @@ _AUTHORITY = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
 
 
 class Sharing:
-    """The way of files from a table's folder to another folder.
-
-    Args:
-        copy: Whether bytes may be copied where a file cannot be shared.
-    """
+    """The way of files from a table's folder to another folder."""
 
     def __init__(self, source: Storage, target: Storage, *, copy: bool) -> None:
         self._source = source
@@ -32,12 +28,7 @@ class Sharing:
         self._from, self._to = source.base[cut:], target.base[cut:]
 
     def share(self, path: str) -> bool:
-        """Give a file that never changes to the other folder; returns whether no bytes went through this process.
-
-        Raises:
-            FileNotFoundError: It is gone.
-            StorageError: It cannot be shared, and must not be copied.
-        """
+        """Give a file that never changes to the other folder; returns whether no bytes went through this process."""
         try:
             if self._above is None:
                 raise StorageError("they are in different stores")

@@ -68,11 +68,7 @@ class RemoteUri:
 
     @classmethod
     def parse(cls, base: str) -> RemoteUri:
-        """Take a URI apart; percent signs in its path are literal.
-
-        Raises:
-            ConfigError: Where the bucket belongs is a part of credentials, the rest of which would be taken for the path.
-        """
+        """Take a URI apart; percent signs in its path are literal."""
         location, question, query = base.partition("?")
         scheme, _, rest = location.rstrip("/").partition("://")
         scheme = scheme.lower()

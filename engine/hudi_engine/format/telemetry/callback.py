@@ -36,15 +36,7 @@ class _NoRedirect(HTTPRedirectHandler):
 
 
 def check_callback(options: Options) -> None:
-    """Refuse a callback that cannot be made, before anything is written.
-
-    Args:
-        options: ``hoodie.write.commit.callback.*``.
-
-    Raises:
-        ConfigError: No address, one that is not of HTTP or has a login, another class than that of HTTP, or headers that are
-            none.
-    """
+    """Refuse a callback that cannot be made, before anything is written."""
     if not options[TelemetryOptions.CALLBACK]:
         return
     chosen = options[TelemetryOptions.CALLBACK_CLASS]
@@ -76,11 +68,7 @@ def _is_address(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit to report.
-
-    Args:
-        action: ``commit``, ``deltacommit`` or ``replacecommit``.
-    """
+    """A commit to report."""
 
     action: str
     instant: str
@@ -91,11 +79,7 @@ class Commit:
 def report_commit(
     options: Options, read_config: Callable[[], TableConfig], base: str, commit: Commit
 ) -> None:
-    """Write metrics and call back, as far as the options say; a failure is a warning.
-
-    Args:
-        options: ``hoodie.metrics.*`` and ``hoodie.write.commit.callback.*``.
-    """
+    """Write metrics and call back, as far as the options say; a failure is a warning."""
     if not (options[TelemetryOptions.METRICS] or options[TelemetryOptions.CALLBACK]):
         return
     try:
@@ -113,13 +97,7 @@ def report_commit(
 def call_back(
     options: Options, place: tuple[str, str], instant: str, action: str, metadata: CommitMetadata
 ) -> None:
-    """Post the message of a commit; a failure is a warning.
-
-    Args:
-        options: ``hoodie.write.commit.callback.*``.
-        place: Name and base path of the table.
-        action: ``commit``, ``deltacommit`` or ``replacecommit``.
-    """
+    """Post the message of a commit; a failure is a warning."""
     if not options[TelemetryOptions.CALLBACK]:
         return
     url = options[TelemetryOptions.CALLBACK_URL] or ""

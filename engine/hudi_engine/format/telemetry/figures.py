@@ -32,11 +32,7 @@ class WriteFigures:
 
     @classmethod
     def of(cls, metadata: CommitMetadata, rows_in: int | None, *, shuffled: bool) -> WriteFigures:
-        """Add up the write stats of a commit.
-
-        Args:
-            rows_in: Rows that came, None when they were not counted.
-        """
+        """Add up the write stats of a commit."""
         stats = [stat for _, stat in metadata.write_stats()]
         written = sum(stat.num_writes or 0 for stat in stats)
         came = written if rows_in is None else rows_in

@@ -34,7 +34,6 @@ def commit_metrics(
     """Return the metrics of a commit by ``<action>.<metric>``; durations are milliseconds.
 
     Args:
-        action: ``commit``, ``deltacommit`` or ``replacecommit``.
         zone: Zone of the digits of instants, None for that of this machine.
     """
     stats = [stat for _, stat in metadata.write_stats()]
@@ -59,12 +58,7 @@ def commit_metrics(
 
 
 def report(options: Options, config: TableConfig, values: Mapping[str, int]) -> None:
-    """Bring a table's metrics file up to date; a failure is a warning.
-
-    Args:
-        options: ``hoodie.metrics.*`` and ``hoodie.engine.metrics.textfile.dir``.
-        values: Values by ``<action>.<metric>``.
-    """
+    """Bring a table's metrics file up to date; a failure is a warning."""
     folder = options[TelemetryOptions.TEXTFILE_FOLDER]
     if folder is None or not options[TelemetryOptions.METRICS]:
         return

@@ -14,14 +14,7 @@ _SECONDS: ContextVar[dict[str, float] | None] = ContextVar("hudi_engine_seconds"
 
 @contextmanager
 def timed(call: str, attributes: Mapping[str, str]) -> Iterator[dict[str, float]]:
-    """Collect the seconds of the phases of a call; a call inside another adds to that one's.
-
-    Args:
-        call: Name of the span, such as ``hudi.write``.
-
-    Yields:
-        Seconds by phase, filled as phases end.
-    """
+    """Collect the seconds of the phases of a call; a call inside another adds to that one's."""
     outer = _SECONDS.get()
     seconds: dict[str, float] = {} if outer is None else outer
     token = _SECONDS.set(seconds)
@@ -34,11 +27,7 @@ def timed(call: str, attributes: Mapping[str, str]) -> Iterator[dict[str, float]
 
 @contextmanager
 def phase(name: str) -> Iterator[None]:
-    """Measure a part of the call that runs; outside of one nothing is kept.
-
-    Args:
-        name: What it is, such as ``commit``; the span is ``hudi.commit``.
-    """
+    """Measure a part of the call that runs; outside of one nothing is kept."""
     started = time.perf_counter()
     try:
         with _span(f"hudi.{name}", {}):

@@ -45,11 +45,7 @@ class Done:
 def measured(
     done_of: Callable[[Result], Done | None],
 ) -> Callable[[_Service[Arguments, Result]], _Service[Arguments, Result]]:
-    """Report the metrics of a service when it has done something; the service stands whatever happens here.
-
-    Args:
-        done_of: Says what a result tells; None where nothing was done.
-    """
+    """Report the metrics of a service when it has done something; the service stands whatever happens here."""
 
     def wrap(run: _Service[Arguments, Result]) -> _Service[Arguments, Result]:
         @wraps(run)
@@ -70,11 +66,7 @@ def measured(
 
 
 def report_service(storage: Storage, options: Options, done: Done, seconds: float) -> None:
-    """Report what a service has done; a failure is a warning.
-
-    Args:
-        options: ``hoodie.metrics.*`` and ``hoodie.engine.metrics.textfile.dir``.
-    """
+    """Report what a service has done; a failure is a warning."""
     if not options[TelemetryOptions.METRICS]:
         return
     try:

@@ -125,11 +125,7 @@ class Timeline:
         return self.instants[-1].requested_time if self.instants else None
 
     def committed(self, as_of: str | None = None) -> CommittedInstants:
-        """Return the picklable test for visible instants.
-
-        Args:
-            as_of: Newest requested time that counts, None for now.
-        """
+        """Return the picklable test for visible instants."""
         return CommittedInstants(
             frozenset(instant.requested_time for instant in self.completed_writes),
             frozenset(instant.requested_time for instant in self.pending),
@@ -174,11 +170,7 @@ class Timeline:
         return self._archived_completion_times.get(requested_time, requested_time)
 
     def find(self, requested_time: str, action: str | None = None) -> Instant:
-        """Return an instant by time, and by action when several share the time.
-
-        Raises:
-            TimelineError: when there is none.
-        """
+        """Return an instant by time, and by action when several share the time."""
         for instant in self.instants:
             if instant.requested_time == requested_time and action in (None, instant.action):
                 return instant
@@ -194,21 +186,12 @@ class Timeline:
         return self._storage.read(f"{self._config.timeline_path}/{file_name}")
 
     def record(self, instant: Instant) -> dict[str, Any]:
-        """Return the Avro record of a completed clean, rollback or restore; nothing of an empty file, which says nothing.
-
-        Raises:
-            CorruptTableError: The file is damaged.
-        """
+        """Return the Avro record of a completed clean, rollback or restore; nothing of an empty file, which says nothing."""
         body = self.read_file(instant.file_name)
         return decode_avro_file(body, self._describe(instant.file_name)) if body else {}
 
     def commit_metadata(self, instant: Instant) -> CommitMetadata:
-        """Return what a completed write wrote.
-
-        Raises:
-            CorruptTableError: when the file is truncated, naming it.
-            TimelineError: when the instant is not completed, or its file is gone.
-        """
+        """Return what a completed write wrote."""
         if not instant.is_completed:
             raise TimelineError(
                 f"{instant.file_name!r} is not completed; ask planned_metadata() for the plan of a pending "
@@ -253,11 +236,7 @@ class Timeline:
         return metadata
 
     def newest_metadata(self, before: str | None = None) -> CommitMetadata | None:
-        """Return what the newest completed write wrote, None when there is none; raises as commit_metadata does.
-
-        Args:
-            before: Only writes that began before this instant count; None for all.
-        """
+        """Return what the newest completed write wrote, None when there is none; raises as commit_metadata does."""
         writes = [each for each in self.completed_writes if before is None or each.requested_time < before]
         return self.commit_metadata(writes[-1]) if writes else None
 
@@ -271,11 +250,7 @@ class Timeline:
         return CommitMetadata.from_bytes(body, self._describe(name)) if body else None
 
     def plan(self, instant: Instant) -> dict[str, Any] | None:
-        """Return the Avro plan in the requested file of a pending action; None when the file is missing or empty.
-
-        Raises:
-            CorruptTableError: when the file is truncated, naming it.
-        """
+        """Return the Avro plan in the requested file of a pending action; None when the file is missing or empty."""
         name = timeline_file_name(instant.requested_time, instant.action, State.REQUESTED)
         try:
             body = self.read_file(name)
@@ -284,11 +259,7 @@ class Timeline:
         return decode_avro_file(body, self._describe(name)) if body else None
 
     def replaced_file_groups(self, as_of: str | None = None) -> dict[FileGroupKey, str]:
-        """Return the file groups taken out by completed replacecommits, with the instant that did it.
-
-        Args:
-            as_of: Newest requested time that counts, None for now.
-        """
+        """Return the file groups taken out by completed replacecommits, with the instant that did it."""
         found: dict[FileGroupKey, str] = {}
         for instant in self.completed_writes:
             if instant.action != "replacecommit" or (as_of is not None and instant.requested_time > as_of):
@@ -308,9 +279,6 @@ class Timeline:
         A service may have begun before a write of new columns completed, and carries those from before it. So its schema
         counts only where no other write, archived ones included, carries any. Without a write it is the schema the table
         was created with, None when there is none either.
-
-        Args:
-            as_of: Newest requested time that counts, None for now.
         """
         of_service: str | None = None
         writes = newest_first(self, attrgetter("requested_time"), as_of) if self.completed_writes else ()
@@ -358,13 +326,6 @@ class Timeline:
         """Refuse a point in time whose files a clean may have deleted; a savepoint's are kept, and those of the newest write.
 
         Before its first commit a table had none.
-
-        Args:
-            as_of: Newest requested time that would count, None for now.
-            asked: Name of the argument, for the message.
-
-        Raises:
-            TimelineError: when it lies before what some clean, of whatever policy, let stand.
         """
         whole = (*self.savepoints, *self.completed_writes[-1:])
         if as_of is None or any(each.requested_time == as_of for each in whole):
@@ -381,23 +342,14 @@ class Timeline:
             )
 
     def undone_since(self, before: Timeline | None = None) -> frozenset[str]:
-        """Return the instants that rollbacks and restores have taken back.
-
-        Args:
-            before: An earlier snapshot; what was done by then is not looked at. None for all on the timeline.
-        """
+        """Return the instants that rollbacks and restores have taken back."""
         known = frozenset() if before is None else {instant.file_name for instant in before.completed}
         undoing = (each for each in self.completed if each.action in ("rollback", "restore"))
         taken = (self.gone_with(each) for each in undoing if each.file_name not in known)
         return frozenset[str]().union(*taken)
 
     def gone_with(self, instant: Instant) -> frozenset[str]:
-        """Return the instants that a completed rollback or restore took back.
-
-        Raises:
-            CorruptTableError: The file is damaged.
-            TimelineError: It is gone.
-        """
+        """Return the instants that a completed rollback or restore took back."""
         if instant.file_name not in self._undone:
             told = self.listed_record(instant)
             taken = (*(told.get("commitsRollback") or ()), *(told.get("instantsToRollback") or ()))
@@ -486,12 +438,6 @@ def newest_first(
     """Yield writes with their metadata; those that savepoints keep from archiving come among the archived ones.
 
     Each is read when its turn comes, and the archive when the active ones are through.
-
-    Args:
-        as_of: Newest requested time that counts, None for now.
-
-    Raises:
-        CorruptTableError: A write on the way cannot be read.
     """
     first = timeline.first_write_time or ""
     writes = [each for each in timeline.completed_writes if as_of is None or each.requested_time <= as_of]

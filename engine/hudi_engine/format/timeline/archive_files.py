@@ -23,12 +23,7 @@ EntryKey = tuple[str, str, str]
 
 @dataclass(frozen=True, order=True)
 class ArchiveFile:
-    """One file of the archive.
-
-    Args:
-        number: Its place in the order, the newest has the greatest.
-        size: Size in bytes.
-    """
+    """One file of the archive."""
 
     number: int
     path: str
@@ -36,11 +31,7 @@ class ArchiveFile:
 
 
 def list_archive_files(storage: Storage, folder: str) -> list[ArchiveFile]:
-    """Return the files of an archive, oldest first; none when nothing was archived.
-
-    Args:
-        folder: Archive folder, relative to the base path.
-    """
+    """Return the files of an archive, oldest first; none when nothing was archived."""
     found = []
     for status in storage.list(folder):
         match = _NAME.match(status.name)
@@ -79,9 +70,6 @@ def archived_since(storage: Storage, files: Iterable[ArchiveFile], oldest: str =
 
     A saved commit whose savepoint went is archived after younger ones, so what is asked of a bounded search must bear that
     entries are missed: those of a killed archiving are then written twice, and readers take each once.
-
-    Args:
-        oldest: Requested time; without it every file is read.
     """
     found: set[EntryKey] = set()
     for file in reversed(list(files)):

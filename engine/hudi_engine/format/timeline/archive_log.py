@@ -31,12 +31,7 @@ _LEGAL_VERSIONS = (1, 2, 3)
 
 
 def read_archive_log(data: bytes, source: str) -> Iterator[dict[str, Any]]:
-    """Yield the records of one archive file, oldest first.
-
-    Raises:
-        CorruptTableError: when a whole block cannot be decoded.
-        UnsupportedTableError: for data blocks of a content version that is not known.
-    """
+    """Yield the records of one archive file, oldest first."""
     position = data.find(_MAGIC)
     while position != -1:
         end = _block_end(data, position)
@@ -68,12 +63,7 @@ def encode_archive(entries: Sequence[Mapping[str, Any]], batch: int = 10) -> byt
 
 
 def encode_archive_block(entries: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return one block to append to an archive file.
-
-    Args:
-        entries: Records of :data:`~hudi_engine.format.timeline.archive_schema.ARCHIVED_META_ENTRY`; absent fields
-            take their default.
-    """
+    """Return one block to append to an archive file."""
     parsed = fastavro.parse_schema(ARCHIVED_META_ENTRY)
     records = []
     for entry in entries:

@@ -58,21 +58,13 @@ class ArchivedTimeline:
 
     @classmethod
     def load(cls, storage: Storage, config: TableConfig) -> ArchivedTimeline:
-        """Read the archive of a table; it is empty when nothing was archived.
-
-        Raises:
-            CorruptTableError: when a file of the archive cannot be decoded.
-        """
+        """Read the archive of a table; it is empty when nothing was archived."""
         if config.layout_version == 1:
             return cls(storage, config, *_load_layout_1(storage, config))
         return cls(storage, config, _load_layout_2(storage, config), {})
 
     def commit_metadata(self, instant: Instant) -> CommitMetadata:
-        """Return what an archived write wrote.
-
-        Raises:
-            TimelineError: when the archive holds no commit metadata for the instant.
-        """
+        """Return what an archived write wrote."""
         found = self._metadata.get(instant.requested_time)
         if found is None and self._config.layout_version != 1:
             found = self._read_layout_2_metadata(instant)

@@ -32,26 +32,14 @@ _INFLATED_TIMES = 32
 
 
 def encode_avro_file(schema: Mapping[str, Any], record: Mapping[str, Any]) -> bytes:
-    """Encode one record as an Avro container file with null codec.
-
-    Args:
-        record: The record; absent fields take their default.
-    """
+    """Encode one record as an Avro container file with null codec."""
     sink = io.BytesIO()
     fastavro.writer(sink, dict(schema), [dict(record)], codec="null")
     return sink.getvalue()
 
 
 def decode_avro_file(data: bytes, source: str = "an Avro file") -> dict[str, Any]:
-    """Decode the single record of an Avro container file with the schema it carries.
-
-    Args:
-        source: Where the bytes come from, for the message.
-
-    Raises:
-        CorruptTableError: when the file is truncated, not Avro, does not hold exactly one record, or is made to grow
-            beyond measure.
-    """
+    """Decode the single record of an Avro container file with the schema it carries."""
     try:
         return _decode(data, source)
     except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError) as error:
@@ -159,12 +147,7 @@ class StoredPlan(ABC):
 
     @classmethod
     def from_bytes(cls, data: bytes, source: str) -> Self:
-        """Decode and check a stored plan.
-
-        Raises:
-            CorruptTableError: when it is truncated, or names files that the plan may not touch.
-            PathEscapeError: when a path does not lie in the partition it is listed under.
-        """
+        """Decode and check a stored plan."""
         record = decode_avro_file(data, source)
         with shape_errors(source):
             return cls._from_record(record, source)

@@ -32,11 +32,7 @@ _POINT_IN_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d):(\d\d)(?
 
 
 def format_instant(moment: datetime, zone: tzinfo | None = timezone.utc) -> str:
-    """Return ``yyyyMMddHHmmssSSS`` of a moment.
-
-    Args:
-        zone: Zone of the digits, ``LOCAL`` for this machine's.
-    """
+    """Return ``yyyyMMddHHmmssSSS`` of a moment."""
     return instant_digits(moment.astimezone(zone))
 
 
@@ -51,12 +47,6 @@ def parse_instant_time(instant: str, zone: tzinfo | None = timezone.utc) -> date
 
     A 14-digit instant stands for the last millisecond of its second, as in Hudi, and those of a bootstrap for the first ones
     of 1970.
-
-    Args:
-        zone: Zone of the digits, ``LOCAL`` for this machine's. Of an hour that comes twice it is the first.
-
-    Raises:
-        TimelineError: when the digits are no date.
     """
     if instant in _BEFORE_ALL:
         return _EPOCH + _BEFORE_ALL[instant] * _MILLISECOND
@@ -83,9 +73,6 @@ def query_instant(text: str) -> str:
         text: ``yyyyMMddHHmmss``, ``yyyyMMddHHmmssSSS``, ``yyyy-MM-dd``, ``yyyy-MM-dd HH:mm:ss`` or
             ``yyyy-MM-dd HH:mm:ss.SSS``, as Hudi takes it: in the time zone of the table's timeline. A date is
             its first moment.
-
-    Raises:
-        TimelineError: It is none of these, or no date.
     """
     given = str(text).strip()
     found = _POINT_IN_TIME.fullmatch(given)
@@ -105,11 +92,7 @@ def query_instant(text: str) -> str:
 
 
 class InstantClock:
-    """Hands out strictly increasing instants; safe under threads.
-
-    Args:
-        now: Source of the current time; it must return an aware datetime.
-    """
+    """Hands out strictly increasing instants; safe under threads."""
 
     def __init__(self, now: Callable[[], datetime] | None = None) -> None:
         self._now = now or _utc_now
@@ -122,10 +105,6 @@ class InstantClock:
         Args:
             after: Newest instant of the table, None for an empty timeline. When it lies ahead of this
                 machine's clock, the next millisecond after it is taken.
-            zone: Zone of the table's timeline, ``LOCAL`` for this machine's.
-
-        Raises:
-            TimelineError: when ``after`` lies ahead of the clock and is no date that can be continued.
         """
         with self._lock:
             floor = max(self._last, after or "")

@@ -153,14 +153,7 @@ class CommitMetadata:
 
     @classmethod
     def from_bytes(cls, data: bytes, source: str = "commit metadata") -> CommitMetadata:
-        """Parse JSON or Avro.
-
-        Args:
-            source: Name of the file, for the message.
-
-        Raises:
-            CorruptTableError: when the file is empty, truncated, or no commit metadata.
-        """
+        """Parse JSON or Avro."""
         if data.startswith(MAGIC):
             return cls.from_dict(decode_avro_file(data, source), source)
         try:
@@ -174,11 +167,7 @@ class CommitMetadata:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], source: str = "commit metadata") -> CommitMetadata:
-        """Build from the decoded JSON or Avro form.
-
-        Raises:
-            CorruptTableError: when the shape is wrong.
-        """
+        """Build from the decoded JSON or Avro form."""
         try:
             stats = raw.get("partitionToWriteStats") or {}
             replaced = raw.get("partitionToReplaceFileIds")

@@ -16,9 +16,7 @@ class CommittedInstants:
 
     Args:
         completed: Requested times of completed writes on the active timeline.
-        pending: Requested times that are still in flight.
         first: Requested time of the first completed write that is not savepointed; None for an empty timeline.
-        as_of: Newest requested time that counts; None for now.
     """
 
     completed: frozenset[str]

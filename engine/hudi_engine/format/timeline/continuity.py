@@ -86,15 +86,7 @@ def writes_since(timeline: Timeline, earlier: Look) -> tuple[Instant, ...] | Non
 def look_until_still(
     storage: Storage, look: Callable[[], tuple[TableConfig, Timeline, Result]], as_of: str | None = None
 ) -> Result:
-    """Return what a reader found that lists a table's files after its timeline; it looks again when files may have gone.
-
-    Args:
-        look: Reads properties and timeline anew and then lists; returns both and what it found.
-        as_of: Newest requested time that counts, None for now.
-
-    Raises:
-        TimelineError: The table was cleaned or restored under each of several looks.
-    """
+    """Return what a reader found that lists a table's files after its timeline; it looks again when files may have gone."""
     for _ in range(LOOKS):
         config, timeline, found = look()
         if still_shows(storage, config, timeline, as_of):
@@ -110,21 +102,12 @@ def still_shows(storage: Storage, config: TableConfig, then: Timeline, as_of: st
     """Return whether no file of the state that a timeline showed can have been deleted since it was loaded.
 
     A reader asks after its listing. It costs one listing of the timeline, and the body of each clean since.
-
-    Args:
-        then: The timeline that the reader goes by.
-        as_of: Newest requested time that counts for the reader, None for now.
     """
     return lasts(then, Timeline.load(storage, config), as_of)
 
 
 def lasts(then: Timeline, now: Timeline, as_of: str | None = None) -> bool:
-    """Return what :func:`still_shows` does, by a timeline that was loaded after the reader's listing.
-
-    Args:
-        then: The timeline that the reader goes by.
-        as_of: Newest requested time that counts for the reader, None for now.
-    """
+    """Return what :func:`still_shows` does, by a timeline that was loaded after the reader's listing."""
     known = _times(then)
     fresh = [instant for instant in now.instants if instant.requested_time not in known]
     if any(instant.action == "restore" for instant in fresh):
@@ -152,10 +135,6 @@ def unseen_log_writers(then: Timeline, now: Timeline) -> list[str]:
 
     A log is listed whether or not its block's instant is complete. It may have begun, and even be complete, after the reader
     had loaded its timeline; what a rollback took back meanwhile has no other trace than the rollback.
-
-    Args:
-        then: The timeline that the reader goes by.
-        now: A timeline that was loaded after its listing.
     """
     known = _times(then)
     pending = [each.requested_time for each in then.pending if each.action == "deltacommit"]

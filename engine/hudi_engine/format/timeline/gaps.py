@@ -27,14 +27,7 @@ def hidden_writes(whole: Timeline, left: Timeline) -> list[str]:
 
 
 def check_none_hidden(whole: Timeline, left: Timeline, refused: str) -> None:
-    """Refuse to take instants away by which archived writes count.
-
-    Args:
-        refused: Says what cannot be done, for the message.
-
-    Raises:
-        TimelineError: Rows of an archived write would be seen no more.
-    """
+    """Refuse to take instants away by which archived writes count."""
     hidden = hidden_writes(whole, left)
     if not hidden:
         return
@@ -51,14 +44,7 @@ def check_none_hidden(whole: Timeline, left: Timeline, refused: str) -> None:
 
 
 def check_saving(whole: Timeline, saved: str) -> None:
-    """Refuse to save the last write by which archived ones count: a reader goes by the first that is not saved.
-
-    Args:
-        saved: Requested time of the write that is to be saved.
-
-    Raises:
-        TimelineError: Rows of an archived write would be seen no more.
-    """
+    """Refuse to save the last write by which archived ones count: a reader goes by the first that is not saved."""
     held = {each.requested_time for each in whole.savepoints} | {saved}
     active = [each.requested_time for each in whole.completed_writes]
     if any(time not in held for time in active):

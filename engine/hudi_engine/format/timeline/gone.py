@@ -29,10 +29,6 @@ def taken_back(
     Args:
         is_moment: Somebody wrote a moment, which is an instant at most by chance.
         by_archive: Ask archived rollbacks too, for which the whole archive is read.
-
-    Raises:
-        CorruptTableError: A rollback or restore that may have done it is damaged; of a moment that matters nothing.
-        TimelineError: One of them was archived after the timeline was listed.
     """
     if any(name in names_of(each) for each in timeline.completed_writes):
         return None

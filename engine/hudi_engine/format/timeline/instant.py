@@ -62,7 +62,6 @@ class Instant:
         requested_time: When the action began; it names the data files the action writes.
         action: As in the file name, so a completed compaction is a ``commit``.
         completion_time: When the action completed; None in layout 1 and for pending actions.
-        file_name: Name of the timeline file of this state.
     """
 
     requested_time: str
@@ -84,11 +83,7 @@ class Instant:
 
 @lru_cache(maxsize=8192)  # a write lists the same names some ten times
 def parse_instant(file_name: str, layout_version: int) -> Instant | None:
-    """Parse the name of a timeline file; None for every other file.
-
-    Args:
-        layout_version: Timeline layout, 1 or 2.
-    """
+    """Parse the name of a timeline file; None for every other file."""
     match = _FILE_NAME.match(file_name)
     if match is None:
         return None
@@ -109,14 +104,7 @@ def parse_instant(file_name: str, layout_version: int) -> Instant | None:
 
 
 def timeline_file_name(requested_time: str, action: str, state: State) -> str:
-    """Return the layout 1 name of the file that brings an instant into a state.
-
-    Args:
-        action: Planned action; ``compaction`` completes as ``commit`` and so on.
-
-    Raises:
-        TimelineError: for an unknown action or a time that is not an instant.
-    """
+    """Return the layout 1 name of the file that brings an instant into a state."""
     if action not in ACTIONS or not re.fullmatch(r"\d{14,}", requested_time):
         raise TimelineError(
             f"{requested_time!r} {action!r} names no instant: a time has at least 14 digits, and an action "

@@ -20,11 +20,7 @@ _Name = tuple[str, str, int, int]
 
 
 class KeptMetadata:
-    """The commits that were read last; safe to use by several threads. What it gives out is not to be changed.
-
-    Args:
-        most: Bytes that their files have together at most.
-    """
+    """The commits that were read last; safe to use by several threads. What it gives out is not to be changed."""
 
     def __init__(self, most: int = _MOST_BYTES) -> None:
         self._most, self._bytes = most, 0
@@ -32,11 +28,7 @@ class KeptMetadata:
         self._lock = threading.Lock()
 
     def find(self, base: str, status: FileStatus) -> CommitMetadata | None:
-        """Return what a completed write wrote, None where it is not kept.
-
-        Args:
-            status: The write's file as it was listed.
-        """
+        """Return what a completed write wrote, None where it is not kept."""
         name = _name(base, status)
         with self._lock:
             if name in self._held:

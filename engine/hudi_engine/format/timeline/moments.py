@@ -16,11 +16,7 @@ _WITH_OFFSET = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d{3}|\.\d{6})?
 
 
 def digits_of(moment: Moment, config: TableConfig) -> str:
-    """Return a moment in the digits of the table's timeline.
-
-    Raises:
-        TimelineError: It is no point in time.
-    """
+    """Return a moment in the digits of the table's timeline."""
     if not isinstance(moment, datetime):
         text = str(moment).strip()
         if not _WITH_OFFSET.fullmatch(text):

@@ -25,11 +25,7 @@ _SUFFIX = ".schemacommit"
 
 
 def load_schema_history(storage: Storage, timeline: Timeline) -> SchemaHistory | None:
-    """Return column ids of a table that was altered by schema on read; None for other tables.
-
-    Raises:
-        CorruptTableError: The newest history file is damaged, or a rollback that may have been about its commit.
-    """
+    """Return column ids of a table that was altered by schema on read; None for other tables."""
     path = _newest(storage.list(SCHEMA_FOLDER), timeline)
     if path is None:
         return None
@@ -37,14 +33,7 @@ def load_schema_history(storage: Storage, timeline: Timeline) -> SchemaHistory |
 
 
 def pass_history_on(storage: Storage, timeline: Timeline, instant: str) -> None:
-    """Store the newest history under another instant too; files of instants that left the active timeline go.
-
-    Args:
-        instant: The instant, which is about to complete.
-
-    Raises:
-        CorruptTableError: The newest history file is damaged.
-    """
+    """Store the newest history under another instant too; files of instants that left the active timeline go."""
     files = storage.list(SCHEMA_FOLDER)
     newest = _newest(files, timeline)
     if newest is None:
@@ -61,11 +50,7 @@ def pass_history_on(storage: Storage, timeline: Timeline, instant: str) -> None:
 
 
 def histories_of(storage: Storage, timeline: Timeline, as_of: str | None = None) -> Iterator[str]:
-    """Yield the paths of the files of those commits that belong to a table.
-
-    Args:
-        as_of: Newest requested time that counts, None for now.
-    """
+    """Yield the paths of the files of those commits that belong to a table."""
     for file in storage.list(SCHEMA_FOLDER):
         time = _instant_of(file)
         if time is not None and (as_of is None or time <= as_of) and _counts(timeline, time):

@@ -17,11 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class TimelineWriter:
-    """Creates and removes timeline files of one table.
-
-    Raises:
-        UnsupportedTableError: when the table's timeline is not of layout 1.
-    """
+    """Creates and removes timeline files of one table."""
 
     def __init__(self, storage: Storage, config: TableConfig) -> None:
         if config.layout_version != 1:
@@ -33,19 +29,11 @@ class TimelineWriter:
         self._folder = config.timeline_path
 
     def create_requested(self, time: str, action: str, body: bytes = b"") -> str:
-        """Announce an action; returns the path of the file.
-
-        Raises:
-            TimelineError: when the instant is there already.
-        """
+        """Announce an action; returns the path of the file."""
         return self._create(time, action, State.REQUESTED, body)
 
     def to_inflight(self, time: str, action: str, body: bytes = b"") -> str:
-        """Start an announced action (a savepoint has no announcement); returns the path of the file.
-
-        Raises:
-            TimelineError: when it was not announced, or is in flight already.
-        """
+        """Start an announced action (a savepoint has no announcement); returns the path of the file."""
         if action != "savepoint":
             self._require(time, action, State.REQUESTED, "started")
         return self._create(time, action, State.INFLIGHT, body)
@@ -54,11 +42,6 @@ class TimelineWriter:
         """Complete an action; this one exclusive create is the commit point. Returns the path of the file.
 
         When the storage reports an error, the file is looked for: the create may have landed all the same.
-
-        Raises:
-            TimelineError: when the action is not in flight, or somebody completed it already.
-            StorageError: when the storage failed and cannot say whether the file is there.
-            OSError: when the storage failed and the file is not there.
         """
         self._require(time, action, State.INFLIGHT, "completed")
         path = self.path(time, action, State.COMPLETED)
@@ -76,7 +59,6 @@ class TimelineWriter:
         """Remove the files of an instant, latest state first, so that readers lose sight of it at once.
 
         Args:
-            action: Planned action, such as ``compaction``.
             states: States whose files go; none means all.
         """
         for state in sorted(states or State, key=lambda each: -each.rank):
@@ -119,14 +101,7 @@ class TimelineWriter:
 
 
 def check_inflight(storage: Storage, config: TableConfig, time: str, action: str) -> None:
-    """Raise unless a layout 1 instant is in flight: cheap enough for a task to ask before it publishes a file.
-
-    Args:
-        action: Planned action, such as ``compaction``.
-
-    Raises:
-        WriteConflictError: when the instant was rolled back, or has completed.
-    """
+    """Raise unless a layout 1 instant is in flight: cheap enough for a task to ask before it publishes a file."""
     inflight, completed = (
         f"{config.timeline_path}/{timeline_file_name(time, action, state)}"
         for state in (State.INFLIGHT, State.COMPLETED)

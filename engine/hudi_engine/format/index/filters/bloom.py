@@ -45,7 +45,6 @@ class BloomFilter:
     Build one with `sized_for`, `for_keys` or `from_text`.
 
     Args:
-        rows: The rows, a byte array each.
         row_capacity: Keys that a row is made for.
         max_entries: A dynamic filter opens no further row once its rows are made for this many keys.
     """
@@ -77,9 +76,6 @@ class BloomFilter:
             max_entries: A dynamic filter opens no further row once its rows are made for this many keys.
             few_hashes: Take half the hash functions of the smallest filter, and a fifth more bits for the same rate; what
                 a filter has of both is in its header. Making and asking it costs half.
-
-        Raises:
-            ConfigError: A value is outside its range.
         """
         if entries < 1 or not 0 < fpp < 1:
             raise ConfigError(
@@ -129,10 +125,6 @@ class BloomFilter:
         Args:
             text: Value of ``org.apache.hudi.bloomfilter``, base64.
             type_code: Value of ``hoodie_bloom_filter_type_code``; None means ``SIMPLE``.
-
-        Raises:
-            CorruptTableError: The text is not a filter of that kind.
-            UnsupportedTableError: The kind of filter or its hash function is unknown.
         """
         try:
             kind = BloomFilterType(type_code or BloomFilterType.SIMPLE)
@@ -185,11 +177,7 @@ class BloomFilter:
             position += count
 
     def might_contain_all(self, keys: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-        """Tell for each key whether the filter may hold it; False is certain.
-
-        Returns:
-            One boolean a key, in the order of the keys.
-        """
+        """Tell for each key whether the filter may hold it; False is certain."""
         found = np.zeros(len(keys), dtype=np.bool_)
         for block in key_blocks(keys):
             for row in self.rows:
@@ -197,11 +185,7 @@ class BloomFilter:
         return found
 
     def merge(self, other: BloomFilter) -> BloomFilter:
-        """Return a filter that holds the keys of both.
-
-        Raises:
-            ConfigError: The filters differ in kind, size, hash functions or row capacity.
-        """
+        """Return a filter that holds the keys of both."""
         if self._shape() != other._shape():
             raise ConfigError(
                 f"Bloom filters of different shape cannot be merged: {self._shape()} and {other._shape()}; "

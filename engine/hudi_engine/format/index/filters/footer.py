@@ -43,26 +43,14 @@ class KeyFooter:
 
 
 def read_key_footer(storage: Storage, path: str) -> KeyFooter:
-    """Read the key range and Bloom filter of a base file.
-
-    Args:
-        path: Path of the file below the table folder.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        CorruptTableError: It is not a Parquet file, or its filter is damaged.
-    """
+    """Read the key range and Bloom filter of a base file."""
     with storage.open_input(path) as source, damaged_parquet(f"base file {path!r}"):
         footer = pq.read_metadata(source)
     return key_footer(footer.metadata or {}, footer.num_rows, path)
 
 
 def key_footer(texts: Mapping[bytes, bytes], rows: int, path: str) -> KeyFooter:
-    """Return what the footer of a base file says of keys.
-
-    Raises:
-        CorruptTableError: The filter is damaged.
-    """
+    """Return what the footer of a base file says of keys."""
     try:
         return _key_footer(texts, rows)
     except (CorruptTableError, UnicodeDecodeError) as error:
@@ -102,11 +90,7 @@ class KeyCollector:
         self.max_key: str | None = None
 
     def add(self, keys: pa.ChunkedArray) -> None:
-        """Take the keys of the next rows.
-
-        Raises:
-            InvalidKeyError: A key is null.
-        """
+        """Take the keys of the next rows."""
         if keys.null_count:
             raise InvalidKeyError(
                 f"{keys.null_count} row(s) have no record key and cannot be written to a base file; "

@@ -30,7 +30,6 @@ class KeyBlock:
     Args:
         rows: Row number of each key in the column the block was cut from.
         words: Their full words, the first of every key, the second of every key that has one, and so on.
-        lengths: Their bytes.
         tail: The bytes after the last full word, mixed as the hash wants them.
         tail_factor: What the hash is multiplied by after the tail; None when no key has one.
     """
@@ -71,14 +70,7 @@ class KeyBlock:
 
 
 def key_blocks(keys: pa.Array | pa.ChunkedArray) -> Iterator[KeyBlock]:
-    """Cut a column of keys (string or binary, no nulls) into blocks for hashing.
-
-    Args:
-        keys: Record keys; hashed as their UTF-8 bytes.
-
-    Raises:
-        ValueError: A key is null.
-    """
+    """Cut a column of keys (string or binary, no nulls) into blocks for hashing."""
     chunks = keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]
     first_row = 0
     for chunk in chunks:

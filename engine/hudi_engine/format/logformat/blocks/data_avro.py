@@ -30,15 +30,7 @@ _BYTES_AT_ONCE = 64 * 1024 * 1024
 
 
 def decode(content: memoryview, schema: str) -> pa.Table:
-    """Return rows of the block, typed by the schema they were written with.
-
-    Args:
-        schema: Avro schema JSON of the block's header.
-
-    Raises:
-        CorruptTableError: A length or a value does not fit the content.
-        UnsupportedTableError: The content version is not known.
-    """
+    """Return rows of the block, typed by the schema they were written with."""
     starts, ends = _frame(content)
     return decode_datums(pa.py_buffer(content), starts, ends, schema)
 
@@ -46,14 +38,7 @@ def decode(content: memoryview, schema: str) -> pa.Table:
 def decode_datums(
     data: pa.Buffer, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], schema: str
 ) -> pa.Table:
-    """Return rows of Avro datums that lie in one buffer.
-
-    Args:
-        starts: Where each datum starts, ascending, in bytes.
-
-    Raises:
-        CorruptTableError: A value does not fit the buffer, or a record not its length.
-    """
+    """Return rows of Avro datums that lie in one buffer."""
     values, after = DatumDecoder(data).decode(_compiled(schema), starts)
     if not np.array_equal(after, ends):
         raise CorruptTableError("a record of a log block is longer or shorter than its schema says")
@@ -64,12 +49,7 @@ def encode(table: pa.Table, schema: Mapping[str, Any], max_block_bytes: int) -> 
     """Yield contents of as many blocks as the rows need.
 
     Args:
-        table: Rows; columns are matched to the schema by name.
-        schema: Avro record schema with the meta fields.
         max_block_bytes: Most bytes of one content; a single larger row gets a block of its own.
-
-    Raises:
-        SchemaError: A value does not fit the schema.
     """
     record = compile_schema(schema)
     typed = cast_table(table, pa.schema(list(record.arrow)))

@@ -15,15 +15,7 @@ from hudi_engine.format.storage.damage import DAMAGE
 
 
 def decode(content: memoryview, schema: str | None = None) -> pa.Table:
-    """Return rows of the block with the types the file gives them, but for times that it tells in a wrong unit.
-
-    Args:
-        schema: Avro schema JSON of the block's header, where it has one.
-
-    Raises:
-        CorruptTableError: The content is no readable Parquet file.
-        UnsupportedTableError: It has old dates or times in the calendar of Spark before 3.0.
-    """
+    """Return rows of the block with the types the file gives them, but for times that it tells in a wrong unit."""
     try:
         file = pq.ParquetFile(
             pa.BufferReader(pa.py_buffer(content)),

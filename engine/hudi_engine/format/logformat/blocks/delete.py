@@ -80,10 +80,6 @@ def encode(
     Args:
         ordering_values: One array for each ordering field of the table; none, or a null, stands for the
             default value.
-
-    Raises:
-        SchemaError: An ordering field has a type, or a value, that a delete block cannot hold.
-        InvalidKeyError: A key or an ordering value is no UTF-8 text, which could not be read again.
     """
     keys = pa.StructArray.from_arrays(
         [record_keys.cast(pa.string()), partition_paths.cast(pa.string())], ["recordKey", "partitionPath"]
@@ -113,12 +109,7 @@ def _check_text(values: pa.Array) -> None:
 
 
 def decode(content: memoryview) -> Iterator[DeleteRecord]:
-    """Yield keys of a delete block, in their order; they are decoded one by one, since a block may have millions.
-
-    Raises:
-        CorruptTableError: The content is truncated or not what its schema says.
-        UnsupportedTableError: The content version is not 3.
-    """
+    """Yield keys of a delete block, in their order; they are decoded one by one, since a block may have millions."""
     if len(content) < _HEAD.size:
         raise CorruptTableError(f"a delete block has {len(content)} bytes, at least {_HEAD.size} are needed")
     version, length = _HEAD.unpack_from(content, 0)
@@ -241,9 +232,6 @@ def wrapper_of(kind: pa.DataType) -> str | None:
 
     Returns:
         The name; None for text and decimals, which Hudi 0.x has as `Utf8` and `Fixed` in records and otherwise in deletes.
-
-    Raises:
-        SchemaError: A delete block cannot hold values of this type.
     """
     if pa.types.is_string(kind) or pa.types.is_decimal(kind):
         return None

@@ -30,14 +30,8 @@ class DatumDecoder:
     def decode(self, schema: AvroType, positions: Longs) -> tuple[pa.Array, Longs]:
         """Read one value at each position.
 
-        Args:
-            positions: Where each value starts, ascending, in bytes.
-
         Returns:
             The values, and the positions behind them.
-
-        Raises:
-            CorruptTableError: A value leaves the buffer, or is not encoded rightly.
         """
         if schema.branch is None:
             return self._value(schema, positions)

@@ -29,9 +29,6 @@ def encode_datums(rows: pa.StructArray, schema: AvroType) -> pa.BinaryArray:
 
     Args:
         rows: The columns as one struct array without nulls, typed as ``schema.arrow``.
-
-    Raises:
-        SchemaError: A required field holds a null.
     """
     return _join(_record_pieces(rows, schema, ""))
 

@@ -20,14 +20,10 @@ class AvroType:
 
     Attributes:
         kind: Avro type name; a union of null and T has T's kind.
-        arrow: Arrow type of the values.
         null_index: Position of null in the union; None when the value is required.
         branch: Position of the value in the union; None when there is no union.
         size: Byte width of a fixed.
-        symbols: Symbols of an enum.
-        names: Field names of a record.
         children: Field types of a record, the item type of an array, the value type of a map.
-        is_decimal: Whether a fixed or bytes value is a decimal.
     """
 
     kind: str
@@ -42,11 +38,7 @@ class AvroType:
 
 
 def compile_schema(avro: str | Mapping[str, Any]) -> AvroType:
-    """Return tree of an Avro record schema.
-
-    Raises:
-        SchemaError: The schema is malformed or has a type that no Hudi table has.
-    """
+    """Return tree of an Avro record schema."""
     record = load_avro(avro)
     arrow = pa.struct(list(avro_to_arrow(record)))
     return _compile(record, arrow, "", {}, 0)

@@ -45,15 +45,7 @@ class _Block:
 
 
 def decode(content: memoryview, schema: str) -> pa.Table:
-    """Return rows of the block, in the order of their keys.
-
-    Args:
-        schema: Avro schema JSON of the block's header.
-
-    Raises:
-        CorruptTableError: The content is no HFile, or a length does not fit it.
-        UnsupportedTableError: It is compressed with a codec other than GZ.
-    """
+    """Return rows of the block, in the order of their keys."""
     trailer = _trailer(content)
     codec = _CODECS.get(trailer.get(_CODEC_FIELD, 2), str(trailer.get(_CODEC_FIELD)))
     if codec not in ("GZ", "NONE"):

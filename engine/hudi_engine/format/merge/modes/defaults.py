@@ -21,11 +21,7 @@ _ASKS_FOR_NULL_BEFORE = 9
 
 
 def defaults_that_fill(config: TableConfig, avro_schema: Mapping[str, Any] | str | None) -> dict[str, Any]:
-    """Return the defaults by which Hudi tells that a record of a table says nothing of a column, where they are not null.
-
-    Args:
-        avro_schema: The table's Avro record, or its text; None for a table without one.
-    """
+    """Return the defaults by which Hudi tells that a record of a table says nothing of a column, where they are not null."""
     asks_for_null = config.merge_mode is MergeMode.PARTIAL_UPDATE and config.version < _ASKS_FOR_NULL_BEFORE
     if avro_schema is None or asks_for_null or config.merge_mode not in _FILLED:
         return {}
@@ -39,11 +35,7 @@ def defaults_that_fill(config: TableConfig, avro_schema: Mapping[str, Any] | str
 
 
 def refuse_defaults(config: TableConfig, avro_schema: Mapping[str, Any]) -> None:
-    """Refuse to write rows that this engine would fill by null where Hudi fills by a default.
-
-    Raises:
-        UnsupportedTableError: It names the columns and the way out.
-    """
+    """Refuse to write rows that this engine would fill by null where Hudi fills by a default."""
     found = defaults_that_fill(config, avro_schema)
     if found:
         raise UnsupportedTableError(
@@ -53,14 +45,7 @@ def refuse_defaults(config: TableConfig, avro_schema: Mapping[str, Any]) -> None
 
 
 def refuse_to_fill(config: TableConfig, defaults: Mapping[str, Any], columns: Sequence[str]) -> None:
-    """Refuse to merge logs into columns that Hudi fills by a default.
-
-    Args:
-        defaults: Those of `defaults_that_fill`.
-
-    Raises:
-        UnsupportedTableError: It names the columns and the way out.
-    """
+    """Refuse to merge logs into columns that Hudi fills by a default."""
     found = {name: defaults[name] for name in columns if name in defaults}
     if found:
         raise UnsupportedTableError(

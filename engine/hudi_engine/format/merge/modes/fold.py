@@ -20,11 +20,6 @@ def fold(entries: Entries, rule: MergeRule, ordering_fields: Sequence[str]) -> E
     """Return one entry a key, in the order in which the keys first come.
 
     So the order says nothing of which record wins, nor of the columns that are read.
-
-    Args:
-        entries: Records in the order in which they were written.
-        rule: How two records of one key become one.
-        ordering_fields: Ordering fields of the table; all are columns of ``entries``.
     """
     codes, distinct = key_codes(entries.keys)
     if distinct == len(entries):
@@ -36,11 +31,7 @@ def fold(entries: Entries, rule: MergeRule, ordering_fields: Sequence[str]) -> E
 
 
 def as_first_named(keys: pa.ChunkedArray, entries: Entries) -> Entries:
-    """Return entries in the order in which their keys first come among others; those of one key stay in their order.
-
-    Args:
-        keys: Keys of records, those of the entries among them.
-    """
+    """Return entries in the order in which their keys first come among others; those of one key stay in their order."""
     places = pc.index_in(entries.keys, value_set=pc.unique(keys)).to_numpy()
     if bool(np.all(places[1:] >= places[:-1])):
         return entries

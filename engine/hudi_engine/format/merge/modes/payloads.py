@@ -29,11 +29,7 @@ _NOT_SENT = "__debezium_unavailable_value"
 
 @dataclass(frozen=True)
 class FirstOfEqual(MergeRule):
-    """As event time, but of two rows with equal ordering values the older one stays (FirstValueAvroPayload).
-
-    Attributes:
-        equal_without_fields: Whether rows of tables without ordering fields are equal; else the newer row wins.
-    """
+    """As event time, but of two rows with equal ordering values the older one stays (FirstValueAvroPayload)."""
 
     equal_without_fields: bool = False
 
@@ -64,11 +60,7 @@ class ByBinlog(MergeRule):
     """
 
     def first(self, old: Entries, new: Entries, ordering_fields: Sequence[str]) -> Mask:  # noqa: ARG002 - it has a column of its own
-        """As :meth:`MergeRule.first`.
-
-        Raises:
-            CorruptTableError: A newer row has no place, or one of the places is none.
-        """
+        """As :meth:`MergeRule.first`."""
         wins, pairs, olds, news = _of_source(_BINLOG_PLACE, pa.string(), old, new)
         if len(pairs):
             olds, news = (pc.split_pattern(column, ".") for column in (olds, news))
@@ -88,11 +80,7 @@ class ByLogNumber(MergeRule):
     """
 
     def first(self, old: Entries, new: Entries, ordering_fields: Sequence[str]) -> Mask:  # noqa: ARG002 - it has a column of its own
-        """As :meth:`MergeRule.first`.
-
-        Raises:
-            CorruptTableError: A newer row has no number, or numbers are no `long`.
-        """
+        """As :meth:`MergeRule.first`."""
         wins, pairs, olds, news = _of_source(_LOG_NUMBER, pa.int64(), old, new)
         wins[pairs] = news.to_numpy() >= olds.to_numpy()
         return wins

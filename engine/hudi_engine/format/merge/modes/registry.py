@@ -41,12 +41,7 @@ _POSITION = "__hudi_position"
 
 
 def merge_rule(config: TableConfig) -> MergeRule:
-    """Return the rule by which a table merges records.
-
-    Raises:
-        ConfigError: The table names a rule of the user's own that cannot be imported.
-        UnsupportedTableError: The table merges with a class that this engine does not know.
-    """
+    """Return the rule by which a table merges records."""
     own = config.properties.get(RULE_PROPERTY, "").strip()
     if config.merge_mode is MergeMode.CUSTOM and own:
         return load_rule(own)
@@ -100,11 +95,7 @@ def _unknown(config: TableConfig) -> str:
 
 
 def refuse_to_write(config: TableConfig) -> None:
-    """Refuse to write rows that merge by a payload class whose tables are read only.
-
-    Raises:
-        UnsupportedTableError: It names the class and the way out.
-    """
+    """Refuse to write rows that merge by a payload class whose tables are read only."""
     if config.merge_mode in READ_ONLY_MODES:
         raise UnsupportedTableError(
             f"table {config.name!r} merges records with the payload class {config.payload_class!r}; this engine reads such "
@@ -126,12 +117,6 @@ def combine_batch(table: pa.Table, config: TableConfig) -> pa.Table:
 
     The greater ordering value wins, on equal values the later row; without ordering fields the later row. In
     partial update modes the nulls of the winner are filled from the others.
-
-    Args:
-        table: Rows with ``_hoodie_record_key`` and data columns; other columns travel along.
-
-    Raises:
-        UnsupportedTableError: The table merges with a class that this engine does not know.
     """
     rule = merge_rule(config)
     keys = table.column(RECORD_KEY)

@@ -142,11 +142,7 @@ class MergeRule:
 
 
 def pick(older: pa.ChunkedArray, newer: pa.ChunkedArray, takes_new: Mask) -> pa.ChunkedArray:
-    """Return row by row the newer or the older value; works for nested types too.
-
-    Args:
-        newer: Values of the newer rows, of the same type.
-    """
+    """Return row by row the newer or the older value; works for nested types too."""
     if takes_new.all():
         return newer
     count = len(takes_new)

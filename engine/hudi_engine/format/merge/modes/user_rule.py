@@ -19,14 +19,7 @@ _PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z")
 
 
 def load_rule(path: str) -> MergeRule:
-    """Return the rule at an import path.
-
-    Args:
-        path: ``package.module:name``.
-
-    Raises:
-        ConfigError: The path is malformed, not allowed, leads nowhere, or not to a rule.
-    """
+    """Return the rule at an import path."""
     if not _PATH.match(path):
         raise ConfigError(f"{RULE_PROPERTY} is {path!r}; it must look like 'package.module:name'")
     if not is_trusted(path):
