@@ -91,11 +91,7 @@ class TableState:
         return self.data_schema(as_of) or self.data_schema()
 
     def check_rows_writable(self) -> None:
-        """Refuse a table whose payload class is only read, before a write or a service begins.
-
-        Raises:
-            UnsupportedTableError: It names the class and the way out.
-        """
+        """Refuse a table that merges by an unknown class, before a write or a service begins."""
         refuse_to_write(self.config)
 
     def avro_schema(self, data_schema: pa.Schema) -> dict[str, Any]:
@@ -146,8 +142,8 @@ class TableState:
             read: How slices are read that the write merges or moves.
 
         Raises:
-            UnsupportedTableError: Rows are filled column by column, and columns have defaults other than null; or a payload class
-                merges them whose tables are read only.
+            UnsupportedTableError: Rows are filled column by column, and columns have defaults other than null; or the
+                table merges by an unknown class.
         """
         avro = self.avro_schema(data_schema)
         refuse_to_write(self.config)

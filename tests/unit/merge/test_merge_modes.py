@@ -18,8 +18,7 @@ from hudi_engine.format.config.enums import MergeMode
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.config.trusted_rules import is_trusted, trust_rules
 from hudi_engine.format.merge.merge_rows import merge_rows
-from hudi_engine.format.merge.modes.payloads import RULES_OF_RELEASE_0
-from hudi_engine.format.merge.modes.registry import RULES, merge_rule
+from hudi_engine.format.merge.modes.registry import RULES, merge_rule, refuse_to_write
 from hudi_engine.format.merge.modes.rule import MergeRule
 from hudi_engine.format.merge.slice_reader import read_base_file, read_slice, resolve_delta
 from hypothesis import given, settings
@@ -245,10 +244,27 @@ def test_several_ordering_fields_compare_one_after_the_other(builder: SliceBuild
     assert data_rows(read_slice(builder.context(settings_), slice_)) == [base[0], newer[1], newer[2]]
 
 
-def test_every_known_mode_has_a_rule_and_unknown_payloads_are_refused_by_name() -> None:
-    assert {*RULES, *RULES_OF_RELEASE_0} == set(MergeMode) - {MergeMode.CUSTOM}
-    with pytest.raises(UnsupportedTableError, match="'com.acme.MyPayload'.*CUSTOM.*EVENT_TIME_ORDERING"):
-        merge_rule(config("com.acme.MyPayload"))
+def test_every_known_mode_has_a_rule() -> None:
+    assert set(RULES) == set(MergeMode) - {MergeMode.CUSTOM}
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        "com.acme.MyPayload",
+        "org.apache.hudi.common.model.FirstValueAvroPayload",
+        "org.apache.hudi.common.model.HoodieAvroPayload",
+        "org.apache.hudi.common.model.debezium.MySqlDebeziumAvroPayload",
+        "org.apache.hudi.common.model.debezium.PostgresDebeziumAvroPayload",
+    ],
+)
+def test_unknown_payloads_are_refused_by_name(payload: str) -> None:
+    with pytest.raises(
+        UnsupportedTableError, match=f"'{payload}'.*CUSTOM.*EVENT_TIME_ORDERING.*read optimized"
+    ):
+        merge_rule(config(payload))
+    with pytest.raises(UnsupportedTableError, match=f"'{payload}'"):
+        refuse_to_write(config(payload))
 
 
 class _LongestText(MergeRule):

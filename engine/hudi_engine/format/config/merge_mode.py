@@ -25,28 +25,11 @@ _PAYLOAD_MODES = {
     "PartialUpdateAvroPayload": MergeMode.PARTIAL_UPDATE,
     "OverwriteNonDefaultsWithLatestAvroPayload": MergeMode.OVERWRITE_NON_DEFAULTS,
     "AWSDmsAvroPayload": MergeMode.AWS_DMS,
-    "FirstValueAvroPayload": MergeMode.FIRST_VALUE,
-    "HoodieAvroPayload": MergeMode.AVRO_PAYLOAD,
-    "debezium.MySqlDebeziumAvroPayload": MergeMode.MYSQL_DEBEZIUM,
-    "debezium.PostgresDebeziumAvroPayload": MergeMode.POSTGRES_DEBEZIUM,
 }
 _STRATEGY_MODES = {
     EVENT_TIME_STRATEGY: MergeMode.EVENT_TIME_ORDERING,
     COMMIT_TIME_STRATEGY: MergeMode.COMMIT_TIME_ORDERING,
 }
-READ_ONLY_MODES = frozenset(
-    {MergeMode.FIRST_VALUE, MergeMode.AVRO_PAYLOAD, MergeMode.MYSQL_DEBEZIUM, MergeMode.POSTGRES_DEBEZIUM}
-)
-"""Merge modes of payload classes whose tables are read and not written."""
-_DEBEZIUM_MARKER = ("_change_operation_type", "d")
-OWN_MARKERS = {
-    MergeMode.AWS_DMS: ("Op", "D"),
-    MergeMode.MYSQL_DEBEZIUM: _DEBEZIUM_MARKER,
-    MergeMode.POSTGRES_DEBEZIUM: _DEBEZIUM_MARKER,
-}
-"""Column and value by which payload classes tell rows that delete."""
-NAME_NO_MARKER = (MergeMode.AVRO_PAYLOAD, MergeMode.MYSQL_DEBEZIUM, MergeMode.POSTGRES_DEBEZIUM)
-"""Merge modes of payload classes that ask no property for the column and value of rows that delete."""
 _UNAVAILABLE = "hoodie.write.partial.update.unavailable.value"
 _IGNORE_DEFAULTS = {
     MergeMode.COMMIT_TIME_ORDERING: MergeMode.OVERWRITE_NON_DEFAULTS,

@@ -24,8 +24,6 @@ from hudi_engine.format.config.key_generator import (
     resolve_key_generator,
 )
 from hudi_engine.format.config.merge_mode import (
-    NAME_NO_MARKER,
-    OWN_MARKERS,
     resolve_merge_mode,
     unavailable_value,
 )
@@ -60,6 +58,8 @@ _RELEASE_1_KEYS = (
     "hoodie.table.initial.version",
 )
 """Keys that Hudi 1.x gives the tables of version 6 that it creates, and those that it upgrades; writing adds none of them."""
+_AWS_DMS_MARKER = ("Op", "D")
+"""Column and value by which AWSDmsAvroPayload marks rows that delete."""
 _OPERATION_COLUMN = "_hoodie_operation"
 _MERGE_PROPERTY = "hoodie.record.merge.property."
 
@@ -289,7 +289,7 @@ class TableConfig:
     @cached_property
     def delete_marker(self) -> tuple[str, str] | None:
         """Column and value that mark a row as a delete besides ``_hoodie_is_deleted``; None when there is none."""
-        return self._said_marker or OWN_MARKERS.get(self.merge_mode)
+        return self._declared_marker or (_AWS_DMS_MARKER if self.merge_mode is MergeMode.AWS_DMS else None)
 
     @cached_property
     def delete_markers(self) -> tuple[str, ...]:
@@ -300,12 +300,10 @@ class TableConfig:
         if self.delete_marker is None:
             return ()
         marker = self.delete_marker[1]
-        return (marker,) if self._said_marker is not None else (marker.upper(), marker.lower())
+        return (marker,) if self._declared_marker is not None else (marker.upper(), marker.lower())
 
     @cached_property
-    def _said_marker(self) -> tuple[str, str] | None:
-        if self.merge_mode in NAME_NO_MARKER:
-            return None
+    def _declared_marker(self) -> tuple[str, str] | None:
         for prefix in (_MERGE_PROPERTY, ""):
             field, marker = self._text(prefix + _DELETE_FIELD), self._text(prefix + _DELETE_MARKER)
             if field and marker:

@@ -2,9 +2,8 @@
 
 A row deletes its key when ``_hoodie_is_deleted`` is true (in a batch also ``__hudi_is_deleted``), when the table's
 delete field holds the delete marker (``hoodie.payload.delete.field`` and ``.marker``; ``Op`` = ``D`` or ``d``
-for AWSDmsAvroPayload, ``_change_operation_type`` = ``D`` or ``d`` for Debezium's), or when ``_hoodie_operation`` is
-``D``. So does an image of the row before an update (``-U``), which the one after it follows where there is one; Hudi 0.x
-takes it for any other row. Source: Hudi table format, merging.
+for AWSDmsAvroPayload), or when ``_hoodie_operation`` is ``D``, or ``-U`` (the row before an update) but in tables of Hudi 0.x.
+Source: Hudi table format, merging.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_engine.format.config.enums import MergeMode
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.evolution import cast_array
@@ -20,14 +18,10 @@ from hudi_engine.format.schema.meta_fields import DELETED, DELETES, IS_DELETED, 
 
 
 def delete_mask(table: pa.Table, config: TableConfig) -> pa.BooleanArray | None:
-    """Tell which rows of a batch are deletes; None when no row can be one.
-
-    HoodieAvroPayload, asked by Hudi 0.x, takes no row for a delete.
-    """
+    """Return which rows of a batch are deletes; None when no row can be one."""
     masks = []
     names = set(table.column_names)
-    asks_nobody = config.merges_as_release_0 and config.merge_mode is MergeMode.AVRO_PAYLOAD
-    for mark in (DELETES,) if asks_nobody else (IS_DELETED, DELETES):
+    for mark in (IS_DELETED, DELETES):
         if mark in names and pa.types.is_boolean(table.schema.field(mark).type):
             masks.append(table.column(mark))
     field, _ = config.delete_marker or ("", "")

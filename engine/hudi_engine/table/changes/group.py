@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.format.config.enums import MergeMode
-from hudi_engine.format.config.merge_mode import READ_ONLY_MODES
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.merge.modes.fold import key_codes
@@ -232,7 +231,7 @@ def _with(rows: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.T
 
 
 def _trusts_writes(config: TableConfig) -> bool:
-    if config.merge_mode in (MergeMode.CUSTOM, *READ_ONLY_MODES) or not config.populate_meta_fields:
+    if config.merge_mode is MergeMode.CUSTOM or not config.populate_meta_fields:
         return False
     rule = merge_rule(config)
     return not (rule.fills or rule.in_logs.fills)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.config.enums import MergeMode, WriteOperation
-from hudi_engine.format.config.merge_mode import READ_ONLY_MODES
 from hudi_engine.format.timeline.active import FileGroupKey
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.instant import Instant
@@ -127,7 +126,7 @@ def _step(state: TableState, before: Point, after: Point, writes: Iterable[Insta
     if len(changed) > 1 or moved:
         step.change_data = {}
     step.writes = frozenset(changed)
-    if state.config.merge_mode in (MergeMode.CUSTOM, *READ_ONLY_MODES):
+    if state.config.merge_mode is MergeMode.CUSTOM:
         step.moving.update(partition for partition, _ in step.groups)
     return step
 

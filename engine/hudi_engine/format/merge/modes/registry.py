@@ -12,14 +12,12 @@ import pyarrow as pa
 
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.format.config.enums import MergeMode
-from hudi_engine.format.config.merge_mode import READ_ONLY_MODES
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.config.trusted_rules import RULE_PROPERTY
 from hudi_engine.format.merge.delete_marker import delete_mask
 from hudi_engine.format.merge.entries import plain_entries
 from hudi_engine.format.merge.key_sets import are_distinct
 from hudi_engine.format.merge.modes.fold import fold
-from hudi_engine.format.merge.modes.payloads import RULES_OF_RELEASE_0, RULES_OF_RELEASE_1
 from hudi_engine.format.merge.modes.rule import MergeRule
 from hudi_engine.format.merge.modes.user_rule import load_rule
 from hudi_engine.format.merge.ordering import is_default, ordering_ranks
@@ -35,7 +33,6 @@ RULES: dict[MergeMode, MergeRule] = {
     MergeMode.FILL_UNAVAILABLE: MergeRule(compares=True, fills=True),
     MergeMode.OVERWRITE_NON_DEFAULTS: MergeRule(compares=False, fills=True),
     MergeMode.AWS_DMS: COMMIT_TIME,
-    **RULES_OF_RELEASE_1,
 }
 _POSITION = "__hudi_position"
 
@@ -45,8 +42,7 @@ def merge_rule(config: TableConfig) -> MergeRule:
     own = config.properties.get(RULE_PROPERTY, "").strip()
     if config.merge_mode is MergeMode.CUSTOM and own:
         return load_rule(own)
-    of_release_0 = RULES_OF_RELEASE_0.get(config.merge_mode) if config.merges_as_release_0 else None
-    rule = of_release_0 or RULES.get(config.merge_mode)
+    rule = RULES.get(config.merge_mode)
     if rule is None:
         raise UnsupportedTableError(_unknown(config))
     nested = [name for name in config.ordering_fields if "." in name]
@@ -55,8 +51,6 @@ def merge_rule(config: TableConfig) -> MergeRule:
             f"table {config.name!r} is ordered by {', '.join(nested)}, a field inside a struct; this engine compares columns "
             "only. Read its base files only (read optimized), or order the table by a column"
         )
-    if of_release_0 is not None or config.merge_mode in RULES_OF_RELEASE_1:
-        return rule
     if config.merges_as_release_0:
         # Log records are combined with each other first, by ordering value whatever the payload class, and a
         # delete that is left then takes the stored row.
@@ -86,22 +80,17 @@ def merge_rule(config: TableConfig) -> MergeRule:
 
 def _unknown(config: TableConfig) -> str:
     legal = ", ".join(mode.value for mode in RULES)
-    where = "knows only in merge-on-read tables that Hudi 0.x keeps"
     return (
         f"table {config.name!r} merges records with the payload class {config.payload_class or 'none'!r} in merge mode "
-        f"{config.merge_mode.value}, which this engine {where if config.merge_mode in READ_ONLY_MODES else 'does not know'}; "
+        f"{config.merge_mode.value}, which this engine does not know; "
         f"known modes are {legal}. Read its base files only (read optimized), or compact it with the engine that has the class"
     )
 
 
 def refuse_to_write(config: TableConfig) -> None:
-    """Refuse to write rows that merge by a payload class whose tables are read only."""
-    if config.merge_mode in READ_ONLY_MODES:
-        raise UnsupportedTableError(
-            f"table {config.name!r} merges records with the payload class {config.payload_class!r}; this engine reads such "
-            "tables but does not write them. Write to it and compact it with Apache Hudi, or choose another payload class for "
-            "a table of this engine"
-        )
+    """Refuse to write rows that merge by a payload class or a merge rule that this engine does not have."""
+    if config.merge_mode is MergeMode.CUSTOM:
+        merge_rule(config)
 
 
 def keeps_newer_rows(config: TableConfig) -> bool:

@@ -23,7 +23,7 @@ from hudi_engine.format.config.other_keys import DEFINED_ELSEWHERE
 from hudi_engine.format.config.properties import table_checksum
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.generator import resolve_field
-from hudi_engine.format.merge.modes.registry import merge_rule, refuse_to_write
+from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.avro import arrow_to_avro
 from hudi_engine.table.write.define.problems import (
     Draft,
@@ -100,7 +100,6 @@ def table_properties(
     _refuse(problems)
     config = TableConfig.from_properties(_properties(draft))
     config.check_writable()
-    refuse_to_write(config)
     merge_rule(config)
     _refuse(key_generator_problems(config, resolved) + changelog_mode_problems(config))
     return config
