@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator as python_operators
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -42,7 +41,6 @@ ROWS = pa.table(
         (("price", "<", "2.205"), "ab"),
         (("price", ">=", "1.1000000"), "abc"),
         (("price", "=", "2.205"), ""),
-        (("price", "in", ["2.205", "3.3"]), "c"),
         (("price", "<", "1e20"), "abc"),
         (("name", "=", "b"), "b"),
     ],
@@ -81,16 +79,6 @@ def test_a_whole_number_is_compared_with_decimals_of_any_precision(
     assert [each.num_rows for each in found] == [1, 1, 2, 2]
     either = rows.filter(as_expression([("d", "in", [zero, 1])], rows.schema))
     assert either["d"].to_pylist() == [0, 1]
-
-
-@pytest.mark.parametrize("far", [10**9, 10**20, Decimal("1.234567"), Decimal(10) ** 40], ids=repr)
-def test_a_number_with_more_digits_than_a_column_of_decimals_is_in_it_nowhere(far: object) -> None:
-    both = [far, Decimal("2.2")]
-    for asked, names in [([far], ""), (both, "b")]:
-        rows = ROWS.filter(as_expression([("price", "in", asked)], ROWS.schema))
-        assert "".join(rows["name"].to_pylist()) == names
-        others = ROWS.filter(as_expression([("price", "not in", asked)], ROWS.schema))
-        assert "".join(others["name"].to_pylist()) == "".join(sorted({*"abc"} - {*names}))
 
 
 @pytest.mark.parametrize("column", ["day", "at", "local", "price", "name", "number", "real"])
@@ -144,49 +132,36 @@ def test_a_number_is_compared_in_the_width_of_its_column_in_whatever_file_a_row_
 
 
 @pytest.mark.parametrize(
-    "far",
-    [1e300, -1e300, 3.4028236e38, 10**400, Decimal("1e39"), "1e300", "-1e400", b"1e300"],
-    ids=["1e300", "-1e300", "3.4e38", "10**400", "1e39", "text", "long text", "bytes"],
+    ("column", "value"),
+    [
+        ("f", 1e300),
+        ("f", 10**400),
+        ("f", Decimal("1e39")),
+        ("f", "-1e400"),
+        ("f", b"1e300"),
+        ("f", "many"),
+        ("n", 1.5),
+        ("n", Decimal("-0.5")),
+        ("n", float("inf")),
+        ("n", float("nan")),
+        ("n", 2**63),
+        ("n", -(2**70)),
+        ("n", Decimal(2) ** 70),
+    ],
+    ids=str,
 )
-def test_a_number_beyond_those_of_a_column_is_not_taken_for_infinity(
-    tmp_path: Path, far: float | str | bytes
-) -> None:
-    infinite = [float("inf"), float("-inf")]
-    rows = pa.table({"f": pa.array([*infinite, 1.0, None], pa.float32())})
-    pq.write_table(rows, tmp_path / "t.parquet")
-    for asked, found in [
-        ([far], []),
-        ([far, 1.0], [1.0]),
-        ([far, None], [None]),
-        ([far, *infinite], infinite),
-    ]:
-        for read in (ds.dataset(rows).to_table, ds.dataset(tmp_path / "t.parquet").to_table):
-            inside = read(filter=as_expression([("f", "in", asked)], rows.schema))["f"].to_pylist()
-            others = read(filter=as_expression([("f", "not in", asked)], rows.schema))["f"].to_pylist()
-            assert inside == found
-            assert others == [value for value in rows["f"].to_pylist() if value not in found]
+@pytest.mark.parametrize("operator", ["=", "!=", "<", ">=", "in", "not in"])
+def test_a_number_that_the_column_cannot_hold_is_refused(column: str, value: Any, operator: str) -> None:
+    schema = pa.schema({"f": pa.float32(), "n": pa.int64()})
+    asked = [value] if "in" in operator else value
+    with pytest.raises(SchemaError, match=f"compares a {schema.field(column).type} with .*pyarrow.compute"):
+        as_expression([(column, operator, asked)], schema)
 
 
-def test_a_whole_number_of_many_digits_is_compared_with_floats_of_any_width() -> None:
-    rows = pa.table({"f": pa.array([1.0, float("inf"), None], pa.float32())})
-    for operator, found in [("<", [1.0]), (">", [float("inf")]), ("=", []), ("!=", [1.0, float("inf")])]:
-        assert rows.filter(as_expression([("f", operator, 2**200)], rows.schema))["f"].to_pylist() == found
-
-
-@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
-@pytest.mark.parametrize("operator", ["=", "!=", "<", "<=", ">", ">="])
-@pytest.mark.parametrize("far", [10**400, -(10**400), Decimal("1e400")], ids=["10**400", "-10**400", "1e400"])
-def test_a_number_beyond_all_floats_lies_between_them_and_infinity(
-    tmp_path: Path, far: Any, operator: str, kind: pa.DataType
-) -> None:
-    values = [1.5, -0.0, float("inf"), float("-inf")]
-    rows = pa.table({"f": pa.array([*values, None], kind)})
-    pq.write_table(rows, tmp_path / "t.parquet")
-    compare = {"=": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}[operator]
-    wanted = [each for each in values if getattr(python_operators, compare)(each, far)]
-    for read in (ds.dataset(rows).to_table, ds.dataset(tmp_path / "t.parquet").to_table):
-        found = read(filter=as_expression([("f", operator, far)], rows.schema))["f"].to_pylist()
-        assert found == wanted
+@pytest.mark.parametrize("far", [10**9, "2.205", Decimal("1.234567"), Decimal(10) ** 40], ids=repr)
+def test_members_with_more_digits_than_a_decimal_column_are_refused(far: object) -> None:
+    with pytest.raises(SchemaError, match="compares a decimal"):
+        as_expression([("price", "in", [far, "2.2"])], ROWS.schema)
 
 
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
@@ -196,11 +171,8 @@ def test_a_text_in_a_list_is_the_number_that_it_says(kind: pa.DataType) -> None:
         (["1.5", "-inf"], [1.5, float("-inf")]),
         (["0.1", 1.5], [1.5, rows["f"][1].as_py()]),
         (["0"], [0.0]),
-        (["1e400"], []),
     ]:
         assert rows.filter(as_expression([("f", "in", asked)], rows.schema))["f"].to_pylist() == found
-    with pytest.raises(SchemaError, match="'many'"):
-        as_expression([("f", "in", ["many"])], rows.schema)
 
 
 def test_a_number_a_little_above_the_greatest_of_a_column_is_the_greatest() -> None:
@@ -212,55 +184,17 @@ def test_a_number_a_little_above_the_greatest_of_a_column_is_the_greatest() -> N
 
 
 NUMBERS = [None, 0, 1, -1, 2, 2**53 + 1, 2**63 - 1, -(2**63)]
-ASKED = [
-    1.0,
-    1.5,
-    -0.5,
-    -1.5,
-    0.0,
-    9.3e18,
-    -9.3e18,
-    2.0**63,
-    -(2.0**63),
-    float("inf"),
-    float("-inf"),
-    float("nan"),
-    2,
-    -1,
-    2**63,
-    -(2**63) - 1,
-    10**400,
-    -(2**70),
-    Decimal("1.5"),
-    Decimal(2) ** 70,
-    Decimal("-1.00"),
-]
 
 
 @pytest.mark.parametrize("operator", ["=", "!=", "<", "<=", ">", ">="])
-@pytest.mark.parametrize("asked", ASKED, ids=str)
-def test_whole_numbers_are_compared_with_fractions_as_python_does_it(operator: str, asked: Any) -> None:
+@pytest.mark.parametrize("asked", [1.0, 0.0, -(2.0**63), 2, -1, Decimal("-1.00")], ids=str)
+def test_whole_numbers_are_compared_as_python_does_it(operator: str, asked: Any) -> None:
     rows = pa.table({"n": pa.array(NUMBERS, pa.int64())})
     compare = {"=": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}[operator]
     wanted = [
         each for each in NUMBERS if each is not None and getattr(python_operators, compare)(each, asked)
     ]
     assert rows.filter(as_expression([("n", operator, asked)], rows.schema))["n"].to_pylist() == wanted
-
-
-def test_a_number_with_a_fraction_is_no_member_of_whole_numbers() -> None:
-    rows = pa.table({"n": pa.array([1, 2, 3], pa.int32())})
-    for asked, found in [
-        ([1.0, 2.5, 9e30], [1]),
-        ([2.5], []),
-        ({3.0, 1}, [1, 3]),
-        ([1, 2**70], [1]),
-        ([-(10**400)], []),
-        ([Decimal("1.5"), Decimal("2.0")], [2]),
-    ]:
-        assert rows.filter(as_expression([("n", "in", asked)], rows.schema))["n"].to_pylist() == found
-        others = rows.filter(as_expression([("n", "not in", asked)], rows.schema))["n"].to_pylist()
-        assert others == [each for each in (1, 2, 3) if each not in found]
 
 
 @pytest.mark.parametrize("column", ["day", "at", "local", "price", "name", "number", "real"])

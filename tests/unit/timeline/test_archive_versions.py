@@ -25,6 +25,6 @@ def test_all_content_versions_have_one_layout(version: int) -> None:
 
 def test_a_block_of_an_unknown_content_version_is_refused() -> None:
     with pytest.raises(
-        UnsupportedTableError, match="a: the data block .* has content version 4; known are 1, 2"
+        UnsupportedTableError, match="a: an Avro log block has content version 4; known are 1, 2"
     ):
         list(read_archive_log(_of_version(4), "a"))

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -19,11 +18,7 @@ from hudi_engine.format.schema.meta_fields import META_FIELDS
 
 OPERATORS = ("=", "==", "!=", "<", ">", "<=", ">=", "in", "not in")
 
-_BEYOND = 2.0**63
-_LEAST = -(2**63)
-"""Bounds of whole numbers of 64 bits."""
-_MAX_FLOATS = {32: math.nextafter(2.0**128 - 2.0**103, 0), 64: float(np.finfo(np.float64).max)}
-"""The greatest number that has a nearest one of each width in bits; beyond it a number would become infinity."""
+_LONGS = range(-(2**63), 2**63)
 
 Filters: TypeAlias = pc.Expression | Sequence[Any]
 """An Arrow expression; tuples ``(column, operator, value)`` that must all hold; or lists of such, one of which must hold."""
@@ -127,83 +122,35 @@ def _check_types(given: tuple[Any, ...], schema: pa.Schema) -> None:
 
 
 def _typed(given: tuple[Any, ...], schema: pa.Schema) -> tuple[Any, ...]:
-    """Read text that a date, time or decimal is compared with as such a value; a time without a zone is in UTC."""
+    """Return a filter whose value, or members, are of the column's type; a time without a zone is in UTC."""
     name, operator, value = given
     kind = schema.field(str(name)).type
-    if operator in ("in", "not in") and all(each is None for each in value):
-        # Of a list without a value Arrow does not know what it is compared with.
-        return name, operator, pa.array([None] * min(len(value), 1), kind)
-    if pa.types.is_integer(kind):
-        return _of_whole_numbers(name, operator, value, kind)
-    if pa.types.is_floating(kind):
-        if operator in ("in", "not in"):
-            return name, operator, _float_members(value, kind)
-        return _float_filter(str(name), operator, value, kind)
-    if not (pa.types.is_temporal(kind) or pa.types.is_decimal(kind)):
-        return given
-    if operator in ("in", "not in"):
-        members = [_read(given, each, kind) for each in value]
-        if pa.types.is_decimal(kind):
-            members = [each for each in members if _may_be_stored(each, kind)]
-        return name, operator, members or pa.array([], kind)
-    return name, operator, _read(given, value, kind)
-
-
-def _of_whole_numbers(name: str, operator: str, value: Any, kind: pa.DataType) -> tuple[Any, ...]:
-    """Return a filter of a column of whole numbers that names none with a fraction, for which Arrow makes floats of the column."""
-    if operator in ("in", "not in"):
-        members = [_whole(each) for each in value]
-        members = [each for each in members if not isinstance(each, (float, Decimal))]
-        return name, operator, members or pa.array([], kind)
-    number = _whole(value)
-    if not isinstance(number, (float, Decimal)):
-        return name, operator, number
-    nothing, everything = (name, "in", pa.array([], kind)), (name, ">=", _LEAST)
-    if operator == "!=":
-        return everything
-    if operator in ("=", "==") or math.isnan(number):
-        return nothing
-    is_upper = operator in ("<", "<=")
-    if not -_BEYOND < number < _BEYOND:
-        return everything if (number > 0) is is_upper else nothing
-    return (name, "<=", math.floor(number)) if is_upper else (name, ">=", math.ceil(number))
-
-
-def _whole(value: object) -> object:
-    """Return a number that a column of 64 bits may hold as a whole one; one that none holds as a float or decimal."""
-    if isinstance(value, int):
-        return value if _LEAST <= value < -_LEAST else Decimal(value)
-    if not isinstance(value, (float, Decimal)) or math.isnan(value):
-        return value
-    return int(value) if _LEAST <= value < -_LEAST and value % 1 == 0 else value
-
-
-def _may_be_stored(value: object, kind: pa.DataType) -> bool:
-    """Tell whether a column of decimals may hold a number; Arrow fails over one with more digits, before or behind the point."""
-    if not isinstance(value, Decimal):
-        return True
+    if operator not in ("in", "not in"):
+        return name, operator, _read(given, value, kind)
+    members = [None if each is None else _read(given, each, kind) for each in value]
+    if pa.types.is_floating(kind) and 0 in members:
+        members += [0.0, -0.0]  # for Arrow two members, but equal bounds of a row group
     try:
-        pa.scalar(value, kind)
-    except pa.ArrowInvalid:
-        return False
-    return True
+        return name, operator, pa.array(members, kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        if pa.types.is_decimal(kind):
+            raise _misfit(given, value, kind) from error
+        return name, operator, members
 
 
-def _read(given: object, value: object, kind: pa.DataType) -> object:
-    """Return a filter's value as one of the column's type; times without a zone are UTC, as the table shows them."""
-    if (
-        isinstance(value, datetime.datetime)
-        and value.tzinfo is None
-        and pa.types.is_timestamp(kind)
-        and kind.tz
-    ):
-        return value.replace(tzinfo=datetime.timezone.utc)
-    if pa.types.is_decimal(kind) and isinstance(value, int) and not isinstance(value, bool):
-        return Decimal(value)  # Arrow would make 19 digits of it, too many beside those of the column
-    if not isinstance(value, str):
-        return value
+def _read(given: object, value: Any, kind: pa.DataType) -> object:
+    """Return a filter's value as one of the column's type; what Arrow itself refuses is returned as it is."""
+    if pa.types.is_integer(kind):
+        return _whole_number(given, value, kind)
+    if pa.types.is_floating(kind):
+        return _float(given, value, kind)
     if pa.types.is_decimal(kind):
         return _decimal(given, value, kind)
+    if not pa.types.is_temporal(kind):
+        return value
+    if not isinstance(value, str):
+        is_utc = isinstance(value, datetime.datetime) and value.tzinfo is None and getattr(kind, "tz", None)
+        return value.replace(tzinfo=datetime.timezone.utc) if is_utc else value
     if pa.types.is_timestamp(kind):
         kind = pa.timestamp("us", kind.tz)  # a time may be given more finely than the column has it
     try:
@@ -214,18 +161,54 @@ def _read(given: object, value: object, kind: pa.DataType) -> object:
                 return pa.scalar(value).cast(pa.timestamp(kind.unit)).cast(kind).as_py()
         except pa.ArrowException:
             pass
-        raise SchemaError(f"the filter {given!r} compares a {kind} with {value!r}, which is none") from error
+        raise _misfit(given, value, kind) from error
 
 
-def _decimal(given: object, text: str, kind: pa.DataType) -> Decimal:
-    """Return the number of a text; it may have more digits than the column, which casting it would refuse."""
+def _whole_number(given: object, value: Any, kind: pa.DataType) -> object:
+    if isinstance(value, (float, Decimal)):
+        if not math.isfinite(value) or value % 1:
+            raise _misfit(given, value, kind)
+        value = int(value)
+    if isinstance(value, int) and value not in _LONGS:
+        raise _misfit(given, value, kind)
+    return value
+
+
+def _float(given: object, value: Any, kind: pa.DataType) -> object:
+    """Return the nearest number that the column holds, as its rows and the bounds of its files are stored so."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, str, bytes)):
+        return value
     try:
-        number = Decimal(text)
+        number = float(value)
+        found = pa.scalar(number, pa.float64()).cast(kind, safe=False).as_py()
+    except (ValueError, OverflowError) as error:
+        raise _misfit(given, value, kind) from error
+    is_infinity = "inf" in str(value).lower()
+    if math.isinf(found) and not is_infinity:
+        raise _misfit(given, value, kind)
+    return found
+
+
+def _decimal(given: object, value: Any, kind: pa.DataType) -> object:
+    """Return a number that may have more digits than the column, which casting it would refuse."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Decimal(value)  # Arrow would make 19 digits of it, too many beside those of the column
+    if not isinstance(value, str):
+        return value
+    try:
+        number = Decimal(value)
     except InvalidOperation:
         number = Decimal("nan")
-    if not number.is_finite() or "_" in text:
-        raise SchemaError(f"the filter {given!r} compares a {kind} with {text!r}, which is none")
+    if not number.is_finite() or "_" in value:
+        raise _misfit(given, value, kind)
     return number
+
+
+def _misfit(given: object, value: object, kind: pa.DataType) -> SchemaError:
+    return SchemaError(
+        f"the filter {given!r} compares a {kind} with {value!r}, which is none. Give a value that such a column can hold, or a "
+        "pyarrow.compute expression"
+    )
 
 
 def _how(given: object) -> str:
@@ -233,53 +216,3 @@ def _how(given: object) -> str:
         f"{given!r} is no filter; write [('column', 'operator', value), ...] with one of the operators "
         f"{', '.join(OPERATORS)}, lists of such lists of which one must hold, or a pyarrow.compute expression"
     )
-
-
-def _float_members(values: Iterable[object], kind: pa.DataType) -> Sequence[object] | pa.Array:
-    """Return the members of a list as the column has them; Arrow takes the two zeros for different ones, but for equal bounds."""
-    found = [_nearest_float(each, kind) for each in map(_float_number, values) if not _is_beyond(each, kind)]
-    if all(each is None for each in found):
-        return pa.array(found, kind)
-    return [*found, 0.0, -0.0] if 0 in found else found
-
-
-def _float_number(value: object) -> object:
-    """Return the number that a text says, of which Arrow would make infinity where it is too large; whatever else as it is."""
-    text = value.decode(errors="replace") if isinstance(value, bytes) else value
-    if not isinstance(text, str):
-        return value
-    try:
-        number = pa.scalar(text).cast(pa.float64()).as_py()
-    except pa.ArrowInvalid:
-        return value
-    return Decimal(text) if math.isinf(number) and "i" not in text.lower() else number
-
-
-def _is_beyond(value: object, kind: pa.DataType) -> bool:
-    """Tell whether a number is none of a column's, and not infinity either, which Arrow would make of it."""
-    is_number = isinstance(value, (int, float, Decimal)) and value == value
-    return is_number and _MAX_FLOATS[kind.bit_width] < abs(value) < math.inf  # type: ignore[arg-type]
-
-
-def _nearest_float(value: object, kind: pa.DataType) -> object:
-    """Return a number as the column has it: the nearest of 32 bits, say, which its files' bounds and its rows are told in."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return value
-    if _is_beyond(value, kind):
-        return value if abs(value) > _MAX_FLOATS[64] else float(value)
-    return pa.scalar(float(value), pa.float64()).cast(kind, safe=False).as_py()
-
-
-def _float_filter(name: str, operator: str, value: object, kind: pa.DataType) -> tuple[Any, ...]:
-    """Return a filter that compares a column with one number; one beyond all floats, which Arrow refuses, lies before infinity."""
-    is_number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
-    if not (is_number and _is_beyond(value, pa.float64())):
-        return name, operator, _nearest_float(value, kind)
-    if operator in ("=", "=="):
-        return name, "in", pa.array([], kind)
-    if operator == "!=":
-        return name, "!=", math.nan  # all but those without a value
-    is_above, infinity = value > 0, math.inf  # type: ignore[operator]
-    if operator in ("<", "<="):
-        return (name, "<", infinity) if is_above else (name, "<=", -infinity)
-    return (name, ">=", infinity) if is_above else (name, ">", -infinity)

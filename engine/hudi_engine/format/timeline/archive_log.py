@@ -1,15 +1,13 @@
-"""Records of the layout 1 archive, ``.commits_.archive.N``.
+"""Records of the layout 1 archive, ``.commits_.archive.N`` (Hudi's ``HoodieArchivedMetaEntry``), one record a timeline file.
 
-The files have the framing of log files (magic, block length, header, content, trailing length) with Avro
-data blocks whose header carries the schema; content version 3 is written, 1 and 2, of older Hudi releases, have the same
-layout. A block that was cut short while it was appended is skipped (Hudi log format).
+The files are log files of Avro data blocks whose header has the schema alone. Every string of the schema carries
+``avro.java.string``: Hudi 1.x reads records as Java strings and fails without it.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import logging
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -17,44 +15,136 @@ from typing import Any
 import fastavro
 
 from hudi_engine.errors import CorruptTableError, UnsupportedTableError
+from hudi_engine.format.logformat.blocks.data_avro import datum_places
+from hudi_engine.format.logformat.format import CONTENT_VERSION, BlockType, HeaderKey, LogBlock
+from hudi_engine.format.logformat.reader import read_blocks
+from hudi_engine.format.logformat.writer import encode_block
 from hudi_engine.format.schema.avro_limits import decodable
-from hudi_engine.format.timeline.archive_schema import ARCHIVED_META_ENTRY
+from hudi_engine.format.timeline import schemas
+from hudi_engine.format.timeline.schemas import NAMESPACE, Schema
 
-logger = logging.getLogger(__name__)
+_DAMAGE = (ValueError, EOFError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+_JAVA = {"avro.java.string": "String"}
 
-_MAGIC = b"#HUDI#"
-_AVRO_BLOCK = 3
-_SCHEMA_HEADER = 2
-_FORMAT_VERSION = 1
-_CONTENT_VERSION = 3
-_LEGAL_VERSIONS = (1, 2, 3)
+_STAT_FIELDS = {
+    "fileId": "string",
+    "path": "string",
+    "prevCommit": "string",
+    "numWrites": "long",
+    "numDeletes": "long",
+    "numUpdateWrites": "long",
+    "totalWriteBytes": "long",
+    "totalWriteErrors": "long",
+    "partitionPath": "string",
+    "totalLogRecords": "long",
+    "totalLogFiles": "long",
+    "totalUpdatedRecordsCompacted": "long",
+    "numInserts": "long",
+    "totalLogBlocks": "long",
+    "totalCorruptLogBlock": "long",
+    "totalRollbackBlocks": "long",
+    "fileSizeInBytes": "long",
+    "logVersion": "int",
+    "logOffset": "long",
+    "baseFile": "string",
+    "logFiles": {"type": "array", "items": "string"},
+    "cdcStats": {"type": "map", "values": "long"},
+}
+_TEXTS = {"type": "map", "values": "string"}
+_TEXT_LISTS = {"type": "map", "values": {"type": "array", "items": "string"}}
+
+
+def _optional_fields(fields: Mapping[str, object]) -> list[Schema]:
+    return [{"name": name, "type": ["null", kind], "default": None} for name, kind in fields.items()]
+
+
+def _commit_metadata(name: str, **more: object) -> Schema:
+    stat = {"type": "record", "name": "HoodieWriteStat", "fields": _optional_fields(_STAT_FIELDS)}
+    stats = {"type": "map", "values": {"type": "array", "items": stat}}
+    fields = _optional_fields(
+        {"partitionToWriteStats": stats, "compacted": "boolean", "extraMetadata": _TEXTS}
+    )
+    fields.append({"name": "version", "type": ["int", "null"], "default": 1})
+    fields += _optional_fields({"operationType": "string", **more})
+    return {"type": "record", "name": name, "namespace": NAMESPACE, "fields": fields}
+
+
+def _archived_meta_entry() -> Schema:
+    """Return the schema of an archive's entry; its fields stand in the order in which Hudi writes them."""
+    fields = _optional_fields(
+        {
+            "hoodieCommitMetadata": _commit_metadata("HoodieCommitMetadata"),
+            "hoodieCleanMetadata": schemas.CLEAN_METADATA,
+            "hoodieRollbackMetadata": schemas.ROLLBACK_METADATA,
+            "hoodieSavePointMetadata": schemas.SAVEPOINT_METADATA,
+            "commitTime": "string",
+            "actionType": "string",
+        }
+    )
+    fields.append({"name": "version", "type": ["int", "null"], "default": 1})
+    fields += _optional_fields(
+        {
+            "hoodieCompactionPlan": schemas.COMPACTION_PLAN,
+            "hoodieCleanerPlan": schemas.CLEANER_PLAN,
+            "actionState": "string",
+            "hoodieReplaceCommitMetadata": _commit_metadata(
+                "HoodieReplaceCommitMetadata", partitionToReplaceFileIds=_TEXT_LISTS
+            ),
+            "hoodieRequestedReplaceMetadata": schemas.REQUESTED_REPLACE_METADATA,
+            "HoodieInflightReplaceMetadata": f"{NAMESPACE}.HoodieCommitMetadata",
+            "stateTransitionTime": "string",
+        }
+    )
+    return {"type": "record", "name": "HoodieArchivedMetaEntry", "namespace": NAMESPACE, "fields": fields}
+
+
+def _for_java(schema: Any, defined: set[str]) -> Any:
+    """Copy a schema with Java's string type everywhere, each named type spelled out at its first use only."""
+    if isinstance(schema, list):
+        return [_for_java(branch, defined) for branch in schema]
+    if schema == "string":
+        return {"type": "string", **_JAVA}
+    if not isinstance(schema, Mapping):
+        return schema
+    kind = schema["type"]
+    if kind == "array":
+        return {"type": "array", "items": _for_java(schema["items"], defined)}
+    if kind == "map":
+        return {"type": "map", "values": _for_java(schema["values"], defined), **_JAVA}
+    if kind != "record":
+        return _for_java(kind, defined)
+    name = schema["name"].rpartition(".")[2]
+    if name in defined:
+        return f"{NAMESPACE}.{name}"
+    defined.add(name)
+    fields = [{**field, "type": _for_java(field["type"], defined)} for field in schema["fields"]]
+    return {"type": "record", "name": name, "namespace": NAMESPACE, "fields": fields}
+
+
+ARCHIVED_META_ENTRY: Schema = _for_java(_archived_meta_entry(), set())
+"""Unparsed, since its text goes into the header of every block."""
 
 
 def read_archive_log(data: bytes, source: str) -> Iterator[dict[str, Any]]:
-    """Yield the records of one archive file, oldest first."""
-    position = data.find(_MAGIC)
-    while position != -1:
-        end = _block_end(data, position)
-        if end is None:
-            logger.warning("%s: skipping an incomplete block at byte %d", source, position)
-            position = data.find(_MAGIC, position + len(_MAGIC))
-            continue
-        try:
-            yield from _block_records(data, position, source)
-        except (
-            struct.error,
-            ValueError,
-            EOFError,
-            LookupError,
-            TypeError,
-            AttributeError,
-            ArithmeticError,
-            RecursionError,
-        ) as error:
-            raise CorruptTableError(
-                f"{source}: the block at byte {position} cannot be decoded: {error}"
-            ) from error
-        position = data.find(_MAGIC, end)
+    """Yield the records of one archive file, oldest first; a block that was cut short while it was appended is skipped."""
+    try:
+        for block in read_blocks(data):
+            if block.kind is BlockType.AVRO_DATA:
+                yield from _records(block)
+    except UnsupportedTableError as error:
+        way_out = "Read the table's history with the Hudi release that wrote it"
+        raise UnsupportedTableError(f"{source}: {error}. {way_out}") from error
+    except (CorruptTableError, *_DAMAGE) as error:
+        raise CorruptTableError(f"{source}: a block cannot be decoded: {error}") from error
+
+
+def _records(block: LogBlock) -> Iterator[dict[str, Any]]:
+    schema = decodable(json.loads(block.schema or ""))
+    for start, end in zip(*datum_places(block.content), strict=True):
+        record = fastavro.schemaless_reader(io.BytesIO(block.content[start:end]), schema, None)
+        if not isinstance(record, dict):
+            raise ValueError("an entry is no record")
+        yield record
 
 
 def encode_archive(entries: Sequence[Mapping[str, Any]], batch: int = 10) -> bytes:
@@ -63,70 +153,13 @@ def encode_archive(entries: Sequence[Mapping[str, Any]], batch: int = 10) -> byt
 
 
 def encode_archive_block(entries: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return one block to append to an archive file."""
+    """Return one block of records of `ARCHIVED_META_ENTRY`; fields that they lack have their default."""
     parsed = fastavro.parse_schema(ARCHIVED_META_ENTRY)
     records = []
     for entry in entries:
         sink = io.BytesIO()
         fastavro.schemaless_writer(sink, parsed, dict(entry))
         records.append(struct.pack(">i", sink.tell()) + sink.getvalue())
-    schema = json.dumps(ARCHIVED_META_ENTRY, separators=(",", ":")).encode()
-    content = struct.pack(">ii", _CONTENT_VERSION, len(records)) + b"".join(records)
-    body = (
-        struct.pack(">iiiii", _FORMAT_VERSION, _AVRO_BLOCK, 1, _SCHEMA_HEADER, len(schema))
-        + schema
-        + struct.pack(">q", len(content))
-        + content
-        + struct.pack(">i", 0)
-    )
-    return _MAGIC + struct.pack(">q", len(body) + 8) + body + struct.pack(">q", len(body) + 14)
-
-
-def _block_end(data: bytes, start: int) -> int | None:
-    """Return where a block ends, None when its length and its trailing length disagree."""
-    if start + 14 > len(data):
-        return None
-    (size,) = struct.unpack_from(">q", data, start + 6)
-    end: int = start + 14 + size
-    if size < 24 or end > len(data) or struct.unpack_from(">q", data, end - 8)[0] != size + 6:
-        return None
-    return end
-
-
-def _block_records(data: bytes, start: int, source: str) -> Iterator[dict[str, Any]]:
-    _, kind = struct.unpack_from(">ii", data, start + 14)
-    if kind != _AVRO_BLOCK:
-        return
-    headers, position = _headers(data, start + 22)
-    schema = decodable(json.loads(headers[_SCHEMA_HEADER]))
-    version, count = struct.unpack_from(">ii", data, position + 8)
-    if version not in _LEGAL_VERSIONS:
-        raise UnsupportedTableError(
-            f"{source}: the data block at byte {start} has content version {version}; known are 1, 2 and 3. Read the "
-            "table's history with the Hudi release that wrote it"
-        )
-    position += 16
-    for _ in range(count):
-        (length,) = struct.unpack_from(">i", data, position)
-        if not 0 < length <= len(data) - position - 4:
-            raise ValueError(f"an entry has an impossible length of {length} bytes")
-        record = fastavro.schemaless_reader(
-            io.BytesIO(data[position + 4 : position + 4 + length]), schema, None
-        )
-        if not isinstance(record, dict):
-            raise ValueError("an entry is no record")
-        yield record
-        position += 4 + length
-
-
-def _headers(data: bytes, position: int) -> tuple[dict[int, str], int]:
-    (count,) = struct.unpack_from(">i", data, position)
-    position += 4
-    found = {}
-    for _ in range(count):
-        key, length = struct.unpack_from(">ii", data, position)
-        if not 0 <= length <= len(data) - position - 8:
-            raise ValueError(f"a header entry has an impossible length of {length} bytes")
-        found[key] = data[position + 8 : position + 8 + length].decode()
-        position += 8 + length
-    return found, position
+    schema = json.dumps(ARCHIVED_META_ENTRY, separators=(",", ":"))
+    content = struct.pack(">ii", CONTENT_VERSION, len(records)) + b"".join(records)
+    return encode_block(BlockType.AVRO_DATA, [(HeaderKey.SCHEMA, schema)], content)

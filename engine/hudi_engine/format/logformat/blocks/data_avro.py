@@ -31,7 +31,7 @@ _BYTES_AT_ONCE = 64 * 1024 * 1024
 
 def decode(content: memoryview, schema: str) -> pa.Table:
     """Return rows of the block, typed by the schema they were written with."""
-    starts, ends = _frame(content)
+    starts, ends = datum_places(content)
     return decode_datums(pa.py_buffer(content), starts, ends, schema)
 
 
@@ -77,8 +77,8 @@ def _content(parts: list[memoryview], rows: int) -> bytes:
     return b"".join([_HEAD.pack(CONTENT_VERSION, rows), *parts])
 
 
-def _frame(content: memoryview) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Start and end of every datum."""
+def datum_places(content: memoryview) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return start and end of every datum."""
     if len(content) < _HEAD.size:
         raise CorruptTableError(
             f"an Avro log block has {len(content)} bytes of content, at least {_HEAD.size} are needed"
