@@ -127,15 +127,17 @@ ARCHIVED_META_ENTRY: Schema = _for_java(_archived_meta_entry(), set())
 
 def read_archive_log(data: bytes, source: str) -> Iterator[dict[str, Any]]:
     """Yield the records of one archive file, oldest first; a block that was cut short while it was appended is skipped."""
+    position = 0
     try:
         for block in read_blocks(data):
+            position = block.offset
             if block.kind is BlockType.AVRO_DATA:
                 yield from _records(block)
     except UnsupportedTableError as error:
         way_out = "Read the table's history with the Hudi release that wrote it"
         raise UnsupportedTableError(f"{source}: {error}. {way_out}") from error
     except (CorruptTableError, *_DAMAGE) as error:
-        raise CorruptTableError(f"{source}: a block cannot be decoded: {error}") from error
+        raise CorruptTableError(f"{source}: the block at byte {position} cannot be decoded: {error}") from error
 
 
 def _records(block: LogBlock) -> Iterator[dict[str, Any]]:
