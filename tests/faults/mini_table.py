@@ -15,11 +15,10 @@ from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import base_file_name, parse_base_file
 from hudi_engine.format.filegroup.file_slice import FileSlice
-from hudi_engine.format.filegroup.listing import list_table_files
 from hudi_engine.format.filegroup.log_file import log_file_name, parse_log_file
 from hudi_engine.format.filegroup.markers import list_markers, write_marker
 from hudi_engine.format.filegroup.partition_metadata import ensure_partition_metadata
-from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.filegroup.view import FileSystemView, list_table_files
 from hudi_engine.format.logformat.format import BlockType, HeaderKey
 from hudi_engine.format.logformat.reader import read_blocks
 from hudi_engine.format.logformat.writer import encode_block

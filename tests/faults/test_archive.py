@@ -13,8 +13,7 @@ from hudi_engine.format.filegroup.base_file import base_file_name
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.format.timeline.archive_files import entry_key, list_archive_files
-from hudi_engine.format.timeline.archive_log import read_archive_log
+from hudi_engine.format.timeline.archive_files import entry_key, list_archive_files, read_archive_log
 from hudi_engine.format.timeline.archived import ArchivedTimeline
 from hudi_engine.table.operations.procedures import PROCEDURES
 from hudi_engine.table.services import archive, clean, drop_savepoint

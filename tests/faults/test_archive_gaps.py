@@ -13,8 +13,8 @@ from hudi_engine.format.timeline.archive_files import (
     archive_file_path,
     entry_key,
     list_archive_files,
+    read_archive_log,
 )
-from hudi_engine.format.timeline.archive_log import read_archive_log
 from hudi_engine.table.clone import clone_table
 from hudi_engine.table.services import archive, drop_savepoint, finish_archive
 from hudi_engine.table.snapshot.publication import publication_of

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.storage import paths
 from hudi_engine.format.storage.base import TEMP_PREFIX, Storage
-from hudi_engine.format.storage.forwarding import ForwardingStorage
 from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.storage.read_only import ForwardingStorage
 
 FAULTS = ("before", "after", "torn", "error")
 

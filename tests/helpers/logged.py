@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.format.storage.forwarding import ForwardingStorage
+from hudi_engine.format.storage.read_only import ForwardingStorage
 
 _REQUESTS = (
     "read",

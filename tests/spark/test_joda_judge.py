@@ -8,8 +8,8 @@ import random
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import ConfigError
-from hudi_engine.format.keygen.date_pattern import DateReader, format_millis, tokenize, utc_of_local
 from hudi_engine.format.keygen.time_zone import find_zone
+from hudi_engine.format.keygen.timestamp_format import DateReader, format_millis, tokenize, utc_of_local
 
 ZONES = ["UTC", "Asia/Kolkata", "America/New_York", "Pacific/Auckland", "GMT+05:30"]
 SHORT_IDS = (

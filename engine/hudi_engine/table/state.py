@@ -19,8 +19,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.config.trusted_rules import RULE_PROPERTY
 from hudi_engine.format.filegroup.missing import check_nothing_missing
 from hudi_engine.format.filegroup.view import FileSystemView
-from hudi_engine.format.merge.missing_columns import schema_with_defaults
-from hudi_engine.format.merge.modes.defaults import defaults_that_fill, refuse_defaults
+from hudi_engine.format.merge.missing_columns import defaults_that_fill, refuse_defaults, schema_with_defaults
 from hudi_engine.format.merge.modes.registry import merge_rule, refuse_to_write
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.merge.table_reader import read_context, table_schema

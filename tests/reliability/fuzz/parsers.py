@@ -25,7 +25,7 @@ from hudi_engine.format.logformat.source import FileSource
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.storage.paths import relative_path
 from hudi_engine.format.timeline import schemas
-from hudi_engine.format.timeline.archive_log import encode_archive_block, read_archive_log
+from hudi_engine.format.timeline.archive_files import encode_archive_block, read_archive_log
 from hudi_engine.format.timeline.avro_file import encode_avro_file
 from hudi_engine.format.timeline.clock import query_instant
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat

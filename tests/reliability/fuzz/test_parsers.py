@@ -20,7 +20,7 @@ from hudi_engine.format.logformat.format import MAGIC
 from hudi_engine.format.logformat.reader import scan_blocks
 from hudi_engine.format.logformat.source import FileSource
 from hudi_engine.format.schema.avro import avro_to_arrow
-from hudi_engine.format.timeline.archive_log import encode_archive_block, read_archive_log
+from hudi_engine.format.timeline.archive_files import encode_archive_block, read_archive_log
 from hudi_engine.format.timeline.avro_file import decode_avro_file
 from hudi_engine.format.timeline.instant import parse_instant
 

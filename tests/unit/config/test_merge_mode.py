@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.config.enums import MergeMode
-from hudi_engine.format.config.merge_mode import resolve_merge_mode
+from hudi_engine.format.config.table_config import resolve_merge_mode
 
 PAYLOAD = "hoodie.compaction.payload.class"
 PACKAGE = "org.apache.hudi.common.model."

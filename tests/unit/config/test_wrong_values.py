@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 from hudi_engine.errors import ConfigError
-from hudi_engine.format.config.declared.hudi_keys import hudi_keys
 from hudi_engine.format.config.option import Option
-from hudi_engine.format.config.options import OPTIONS, resolve_options
+from hudi_engine.format.config.options import OPTIONS, hudi_keys, resolve_options
 
 WRONG = {
     "bool": ("perhaps", 5),

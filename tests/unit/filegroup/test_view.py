@@ -6,8 +6,7 @@ import os
 import pickle
 
 import pytest
-from hudi_engine.format.filegroup.listing import list_partition_files, list_partitions
-from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.filegroup.view import FileSystemView, list_partition_files, list_partitions
 from hudi_engine.format.storage.base import Listing
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.active import Timeline

@@ -20,7 +20,7 @@ from hudi_engine.format.index.filters.footer import read_key_footer
 from hudi_engine.format.parquet.file import ChunkFile
 from hudi_engine.format.schema.leaves import leaves_with_statistics
 from hudi_engine.format.schema.meta_fields import META_FIELDS, RECORD_KEY
-from hudi_engine.format.storage.forwarding import ForwardingStorage
+from hudi_engine.format.storage.read_only import ForwardingStorage
 from hudi_engine.table.handles.merge import merge_file
 from hudi_engine.table.handles.updates import FileChanges
 from hudi_engine.table.handles.write_task import WriteTask

@@ -8,13 +8,13 @@ from hudi_engine.errors import ConfigError, InvalidKeyError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.index.buckets import (
+    BucketForm,
     bucket_ids,
     bucket_of_file,
     java_hash,
     java_hashes,
     split_complex_keys,
 )
-from hudi_engine.format.keygen.hashed_parts import BucketForm
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -7,8 +7,8 @@ import datetime as dt
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import ConfigError, InvalidKeyError
-from hudi_engine.format.keygen.date_pattern import DateReader, format_millis, tokenize, utc_of_local
 from hudi_engine.format.keygen.time_zone import find_zone
+from hudi_engine.format.keygen.timestamp_format import DateReader, format_millis, tokenize, utc_of_local
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from hudi_engine.errors import SchemaError
 from hudi_engine.format.keygen.text import key_text
-from hudi_engine.format.schema.number_text import java_floating_text
+from hudi_engine.format.schema.casting import java_floating_text
 from hypothesis import given
 from hypothesis import strategies as st
 

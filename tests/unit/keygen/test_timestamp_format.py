@@ -9,9 +9,8 @@ import pickle
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import ConfigError, InvalidKeyError, SchemaError
-from hudi_engine.format.keygen.date_pattern import format_millis, tokenize
 from hudi_engine.format.keygen.time_zone import find_zone
-from hudi_engine.format.keygen.timestamp_format import TimestampFormat
+from hudi_engine.format.keygen.timestamp_format import TimestampFormat, format_millis, tokenize
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hudi_engine.format.layout.curves import hilbert, sort_by_place, z_order
+from hudi_engine.format.layout.grid import hilbert, sort_by_place, z_order
 
 
 def grid(dimensions: int, bits: int) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hudi_engine.format.layout.words import is_orderable, order_words
+from hudi_engine.format.layout.grid import is_orderable, order_words
 
 DAY = dt.date(2024, 2, 29)
 COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {

@@ -10,7 +10,7 @@ import pytest
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.merge.modes.defaults import defaults_that_fill
+from hudi_engine.format.merge.missing_columns import defaults_that_fill
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.storage import open_storage

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hudi_engine.format.merge import key_sets
-from hudi_engine.format.merge.key_table import KeyTable, length_of_all
+from hudi_engine.format.merge.key_sets import KeyTable, length_of_all
 from hypothesis import example, given
 from hypothesis import strategies as st
 

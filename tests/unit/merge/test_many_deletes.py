@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from hudi_engine.format.merge.entries import Entries
+from hudi_engine.format.merge.log_records import SpillStore
 from hudi_engine.format.merge.slice_reader import scan_logs
-from hudi_engine.format.merge.spill import SpillStore
 from slices import SliceBuilder, config, deletes
 
 COUNT = 70_000

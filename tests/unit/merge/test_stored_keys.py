@@ -18,7 +18,7 @@ from hudi_engine.format.schema.avro import arrow_to_avro
 from hudi_engine.format.schema.meta_fields import RECORD_KEY, with_meta_columns
 from hudi_engine.format.storage import open_storage
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.format.storage.forwarding import ForwardingStorage
+from hudi_engine.format.storage.read_only import ForwardingStorage
 from hudi_engine.table.state import TableState
 from slices import DATA, FILE_ID, TOKEN, SliceBuilder, config, deletes, instant, row, with_meta
 

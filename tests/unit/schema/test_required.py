@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hudi_engine.format.schema.required import columns_with_nulls, has_required, with_nulls_allowed
+from hudi_engine.format.schema.avro_change import columns_with_nulls, has_required, with_nulls_allowed
 
 INNER = {
     "type": "record",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hudi_engine.format.config.properties import format_properties
 from hudi_engine.format.config.properties_file import BACKUP_PATH, PROPERTIES_PATH, read_properties
-from hudi_engine.format.storage.arrow import ArrowStorage
+from hudi_engine.format.storage.factory import ArrowStorage
 
 from tests.helpers.fault import SimulatedCrash
 from tests.helpers.like_hdfs import LikeHdfs

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 from hudi_engine.errors import ConfigError, StorageError
 from hudi_engine.format.storage import open_storage
-from hudi_engine.format.storage.aws_profile import profile_settings
 from hudi_engine.format.storage.given import Told, use_profile, use_settings
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.format.storage.object_client import ObjectClient
+from hudi_engine.format.storage.object_client import ObjectClient, profile_settings
 from hudi_engine.format.storage.objects import ObjectStorage
 from hudi_engine.format.storage.uris import RemoteUri
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import PathEscapeError
-from hudi_engine.format.storage.arrow import ArrowStorage
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.storage.factory import ArrowStorage, open_storage
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.storage.objects import ObjectStorage
 from pyarrow import fs

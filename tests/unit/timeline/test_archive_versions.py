@@ -6,7 +6,7 @@ import struct
 
 import pytest
 from hudi_engine.errors import UnsupportedTableError
-from hudi_engine.format.timeline.archive_log import encode_archive_block, read_archive_log
+from hudi_engine.format.timeline.archive_files import encode_archive_block, read_archive_log
 
 
 def _of_version(version: int) -> bytes:

@@ -15,7 +15,7 @@ from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.format.timeline.archive_log import ARCHIVED_META_ENTRY, encode_archive_block
+from hudi_engine.format.timeline.archive_files import ARCHIVED_META_ENTRY, encode_archive_block
 from hudi_engine.format.timeline.archived import ArchivedTimeline
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 

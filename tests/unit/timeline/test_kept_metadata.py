@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import FileStatus
-from hudi_engine.format.storage.forwarding import ForwardingStorage
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.storage.read_only import ForwardingStorage
+from hudi_engine.format.timeline.active import KeptMetadata, Timeline
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
-from hudi_engine.format.timeline.kept_metadata import KeptMetadata
 
 TIME = "20240101000001000"
 

@@ -9,7 +9,7 @@ from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.format.filegroup.markers import write_marker
 from hudi_engine.format.merge.table_reader import read_table
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.format.timeline.archive_log import encode_archive_block
+from hudi_engine.format.timeline.archive_files import encode_archive_block
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.format.timeline.instant import State
 from hudi_engine.format.timeline.schemas import CLEAN_METADATA, COMPACTION_PLAN, RESTORE_PLAN

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.declared.write_options import IndexOptions
 from hudi_engine.format.config.enums import MergeMode
-from hudi_engine.format.config.merge_mode import payload_merge_mode
+from hudi_engine.format.config.table_config import payload_merge_mode
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
 from hudi_engine.spark.schema.fit import quoted

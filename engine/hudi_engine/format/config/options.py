@@ -10,7 +10,8 @@ from __future__ import annotations
 import difflib
 import logging
 from collections.abc import Collection, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -24,10 +25,27 @@ from hudi_engine.format.config.declared import (
     telemetry_options,
     write_options,
 )
-from hudi_engine.format.config.declared.hudi_keys import hudi_keys
 from hudi_engine.format.config.option import Option, OptionValue, declared_in
 from hudi_engine.format.config.other_keys import CHECKPOINT, CHECKPOINT_BEFORE, DEFINED_ELSEWHERE, NOT_DONE
 from hudi_engine.format.config.trusted_rules import RULE_PROPERTY, trust_rules
+
+_FILE = "hudi_keys.txt"
+"""One group after the other: what its keys begin with, a colon, and the ends of its keys (``-`` for nothing)."""
+
+
+@cache
+def hudi_keys() -> frozenset[str]:
+    """Return the keys."""
+    found, group = set(), ""
+    for word in (
+        files("hudi_engine.format.config.declared").joinpath(_FILE).read_text(encoding="ascii").split()
+    ):
+        if word.endswith(":"):
+            group = word[:-1]
+        else:
+            found.add(group if word == "-" else f"{group}.{word}")
+    return frozenset(found)
+
 
 logger = logging.getLogger(__name__)
 

@@ -15,17 +15,12 @@ from typing import Any
 
 from hudi_engine.errors import CorruptTableError, UnsupportedTableError
 from hudi_engine.format.config.declared.table_options import CHANGELOG_PROPERTY, TableOptions
-from hudi_engine.format.config.enums import CdcLogging, KeyGeneratorType, MergeMode, TableType
-from hudi_engine.format.config.key_generator import (
-    PARTITION_FIELDS,
-    declared_key_generator,
-    folders_have_values,
-    partition_kinds,
-    resolve_key_generator,
-)
-from hudi_engine.format.config.merge_mode import (
-    resolve_merge_mode,
-    unavailable_value,
+from hudi_engine.format.config.enums import (
+    DECLARED_MERGE_MODES,
+    CdcLogging,
+    KeyGeneratorType,
+    MergeMode,
+    TableType,
 )
 from hudi_engine.format.config.properties import format_properties, table_checksum
 from hudi_engine.format.config.properties_file import (
@@ -37,6 +32,169 @@ from hudi_engine.format.config.properties_file import (
     read_properties,
 )
 from hudi_engine.format.config.trusted_rules import RULE_PROPERTY, is_trusted, trust_rules
+
+TYPE_KEY = "hoodie.table.keygenerator.type"
+CLASS_KEY = "hoodie.table.keygenerator.class"
+KEY_GENERATOR_PACKAGE = "org.apache.hudi.keygen"
+PARTITION_FIELDS = "hoodie.table.partition.fields"
+KINDS_PROPERTY = "hoodie.engine.partition.kinds"
+"""Where a table keeps the kinds of its partition fields. Beside their names Hudi has them from version 8 on; before, it
+takes them for part of the names."""
+
+_CLASSES = {
+    KeyGeneratorType.SIMPLE: ("SimpleKeyGenerator", "SimpleAvroKeyGenerator"),
+    KeyGeneratorType.COMPLEX: ("ComplexKeyGenerator", "ComplexAvroKeyGenerator"),
+    KeyGeneratorType.TIMESTAMP: ("TimestampBasedKeyGenerator", "TimestampBasedAvroKeyGenerator"),
+    KeyGeneratorType.NON_PARTITION: ("NonpartitionedKeyGenerator", "NonpartitionedAvroKeyGenerator"),
+    KeyGeneratorType.CUSTOM: ("CustomKeyGenerator", "CustomAvroKeyGenerator"),
+    KeyGeneratorType.GLOBAL_DELETE: ("GlobalDeleteKeyGenerator", "GlobalAvroDeleteKeyGenerator"),
+}
+"""Hudi's classes; the first is the one that a new table names."""
+_TIME_FORMAT = ".keygen.timebased.output.dateformat"
+_BY_CLASS = {name: kind for kind, names in _CLASSES.items() for name in names}
+_WITHOUT_VALUES = (KeyGeneratorType.TIMESTAMP, KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE)
+
+
+def key_generator_class(kind: KeyGeneratorType) -> str:
+    """Return the class that a new table names, with its package."""
+    return f"{KEY_GENERATOR_PACKAGE}.{_CLASSES[kind][0]}"
+
+
+def declared_key_generator(properties: Mapping[str, str]) -> KeyGeneratorType | None:
+    """Return the key generator that the properties name; None when they name none, or one that is not known."""
+    declared = properties.get(TYPE_KEY, "").strip().upper()
+    if declared in KeyGeneratorType.__members__:
+        return KeyGeneratorType(declared)
+    package, _, name = properties.get(CLASS_KEY, "").strip().rpartition(".")
+    return _BY_CLASS.get(name) if package in ("", KEY_GENERATOR_PACKAGE) else None
+
+
+def partition_kinds(properties: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the kinds that a table says of its partition fields, by name; empty when it says none."""
+    said = ",".join(properties.get(key, "") for key in (KINDS_PROPERTY, PARTITION_FIELDS))
+    parts = (part.strip().rpartition(":") for part in said.split(","))
+    return {name: kind.strip().lower() for name, colon, kind in parts if colon}
+
+
+def resolve_key_generator(
+    properties: Mapping[str, str], *, key_fields: int, partition_fields: int
+) -> KeyGeneratorType:
+    """Return the key generator of a table, inferred from its fields as Hudi does when it names none."""
+    declared = declared_key_generator(properties)
+    if declared is not None:
+        return declared
+    named = _named(properties)
+    if named:
+        raise UnsupportedTableError(
+            f"table {properties.get('hoodie.table.name')!r} uses the key generator {named!r}; legal are "
+            f"{', '.join(member.value for member in KeyGeneratorType)} and Hudi's classes for them. Write "
+            "to the table with the engine that has this class"
+        )
+    if partition_fields == 0:
+        return KeyGeneratorType.NON_PARTITION
+    if partition_kinds(properties):
+        return KeyGeneratorType.CUSTOM
+    return KeyGeneratorType.SIMPLE if partition_fields == 1 and key_fields <= 1 else KeyGeneratorType.COMPLEX
+
+
+def folders_have_values(properties: Mapping[str, str], *, keeps_kinds: bool) -> bool:
+    """Return whether a table's key generator names partition folders by the values of simple fields, as far as that is known.
+
+    Args:
+        keeps_kinds: Whether who made the table would have stored which fields of a custom key generator are formatted times;
+            Hudi stores the names alone for tables of version 6, and drops the kinds when it makes their properties anew, but
+            not the format of the times.
+    """
+    kind = declared_key_generator(properties)
+    if kind is None:
+        return not _named(properties)
+    if kind is KeyGeneratorType.CUSTOM:
+        return bool(partition_kinds(properties)) or (
+            keeps_kinds and not any(key.endswith(_TIME_FORMAT) for key in properties)
+        )
+    return kind not in _WITHOUT_VALUES
+
+
+def _named(properties: Mapping[str, str]) -> str:
+    return properties.get(TYPE_KEY, "").strip() or properties.get(CLASS_KEY, "").strip()
+
+
+EVENT_TIME_STRATEGY = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
+COMMIT_TIME_STRATEGY = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
+
+PAYLOAD_PACKAGE = "org.apache.hudi.common.model"
+
+_PAYLOAD_MODES = {
+    "OverwriteWithLatestAvroPayload": MergeMode.COMMIT_TIME_ORDERING,
+    "DefaultHoodieRecordPayload": MergeMode.EVENT_TIME_ORDERING,
+    "EventTimeAvroPayload": MergeMode.EVENT_TIME_ORDERING,
+    "PartialUpdateAvroPayload": MergeMode.PARTIAL_UPDATE,
+    "OverwriteNonDefaultsWithLatestAvroPayload": MergeMode.OVERWRITE_NON_DEFAULTS,
+    "AWSDmsAvroPayload": MergeMode.AWS_DMS,
+}
+_STRATEGY_MODES = {
+    EVENT_TIME_STRATEGY: MergeMode.EVENT_TIME_ORDERING,
+    COMMIT_TIME_STRATEGY: MergeMode.COMMIT_TIME_ORDERING,
+}
+_UNAVAILABLE = "hoodie.write.partial.update.unavailable.value"
+_IGNORE_DEFAULTS = {
+    MergeMode.COMMIT_TIME_ORDERING: MergeMode.OVERWRITE_NON_DEFAULTS,
+    MergeMode.EVENT_TIME_ORDERING: MergeMode.PARTIAL_UPDATE,
+}
+
+
+def payload_merge_mode(payload_class: str) -> MergeMode:
+    """Return what a payload class does; CUSTOM for classes that are not known here."""
+    return _PAYLOAD_MODES.get(payload_class.removeprefix(f"{PAYLOAD_PACKAGE}."), MergeMode.CUSTOM)
+
+
+def unavailable_value(properties: Mapping[str, str]) -> str | None:
+    """Return the text that stands for a value its source did not send; None when the table names none."""
+    return properties.get(f"hoodie.record.merge.property.{_UNAVAILABLE}") or properties.get(_UNAVAILABLE)
+
+
+def resolve_merge_mode(properties: Mapping[str, str], version: int, *, has_ordering: bool) -> MergeMode:
+    """Return the merge mode of a table."""
+    mode = _declared(properties) or _inferred(properties)
+    if version >= 9:
+        partial = properties.get("hoodie.table.partial.update.mode", "").strip().upper()
+        mode = _with_partial_update(mode, partial, unavailable_value(properties) is not None)
+    if mode is MergeMode.EVENT_TIME_ORDERING and not has_ordering:
+        return MergeMode.COMMIT_TIME_ORDERING
+    return mode
+
+
+def _declared(properties: Mapping[str, str]) -> MergeMode | None:
+    raw = properties.get(TableOptions.MERGE_MODE.key, "").strip().upper()
+    if not raw:
+        return None
+    if raw not in DECLARED_MERGE_MODES:
+        raise CorruptTableError(
+            f"hoodie.record.merge.mode is {raw!r}; legal values: {', '.join(DECLARED_MERGE_MODES)}"
+        )
+    mode = MergeMode(raw)
+    payload = properties.get("hoodie.compaction.payload.class", "").strip()
+    return payload_merge_mode(payload) if mode is MergeMode.CUSTOM and payload else mode
+
+
+def _inferred(properties: Mapping[str, str]) -> MergeMode:
+    payload = properties.get("hoodie.compaction.payload.class", "").strip()
+    if payload:
+        return payload_merge_mode(payload)
+    strategy = (
+        properties.get("hoodie.record.merge.strategy.id", "").strip()
+        or properties.get("hoodie.compaction.record.merger.strategy", "").strip()
+    )
+    return _STRATEGY_MODES.get(strategy, MergeMode.CUSTOM) if strategy else MergeMode.EVENT_TIME_ORDERING
+
+
+def _with_partial_update(mode: MergeMode, partial: str, says_unavailable: bool) -> MergeMode:
+    if partial in ("", "KEEP_VALUES"):
+        return mode
+    if partial == MergeMode.FILL_UNAVAILABLE and mode is MergeMode.EVENT_TIME_ORDERING and says_unavailable:
+        return MergeMode.FILL_UNAVAILABLE
+    return _IGNORE_DEFAULTS.get(mode, MergeMode.CUSTOM) if partial == "IGNORE_DEFAULTS" else MergeMode.CUSTOM
+
 
 CREATE_SCHEMA = "hoodie.table.create.schema"
 

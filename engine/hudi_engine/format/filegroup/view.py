@@ -2,17 +2,220 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
+from hudi_engine.errors import CorruptTableError, TimelineError
+from hudi_engine.format.config.properties_file import HOODIE_FOLDER
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import BaseFile, parse_base_file
-from hudi_engine.format.filegroup.file_group import FileGroup, SliceRules
 from hudi_engine.format.filegroup.file_slice import FileSlice
-from hudi_engine.format.filegroup.listing import PartitionFiles, list_files_of, list_table_files
-from hudi_engine.format.filegroup.log_file import LogFile, parse_log_file
-from hudi_engine.format.filegroup.written import WrittenLogs
+from hudi_engine.format.filegroup.log_file import LogFile, Written, parse_log_file
+from hudi_engine.format.filegroup.partition_metadata import PARTITION_METADATA_NAMES
+from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.timeline.active import FileGroupKey, Timeline
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.format.timeline.instant import Instant
+
+
+@dataclass(slots=True)
+class FileGroup:
+    """All files of one (partition, file id), committed or not."""
+
+    partition: str
+    file_id: str
+    base_files: list[BaseFile] = field(default_factory=list)
+    log_files: list[LogFile] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SliceRules:
+    """What decides which files of a group count and where its logs belong.
+
+    Args:
+        by_completion_time: True for table versions 8 and 9.
+        is_committed: Whether an instant counts, time travel included.
+        completion_time: Completion time of a committed instant (versions 8 and 9).
+        as_of: Newest requested time that counts, None for now.
+        choose: Picks one of several base files that one instant wrote for one group.
+    """
+
+    by_completion_time: bool
+    is_committed: Callable[[str], bool]
+    completion_time: Callable[[str], str | None]
+    as_of: str | None
+    choose: Callable[[list[BaseFile]], BaseFile]
+
+    def slices(self, group: FileGroup) -> list[FileSlice]:
+        """Return the slices of a group, newest first; empty when nothing of it counts."""
+        bases = self._committed_bases(group.base_files)
+        if not group.log_files:
+            return [
+                FileSlice(group.partition, group.file_id, instant, bases[instant])
+                for instant in sorted(bases, reverse=True)
+            ]
+        assign = self._by_completion_time if self.by_completion_time else self._by_name
+        logs = assign(bases, group.log_files)
+        return [
+            FileSlice(
+                group.partition,
+                group.file_id,
+                instant,
+                bases.get(instant),
+                tuple(log for log in logs.get(instant, ()) if not log.is_cdc),
+                tuple(log for log in logs.get(instant, ()) if log.is_cdc),
+            )
+            for instant in sorted({*bases, *logs}, reverse=True)
+        ]
+
+    def _committed_bases(self, files: Iterable[BaseFile]) -> dict[str, BaseFile]:
+        found: dict[str, BaseFile] = {}
+        rivals: dict[str, list[BaseFile]] = {}
+        for file in files:
+            if file.instant in found:
+                rivals.setdefault(file.instant, [found[file.instant]]).append(file)
+            elif self.is_committed(file.instant):
+                found[file.instant] = file
+        for instant, candidates in rivals.items():
+            found[instant] = self.choose(candidates)
+        return found
+
+    def _by_name(self, bases: Mapping[str, BaseFile], logs: Iterable[LogFile]) -> dict[str, list[LogFile]]:
+        visible = [log for log in logs if self.as_of is None or log.instant <= self.as_of]
+        # A name that neither a base file nor a committed write explains is that of a planned compaction, or
+        # of one that was given up: its logs continue the slice before. Without one, nothing in it was ever
+        # committed.
+        starts = sorted(bases.keys() | {log.instant for log in visible if self.is_committed(log.instant)})
+        found: dict[str, list[LogFile]] = {}
+        for log in sorted(visible, key=lambda each: each.sort_key):
+            position = bisect_right(starts, log.instant)
+            if position:
+                found.setdefault(starts[position - 1], []).append(log)
+        return found
+
+    def _by_completion_time(
+        self, bases: Mapping[str, BaseFile], logs: Iterable[LogFile]
+    ) -> dict[str, list[LogFile]]:
+        starts = sorted(bases)
+        found: dict[str, list[LogFile]] = {}
+        first_without_base: str | None = None
+        for log in sorted(logs, key=lambda each: each.sort_key):
+            completed = self.completion_time(log.instant) if self.is_committed(log.instant) else None
+            if completed is None:
+                continue
+            position = bisect_right(starts, log.instant if log.instant in bases else completed)
+            if position:
+                found.setdefault(starts[position - 1], []).append(log)
+            else:
+                first_without_base = first_without_base or log.instant
+                found.setdefault(first_without_base, []).append(log)
+        return found
+
+
+class WrittenLogs:
+    """Looks up the stretches of logs that commits of the active timeline wrote; each of the commits is read once.
+
+    Args:
+        is_visible: Whether a requested instant time counts; None for all completed writes.
+    """
+
+    def __init__(
+        self, config: TableConfig, timeline: Timeline, is_visible: Callable[[str], bool] | None = None
+    ) -> None:
+        self._timeline = timeline
+        self._named_by_slice = config.layout_version == 1
+        self._writes = [
+            each
+            for each in timeline.completed_writes
+            if each.action != "commit" and (is_visible is None or is_visible(each.requested_time))
+        ]
+        self._read: set[str] = set()
+        self._found: dict[str, list[Written]] = {}
+
+    def in_slices(self, slices: Iterable[FileSlice]) -> list[FileSlice]:
+        """Return the slices with the stretches of their logs."""
+        given = list(slices)
+        found = self.of_logs(log for each in given for log in each.log_files)
+        if not found:
+            return given
+        return [
+            replace(
+                each, log_files=tuple(replace(log, written=found.get(log.path, ())) for log in each.log_files)
+            )
+            if each.log_files
+            else each
+            for each in given
+        ]
+
+    def of_logs(self, logs: Iterable[LogFile]) -> dict[str, tuple[Written, ...]]:
+        """Return the stretches by path; a log that no commit at hand wrote to has none."""
+        given = {log.path: log for log in logs}
+        named = {log.instant for log in given.values()}
+        self._look([each for each in self._writes if each.requested_time in named])
+        # In layout 1 logs are named after their slice, and so are those that an upgraded table has kept.
+        later = [
+            log.instant for path, log in given.items() if self._named_by_slice or path not in self._found
+        ]
+        self._look([each for each in self._writes if later and each.requested_time >= min(later)])
+        return {path: tuple(self._found[path]) for path in given if path in self._found}
+
+    def _look(self, writes: Iterable[Instant]) -> None:
+        """Read the commits that were not read yet."""
+        unread = [each for each in writes if each.requested_time not in self._read]
+        for write, metadata in zip(unread, on_threads(self._metadata, unread), strict=True):
+            self._read.add(write.requested_time)
+            for _, stat in metadata.write_stats() if metadata is not None else ():
+                if stat.is_log_file and stat.path and stat.file_size_in_bytes:
+                    stretch = Written(stat.log_offset or 0, stat.file_size_in_bytes, write.requested_time)
+                    self._found.setdefault(stat.path, []).append(stretch)
+
+    def _metadata(self, write: Instant) -> CommitMetadata | None:
+        try:
+            return self._timeline.commit_metadata(write)
+        except (CorruptTableError, TimelineError):
+            return (
+                None  # rolled back meanwhile, or damaged, which validate finds: nothing is known of its logs
+            )
+
+
+_SKIPPED = frozenset({HOODIE_FOLDER})
+
+PartitionFiles = dict[str, list[FileStatus]]
+
+
+def list_table_files(storage: Storage, config: TableConfig) -> PartitionFiles:
+    """Return the files of every partition, by partition path, from one walk that never enters ``.hoodie``.
+
+    A folder is a partition when it holds partition metadata in one of its formats; a non-partitioned table
+    is its base folder.
+    """
+    folders: PartitionFiles = {}
+    partitions = set() if config.is_partitioned else {""}
+    for status in storage.list("", recursive=True, skip=_SKIPPED):
+        if status.is_dir:
+            continue
+        folder, _, name = status.path.rpartition("/")
+        folders.setdefault(folder, []).append(status)
+        if name in PARTITION_METADATA_NAMES:
+            partitions.add(folder)
+    return {partition: folders.get(partition, []) for partition in sorted(partitions)}
+
+
+def list_partitions(storage: Storage, config: TableConfig) -> list[str]:
+    """Return the partition paths of a table, sorted; ``[""]`` when it is not partitioned."""
+    return list(list_table_files(storage, config)) if config.is_partitioned else [""]
+
+
+def list_partition_files(storage: Storage, partition: str) -> list[FileStatus]:
+    """Return the files directly in a partition folder; a missing folder has none."""
+    return [status for status in storage.list(partition) if not status.is_dir]
+
+
+def list_files_of(storage: Storage, partitions: Iterable[str]) -> PartitionFiles:
+    """Return the files of the named partitions, by partition path."""
+    return {partition: list_partition_files(storage, partition) for partition in sorted(set(partitions))}
 
 
 def is_merged(base: BaseFile | None, log: LogFile, written: str) -> bool:

@@ -16,12 +16,10 @@ import pyarrow.compute as pc
 from hudi_engine.errors import ConfigError, InvalidKeyError, SchemaError
 from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.enums import KeyGeneratorType
-from hudi_engine.format.config.key_generator import partition_kinds
 from hudi_engine.format.config.options import Options, canonical_key
-from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.keygen.complex_key import complex_keys
+from hudi_engine.format.config.table_config import TableConfig, partition_kinds
 from hudi_engine.format.keygen.partition_path import partition_paths
-from hudi_engine.format.keygen.text import key_text
+from hudi_engine.format.keygen.text import complex_keys, key_text
 from hudi_engine.format.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.format.keygen.timestamp_format import TimestampFormat
 

@@ -13,9 +13,7 @@ from hudi_engine.format.config.declared.clustering_options import ClusteringOpti
 from hudi_engine.format.config.enums import CurveBuild, LayoutStrategy
 from hudi_engine.format.config.option import Option
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.layout.curves import sort_by_place
-from hudi_engine.format.layout.grid import fit_grid
-from hudi_engine.format.layout.words import is_orderable
+from hudi_engine.format.layout.grid import fit_grid, is_orderable, sort_by_place
 from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.schema.any_case import spellings
 

@@ -17,14 +17,35 @@ from hudi_engine.format.filegroup.base_file import BaseFile
 from hudi_engine.format.filegroup.missing import GONE
 from hudi_engine.format.merge.filters import columns_of
 from hudi_engine.format.merge.read_context import ReadContext
-from hudi_engine.format.merge.row_counts import check_row_count
 from hudi_engine.format.merge.rows_at import rows_at
 from hudi_engine.format.merge.stored_columns import fit_columns, stored_names
 from hudi_engine.format.schema.coded import decoded, plain_schema, with_one_dictionary
 from hudi_engine.format.schema.meta_fields import COMMIT_TIME, RECORD_KEY
-from hudi_engine.format.schema.old_calendar import check_calendar, is_in_old_calendar
-from hudi_engine.format.schema.time_units import as_meant, is_of_others
+from hudi_engine.format.schema.time_units import as_meant, check_calendar, is_in_old_calendar, is_of_others
 from hudi_engine.format.storage.damage import DAMAGE
+
+
+def check_row_count(path: str, file: pq.ParquetFile, columns: Sequence[str], found: int, told: int) -> None:
+    """Refuse rows of a base file when the footer tells of another number of them.
+
+    A column may end before the others: pyarrow stops where a page of a repeated column holds no value.
+    """
+    if found == told:
+        return
+    short = ", ".join(repr(name) for name in columns if not _is_whole(file, name))
+    raise CorruptTableError(
+        f"base file {path!r} cannot be read: its footer tells {told} rows of what was read, but {found} came; "
+        f"{'column ' + short if short else 'a column'} ends before the file does. "
+        "Write the rows again from their source, or read the file with Spark, which may read more of it"
+    )
+
+
+def _is_whole(file: pq.ParquetFile, column: str) -> bool:
+    try:
+        return int(file.read(columns=[column]).num_rows) == int(file.metadata.num_rows)
+    except (pa.ArrowInvalid, OSError):
+        return False
+
 
 _INT96_UNIT = "us"
 _DICTIONARIES = frozenset({"RLE_DICTIONARY", "PLAIN_DICTIONARY"})

@@ -9,8 +9,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.errors import CorruptTableError, UnsupportedTableError
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.keygen.complex_key import complex_keys
-from hudi_engine.format.keygen.text import key_text
+from hudi_engine.format.keygen.text import complex_keys, key_text
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
 
 

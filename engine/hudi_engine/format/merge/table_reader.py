@@ -11,8 +11,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.view import FileSystemView
 from hudi_engine.format.merge.base_reader import select_schema
-from hudi_engine.format.merge.missing_columns import schema_with_defaults
-from hudi_engine.format.merge.modes.defaults import defaults_that_fill
+from hudi_engine.format.merge.missing_columns import defaults_that_fill, schema_with_defaults
 from hudi_engine.format.merge.read_context import InstantRange, ReadContext
 from hudi_engine.format.merge.slice_reader import BASE_ONLY, PAYLOAD_COMBINE, read_slice
 from hudi_engine.format.schema.avro import avro_to_arrow

@@ -7,7 +7,11 @@ wins. Where a service takes the condition and does not obey it, :attr:`ObjectSto
 from __future__ import annotations
 
 import errno
+import io
+import logging
 import os
+import time
+import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING
@@ -17,22 +21,217 @@ import pyarrow as pa
 
 from hudi_engine.errors import PathEscapeError
 from hudi_engine.format.storage import paths
-from hudi_engine.format.storage.base import FileStatus, Listing
-from hudi_engine.format.storage.object_client import ObjectClient
+from hudi_engine.format.storage.base import TEMP_PREFIX, FileStatus, Listing
+from hudi_engine.format.storage.object_client import ChangedMeanwhileError, ObjectClient
 from hudi_engine.format.storage.object_marks import FOLDER_MARK, delete_objects, holds_objects, marks_among
-from hudi_engine.format.storage.object_put import (
-    SMALL_BYTES,
-    change_object,
-    create_object,
-    replace_object,
-    upload_object,
-)
-from hudi_engine.format.storage.object_reader import open_object
-from hudi_engine.format.storage.probe import creates_exclusively
 from hudi_engine.format.storage.spooled import SpooledStorage
+from hudi_engine.format.storage.uris import StoreKind
 
 if TYPE_CHECKING:
-    from obstore import ObjectMeta
+    from obstore import ObjectMeta, UpdateVersion
+
+logger = logging.getLogger(__name__)
+
+_KNOWN: dict[tuple[str, str], bool] = {}
+"""By address of a service and bucket, what it answered this process."""
+
+
+def creates_exclusively(client: ObjectClient, root: str) -> bool:
+    """Return whether a conditional create has one winner in a bucket."""
+    address = client.address
+    if not address and client.kind is not StoreKind.GCS:
+        return True
+    key = (address, client.bucket)
+    if key not in _KNOWN:
+        _KNOWN[key] = _ask(client, f"{root}/{TEMP_PREFIX}probe-{uuid.uuid4().hex}".lstrip("/"))
+        if not _KNOWN[key]:
+            logger.warning(
+                "%s does not create a file only if it is absent: writers cannot exclude each other",
+                address or client.public,
+            )
+    return _KNOWN[key]
+
+
+def _ask(client: ObjectClient, path: str) -> bool:
+    import obstore
+
+    try:
+        with client.errors(path):
+            obstore.put(client.store, path, b"first", mode="create")
+        try:
+            with client.errors(path):
+                obstore.put(client.store, path, b"second", mode="create")
+        except FileExistsError:
+            return True
+        return False
+    except OSError as error:
+        # 501: the service knows that it cannot
+        if "501" in str(error) or "NotImplemented" in str(error) or error.errno == 95:
+            return False
+        raise
+    finally:
+        with suppress(OSError), client.errors(path):
+            obstore.delete(client.store, path)
+
+
+_WHOLE_BYTES = 4 * 1024 * 1024
+"""Up to this size an object is read whole: a request more costs as much as the bytes."""
+
+
+def open_object(client: ObjectClient, path: str) -> pa.NativeFile:
+    """Open an object for random access."""
+    with client.errors(path):
+        found = _begun(client, path)
+        size = found.meta["size"]
+        if size <= _WHOLE_BYTES:
+            return pa.BufferReader(pa.py_buffer(found.bytes().to_bytes()))
+    return pa.PythonFile(_Ranges(client, path, size), mode="r")
+
+
+def _begun(client: ObjectClient, path: str) -> obstore.GetResult:
+    """Ask for as much as is read whole; the answer tells the size too, and a large object is not sent for nothing."""
+    try:
+        return obstore.get(client.store, path, options={"range": (0, _WHOLE_BYTES)})
+    except obstore.exceptions.GenericError as error:
+        # an empty object has no range, and some services send none
+        if "range" not in str(error).lower():
+            raise
+        return obstore.get(client.store, path)
+
+
+class _Ranges(io.RawIOBase):
+    """A large object as a file: each read is one request for a range."""
+
+    def __init__(self, client: ObjectClient, path: str, size: int) -> None:
+        self._client = client
+        self._path = path
+        self._size = size
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, start + offset)
+        return self._at
+
+    def size(self) -> int:
+        """Size in bytes, which pyarrow asks for."""
+        return self._size
+
+    def read(self, size: int | None = -1) -> bytes:
+        end = self._size if size is None or size < 0 else min(self._at + size, self._size)
+        if end <= self._at:
+            return b""
+        with self._client.errors(self._path):
+            data = obstore.get_range(self._client.store, self._path, start=self._at, end=end).to_bytes()
+        self._at += len(data)
+        return data
+
+
+SMALL_BYTES = 16 * 1024 * 1024
+"""Up to this size a file is one request, and its creation conditional."""
+_PART_BYTES = 8 * 1024 * 1024
+_MOST_PARTS = 9_000
+"""Stores take ten thousand parts."""
+_ATTEMPTS = 4
+_FIRST_PAUSE_S = 0.1
+_TOKEN = "hudiput"  # noqa: S105 - the name of an attribute
+"""Metadata of an object that tells which create has made it."""
+
+
+def create_object(client: ObjectClient, path: str, data: bytes) -> None:
+    """Create an object if it is absent, and find out whether it was this call that did.
+
+    A request that failed may have been carried out, and the client repeats requests by itself: then "exists already"
+    would be said of our own object. So each create carries a token, and after anything but a plain success it is asked
+    for, or the create tried again; a request that is late does no harm, since it is conditional too.
+    """
+    token, pause = uuid.uuid4().hex, _FIRST_PAUSE_S
+    for left in range(_ATTEMPTS - 1, -1, -1):
+        try:
+            with client.errors(path):
+                obstore.put(
+                    client.store, path, data, mode="create", attributes={_TOKEN: token}, use_multipart=False
+                )
+            return
+        except FileExistsError:
+            maker = _maker(client, path)
+            if maker == token:
+                return
+            # A missing object: the service was busy with a delete of it (409), and says so with the same words.
+            if maker is not None or not left:
+                raise
+        except PermissionError:
+            raise
+        except OSError:
+            if not left:
+                with suppress(OSError):
+                    if _maker(client, path) == token:
+                        return
+                raise
+        time.sleep(pause)
+        pause *= 2
+
+
+def replace_object(client: ObjectClient, path: str, data: bytes) -> None:
+    """Create or overwrite an object."""
+    with client.errors(path):
+        obstore.put(client.store, path, data, chunk_size=SMALL_BYTES)
+
+
+def change_object(client: ObjectClient, path: str, before: bytes, data: bytes) -> None:
+    """Write an object again, if it is still what it was."""
+    with client.errors(path):
+        found = obstore.get(client.store, path)
+        meta, content = found.meta, found.bytes().to_bytes()
+        if content != before:
+            raise FileNotFoundError
+        seen: UpdateVersion = {}
+        if meta["e_tag"] is not None:
+            seen["e_tag"] = meta["e_tag"]
+        if meta["version"] is not None:
+            seen["version"] = meta["version"]
+        try:
+            with client.errors(path):
+                obstore.put(client.store, path, data, mode=seen, use_multipart=False)
+        except ChangedMeanwhileError:
+            # The client may have repeated a request of ours that had been carried out.
+            if obstore.get(client.store, path).bytes().to_bytes() != data:
+                raise FileNotFoundError from None
+
+
+def upload_object(
+    client: ObjectClient, path: str, source: IO[bytes], size: int, before_publish: Callable[[], None]
+) -> None:
+    """Upload a large file in parts; the object appears with the last step.
+
+    Args:
+        before_publish: Called when all parts but the last are there; an error it raises aborts the upload.
+    """
+    part = max(_PART_BYTES, size // _MOST_PARTS)
+    with (
+        client.errors(path),
+        obstore.open_writer(client.store, path, buffer_size=part, max_concurrency=4) as sink,
+    ):
+        while chunk := source.read(_PART_BYTES):
+            sink.write(chunk)
+        before_publish()
+
+
+def _maker(client: ObjectClient, path: str) -> str | None:
+    """Return the token of the create that made an object, ``""`` when it has none; None when it is missing."""
+    with suppress(FileNotFoundError), client.errors(path):
+        return str(obstore.get(client.store, path, options={"head": True}).attributes.get(_TOKEN, ""))
+    return None
+
 
 _PAGE = 1000
 

@@ -7,8 +7,11 @@ as long as one goes by the names of log files, as this engine does (Hudi timelin
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import tzinfo
 from functools import cached_property
 from operator import attrgetter
@@ -20,7 +23,6 @@ from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.timeline.archived import ArchivedTimeline, archived_completion_times
 from hudi_engine.format.timeline.avro_file import decode_avro_file
 from hudi_engine.format.timeline.commit_metadata import NO_COMMIT, CommitMetadata
-from hudi_engine.format.timeline.committed import CommittedInstants
 from hudi_engine.format.timeline.instant import (
     WRITE_ACTIONS,
     Instant,
@@ -29,8 +31,78 @@ from hudi_engine.format.timeline.instant import (
     parse_instant,
     timeline_file_name,
 )
-from hudi_engine.format.timeline.kept_metadata import KEPT_METADATA
 from hudi_engine.format.timeline.writer import TimelineWriter, check_inflight
+
+_MOST_BYTES = 4 * 1024 * 1024
+"""Of files; in memory they take about ten times as much."""
+
+_Name = tuple[str, str, int, int]
+
+
+class KeptMetadata:
+    """The commits that were read last; safe to use by several threads. What it gives out is not to be changed."""
+
+    def __init__(self, most: int = _MOST_BYTES) -> None:
+        self._most, self._bytes = most, 0
+        self._held: OrderedDict[_Name, CommitMetadata] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, base: str, status: FileStatus) -> CommitMetadata | None:
+        """Return what a completed write wrote, None where it is not kept."""
+        name = _name(base, status)
+        with self._lock:
+            if name in self._held:
+                self._held.move_to_end(name)
+            return self._held.get(name)
+
+    def keep(self, base: str, status: FileStatus, metadata: CommitMetadata) -> None:
+        """Keep what a completed write wrote; those asked for longest ago go for it."""
+        name = _name(base, status)
+        with self._lock:
+            if name in self._held or status.size > self._most:
+                return
+            self._held[name] = metadata
+            self._bytes += status.size
+            while self._bytes > self._most:
+                (_, _, size, _), _ = self._held.popitem(last=False)
+                self._bytes -= size
+
+
+def _name(base: str, status: FileStatus) -> _Name:
+    return base, status.path, status.size, status.modified_ms
+
+
+KEPT_METADATA = KeptMetadata()
+"""Of this process."""
+
+
+@dataclass(frozen=True)
+class CommittedInstants:
+    """Small picklable answer to "is this instant committed?", for readers on executors.
+
+    An instant older than the first completed write of the active timeline was archived, and only completed
+    writes are archived, unless it is still pending on the active timeline. Savepointed writes do not count
+    as the first, since archiving leaves them behind while it takes younger ones (Hudi timeline
+    specification).
+
+    Args:
+        completed: Requested times of completed writes on the active timeline.
+        first: Requested time of the first completed write that is not savepointed; None for an empty timeline.
+    """
+
+    completed: frozenset[str]
+    pending: frozenset[str]
+    first: str | None
+    as_of: str | None = None
+
+    def __call__(self, requested_time: str) -> bool:
+        """Return whether files and log blocks of this instant belong to the table."""
+        if self.as_of is not None and requested_time > self.as_of:
+            return False
+        if requested_time in self.completed:
+            return True
+        return self.first is not None and requested_time < self.first and requested_time not in self.pending
+
 
 __all__ = ["FileGroupKey", "Timeline", "TimelineWriter", "check_inflight"]
 

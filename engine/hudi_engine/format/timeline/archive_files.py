@@ -6,13 +6,171 @@ archived timeline).
 
 from __future__ import annotations
 
+import io
+import json
 import re
-from collections.abc import Iterable, Mapping
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import fastavro
+
+from hudi_engine.errors import CorruptTableError, UnsupportedTableError
+from hudi_engine.format.logformat.blocks.data_avro import datum_places
+from hudi_engine.format.logformat.format import CONTENT_VERSION, BlockType, HeaderKey, LogBlock
+from hudi_engine.format.logformat.reader import read_blocks
+from hudi_engine.format.logformat.writer import encode_block
+from hudi_engine.format.schema.avro import decodable
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.format.timeline.archive_log import read_archive_log
+from hudi_engine.format.timeline import schemas
+from hudi_engine.format.timeline.schemas import NAMESPACE, Schema
+
+_DAMAGE = (ValueError, EOFError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+_JAVA = {"avro.java.string": "String"}
+
+_STAT_FIELDS = {
+    "fileId": "string",
+    "path": "string",
+    "prevCommit": "string",
+    "numWrites": "long",
+    "numDeletes": "long",
+    "numUpdateWrites": "long",
+    "totalWriteBytes": "long",
+    "totalWriteErrors": "long",
+    "partitionPath": "string",
+    "totalLogRecords": "long",
+    "totalLogFiles": "long",
+    "totalUpdatedRecordsCompacted": "long",
+    "numInserts": "long",
+    "totalLogBlocks": "long",
+    "totalCorruptLogBlock": "long",
+    "totalRollbackBlocks": "long",
+    "fileSizeInBytes": "long",
+    "logVersion": "int",
+    "logOffset": "long",
+    "baseFile": "string",
+    "logFiles": {"type": "array", "items": "string"},
+    "cdcStats": {"type": "map", "values": "long"},
+}
+_TEXTS = {"type": "map", "values": "string"}
+_TEXT_LISTS = {"type": "map", "values": {"type": "array", "items": "string"}}
+
+
+def _optional_fields(fields: Mapping[str, object]) -> list[Schema]:
+    return [{"name": name, "type": ["null", kind], "default": None} for name, kind in fields.items()]
+
+
+def _commit_metadata(name: str, **more: object) -> Schema:
+    stat = {"type": "record", "name": "HoodieWriteStat", "fields": _optional_fields(_STAT_FIELDS)}
+    stats = {"type": "map", "values": {"type": "array", "items": stat}}
+    fields = _optional_fields(
+        {"partitionToWriteStats": stats, "compacted": "boolean", "extraMetadata": _TEXTS}
+    )
+    fields.append({"name": "version", "type": ["int", "null"], "default": 1})
+    fields += _optional_fields({"operationType": "string", **more})
+    return {"type": "record", "name": name, "namespace": NAMESPACE, "fields": fields}
+
+
+def _archived_meta_entry() -> Schema:
+    """Return the schema of an archive's entry; its fields stand in the order in which Hudi writes them."""
+    fields = _optional_fields(
+        {
+            "hoodieCommitMetadata": _commit_metadata("HoodieCommitMetadata"),
+            "hoodieCleanMetadata": schemas.CLEAN_METADATA,
+            "hoodieRollbackMetadata": schemas.ROLLBACK_METADATA,
+            "hoodieSavePointMetadata": schemas.SAVEPOINT_METADATA,
+            "commitTime": "string",
+            "actionType": "string",
+        }
+    )
+    fields.append({"name": "version", "type": ["int", "null"], "default": 1})
+    fields += _optional_fields(
+        {
+            "hoodieCompactionPlan": schemas.COMPACTION_PLAN,
+            "hoodieCleanerPlan": schemas.CLEANER_PLAN,
+            "actionState": "string",
+            "hoodieReplaceCommitMetadata": _commit_metadata(
+                "HoodieReplaceCommitMetadata", partitionToReplaceFileIds=_TEXT_LISTS
+            ),
+            "hoodieRequestedReplaceMetadata": schemas.REQUESTED_REPLACE_METADATA,
+            "HoodieInflightReplaceMetadata": f"{NAMESPACE}.HoodieCommitMetadata",
+            "stateTransitionTime": "string",
+        }
+    )
+    return {"type": "record", "name": "HoodieArchivedMetaEntry", "namespace": NAMESPACE, "fields": fields}
+
+
+def _for_java(schema: Any, defined: set[str]) -> Any:
+    """Copy a schema with Java's string type everywhere, each named type spelled out at its first use only."""
+    if isinstance(schema, list):
+        return [_for_java(branch, defined) for branch in schema]
+    if schema == "string":
+        return {"type": "string", **_JAVA}
+    if not isinstance(schema, Mapping):
+        return schema
+    kind = schema["type"]
+    if kind == "array":
+        return {"type": "array", "items": _for_java(schema["items"], defined)}
+    if kind == "map":
+        return {"type": "map", "values": _for_java(schema["values"], defined), **_JAVA}
+    if kind != "record":
+        return _for_java(kind, defined)
+    name = schema["name"].rpartition(".")[2]
+    if name in defined:
+        return f"{NAMESPACE}.{name}"
+    defined.add(name)
+    fields = [{**field, "type": _for_java(field["type"], defined)} for field in schema["fields"]]
+    return {"type": "record", "name": name, "namespace": NAMESPACE, "fields": fields}
+
+
+ARCHIVED_META_ENTRY: Schema = _for_java(_archived_meta_entry(), set())
+"""Unparsed, since its text goes into the header of every block."""
+
+
+def read_archive_log(data: bytes, source: str) -> Iterator[dict[str, Any]]:
+    """Yield the records of one archive file, oldest first; a block that was cut short while it was appended is skipped."""
+    position = 0
+    try:
+        for block in read_blocks(data):
+            position = block.offset
+            if block.kind is BlockType.AVRO_DATA:
+                yield from _records(block)
+    except UnsupportedTableError as error:
+        way_out = "Read the table's history with the Hudi release that wrote it"
+        raise UnsupportedTableError(f"{source}: {error}. {way_out}") from error
+    except (CorruptTableError, *_DAMAGE) as error:
+        raise CorruptTableError(
+            f"{source}: the block at byte {position} cannot be decoded: {error}"
+        ) from error
+
+
+def _records(block: LogBlock) -> Iterator[dict[str, Any]]:
+    schema = decodable(json.loads(block.schema or ""))
+    for start, end in zip(*datum_places(block.content), strict=True):
+        record = fastavro.schemaless_reader(io.BytesIO(block.content[start:end]), schema, None)
+        if not isinstance(record, dict):
+            raise ValueError("an entry is no record")
+        yield record
+
+
+def encode_archive(entries: Sequence[Mapping[str, Any]], batch: int = 10) -> bytes:
+    """Return the content of an archive file."""
+    return b"".join(encode_archive_block(entries[at : at + batch]) for at in range(0, len(entries), batch))
+
+
+def encode_archive_block(entries: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return one block of records of `ARCHIVED_META_ENTRY`; fields that they lack have their default."""
+    parsed = fastavro.parse_schema(ARCHIVED_META_ENTRY)
+    records = []
+    for entry in entries:
+        sink = io.BytesIO()
+        fastavro.schemaless_writer(sink, parsed, dict(entry))
+        records.append(struct.pack(">i", sink.tell()) + sink.getvalue())
+    schema = json.dumps(ARCHIVED_META_ENTRY, separators=(",", ":"))
+    content = struct.pack(">ii", CONTENT_VERSION, len(records)) + b"".join(records)
+    return encode_block(BlockType.AVRO_DATA, [(HeaderKey.SCHEMA, schema)], content)
+
 
 _NAME = re.compile(r"^\.commits_\.archive\.(\d+)(?:_[0-9-]+)?$")
 _WRITE_TOKEN = "1-0-1"

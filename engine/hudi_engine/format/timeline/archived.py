@@ -20,8 +20,7 @@ import pyarrow.parquet as pq
 from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.format.timeline.archive_files import list_archive_files
-from hudi_engine.format.timeline.archive_log import read_archive_log
+from hudi_engine.format.timeline.archive_files import list_archive_files, read_archive_log
 from hudi_engine.format.timeline.avro_file import decode_avro_file
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State, newest_states

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import fastavro
 
 from hudi_engine.errors import CorruptTableError, HudiError
-from hudi_engine.format.schema.avro_limits import decodable
+from hudi_engine.format.schema.avro import decodable
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -15,7 +15,7 @@ from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.schema.internal_schema import SchemaHistory, parse_history
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.format.timeline.gone import taken_back
+from hudi_engine.format.timeline.rolled_back import rolled_back_by
 
 LATEST_SCHEMA = "latest_schema"
 """Key of the extra metadata that says the columns and their ids as of a commit."""
@@ -77,7 +77,7 @@ def _counts(timeline: Timeline, time: str, *, by_archive: bool = True) -> bool:
     Within a file the archive is not asked, which would be read whole for every version that is older than the timeline: the
     commit of the file had made sure of them.
     """
-    return timeline.is_committed(time) and taken_back(timeline, time, by_archive=by_archive) is None
+    return timeline.is_committed(time) and rolled_back_by(timeline, time, by_archive=by_archive) is None
 
 
 def _without_undone(content: bytes, path: str, timeline: Timeline) -> bytes:
@@ -88,7 +88,7 @@ def _without_undone(content: bytes, path: str, timeline: Timeline) -> bytes:
         each
         for each in whole["schemas"]
         if int(each["version_id"]) == 0
-        or taken_back(timeline, str(each["version_id"]), by_archive=False) is None
+        or rolled_back_by(timeline, str(each["version_id"]), by_archive=False) is None
     ]
     return content if len(kept) == len(whole["schemas"]) else json.dumps({**whole, "schemas": kept}).encode()
 

@@ -13,9 +13,8 @@ from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.file_slice import FileSlice
-from hudi_engine.format.filegroup.view import FileSystemView
-from hudi_engine.format.filegroup.written import WrittenLogs
-from hudi_engine.format.merge.changes import read_changes
+from hudi_engine.format.filegroup.view import FileSystemView, WrittenLogs
+from hudi_engine.format.merge.slice_reader import read_changes
 from hudi_engine.format.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, META_SCHEMA
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.read.spark_read import map_slices

@@ -22,9 +22,8 @@ from pyspark.sql import functions as F
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.base_file import BaseFile
 from hudi_engine.format.filegroup.file_slice import FileSlice
-from hudi_engine.format.merge.changes import read_unmerged_logs
 from hudi_engine.format.merge.read_context import ReadContext
-from hudi_engine.format.merge.slice_reader import read_slice, resolve_delta
+from hudi_engine.format.merge.slice_reader import read_slice, read_unmerged_logs, resolve_delta
 from hudi_engine.format.merge.table_reader import as_its_readers_do
 from hudi_engine.format.parallel import typed_stage
 from hudi_engine.format.schema.meta_fields import META_SCHEMA

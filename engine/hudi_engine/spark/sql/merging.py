@@ -14,8 +14,8 @@ from hudi_engine import HudiTable
 from hudi_engine.errors import StatementError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.keygen.complex_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
 from hudi_engine.format.keygen.partition_path import DEFAULT_PARTITION_VALUE
+from hudi_engine.format.keygen.text import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY, meta_fields
 from hudi_engine.spark.jvm import plans

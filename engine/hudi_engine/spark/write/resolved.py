@@ -13,8 +13,8 @@ from hudi_engine.format.config.other_keys import CHECKPOINT
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.layout.layout import RowLayout
 from hudi_engine.format.merge.modes.registry import refuse_to_write
+from hudi_engine.format.schema.avro_change import columns_with_nulls, has_required, with_nulls_allowed
 from hudi_engine.format.schema.meta_fields import meta_fields
-from hudi_engine.format.schema.required import columns_with_nulls, has_required, with_nulls_allowed
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.spark.write.incoming import Incoming

@@ -15,9 +15,9 @@ from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.log_file import parse_log_file
 from hudi_engine.format.timeline.active import FileGroupKey, Timeline
-from hudi_engine.format.timeline.gone import names_of, of_a_replaced_table, taken_back
 from hudi_engine.format.timeline.instant import Instant
 from hudi_engine.format.timeline.moments import Moment, digits_of
+from hudi_engine.format.timeline.rolled_back import names_of, of_a_replaced_table, rolled_back_by
 from hudi_engine.table.changes.slices import StatesOfGroups
 from hudi_engine.table.changes.touched import Step
 from hudi_engine.table.changes.window import Point, Window, point_at
@@ -154,7 +154,7 @@ def check_known(state: TableState, start: str) -> None:
 
 def _check_not_undone(state: TableState, start: str, *, is_moment: bool = False) -> None:
     """Refuse an instant that a rollback or restore took back, and one that has gone while one of them has not ended."""
-    why = taken_back(state.timeline, start, is_moment=is_moment)
+    why = rolled_back_by(state.timeline, start, is_moment=is_moment)
     if why is not None:
         raise _gap(state, start, why)
 

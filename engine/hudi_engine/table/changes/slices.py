@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hudi_engine.format.filegroup.file_group import FileGroup, SliceRules
 from hudi_engine.format.filegroup.file_slice import FileSlice
-from hudi_engine.format.filegroup.listing import PartitionFiles, list_files_of, list_table_files
-from hudi_engine.format.filegroup.view import ChosenByCommit, file_groups
-from hudi_engine.format.filegroup.written import WrittenLogs
+from hudi_engine.format.filegroup.view import (
+    ChosenByCommit,
+    FileGroup,
+    PartitionFiles,
+    SliceRules,
+    WrittenLogs,
+    file_groups,
+    list_files_of,
+    list_table_files,
+)
 from hudi_engine.format.timeline.active import FileGroupKey
 from hudi_engine.table.changes.window import Point
 from hudi_engine.table.state import TableState

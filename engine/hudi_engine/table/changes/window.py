@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from hudi_engine.errors import TimelineError, UnsupportedTableError
 from hudi_engine.format.schema.meta_fields import OPERATION, without_meta_columns
-from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.format.timeline.committed import CommittedInstants
+from hudi_engine.format.timeline.active import CommittedInstants, Timeline
 from hudi_engine.format.timeline.instant import Instant
 from hudi_engine.format.timeline.moments import Moment, digits_of
 from hudi_engine.table.inspect.as_of import check_not_gone

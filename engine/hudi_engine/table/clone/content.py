@@ -17,12 +17,16 @@ from hudi_engine.format.logformat.reader import scan_blocks
 from hudi_engine.format.logformat.source import BytesSource, FileSource
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import CleanBound, Timeline
-from hudi_engine.format.timeline.archive_files import entry_key, list_archive_files
-from hudi_engine.format.timeline.archive_log import encode_archive, read_archive_log
+from hudi_engine.format.timeline.archive_files import (
+    encode_archive,
+    entry_key,
+    list_archive_files,
+    read_archive_log,
+)
 from hudi_engine.format.timeline.avro_file import encode_avro_file
 from hudi_engine.format.timeline.continuity import lasts
-from hudi_engine.format.timeline.gaps import hidden_writes
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State, timeline_file_name
+from hudi_engine.format.timeline.rolled_back import hidden_writes
 from hudi_engine.format.timeline.schema_commits import histories_of
 from hudi_engine.format.timeline.schemas import CLEAN_METADATA
 from hudi_engine.table.services.archive.entries import files_of

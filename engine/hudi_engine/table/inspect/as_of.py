@@ -9,8 +9,8 @@ from datetime import datetime, timezone
 from hudi_engine.errors import ConfigError, TimelineError
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.clock import AHEAD, format_instant
-from hudi_engine.format.timeline.gone import of_a_replaced_table, taken_back
 from hudi_engine.format.timeline.moments import Moment, digits_of
+from hudi_engine.format.timeline.rolled_back import of_a_replaced_table, rolled_back_by
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.savepoint import list_savepoints
 
@@ -65,7 +65,7 @@ def check_not_gone(state: TableState, when: Moment, *, asked: str) -> None:
     """
     digits = digits_of(when, state.config)
     is_instant = isinstance(when, str) and when.strip() == digits
-    why = taken_back(state.timeline, digits, is_moment=not is_instant)
+    why = rolled_back_by(state.timeline, digits, is_moment=not is_instant)
     if why is None and is_instant:
         why = of_a_replaced_table(state.timeline, state.config, digits)
     if why is not None:

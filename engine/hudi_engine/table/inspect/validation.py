@@ -15,8 +15,7 @@ from hudi_engine.format.filegroup.base_file import BaseFile, parse_base_file
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.log_file import LogFile, parse_log_file
 from hudi_engine.format.filegroup.partition_metadata import PARTITION_METADATA_NAMES
-from hudi_engine.format.filegroup.view import FileSystemView
-from hudi_engine.format.filegroup.written import WrittenLogs
+from hudi_engine.format.filegroup.view import FileSystemView, WrittenLogs
 from hudi_engine.format.keygen.generator import build_key_generator
 from hudi_engine.format.logformat.blocks.delete import decode as decode_deletes
 from hudi_engine.format.logformat.format import BlockType

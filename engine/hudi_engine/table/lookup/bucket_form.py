@@ -15,8 +15,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.write_options import IndexOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.file_slice import FileSlice
-from hudi_engine.format.index.buckets import bucket_ids, bucket_of_file
-from hudi_engine.format.keygen.hashed_parts import BucketForm
+from hudi_engine.format.index.buckets import BucketForm, bucket_ids, bucket_of_file
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
 from hudi_engine.table.lookup.kinds import IndexKind

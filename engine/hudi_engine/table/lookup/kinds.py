@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hudi_engine.format.config.declared.write_options import IndexOptions
 from hudi_engine.format.config.enums import IndexType
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.keygen.hashed_parts import BucketForm
+from hudi_engine.format.index.buckets import BucketForm
 from hudi_engine.table.lookup.tagging import KeyPruning
 
 MOVES = {

@@ -18,8 +18,8 @@ from types import MappingProxyType
 from hudi_engine.errors import ConfigError, CorruptTableError
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.base_file import parse_base_file
-from hudi_engine.format.filegroup.listing import list_partition_files
 from hudi_engine.format.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.format.filegroup.view import list_partition_files
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.instant import Instant, State
 from hudi_engine.format.timeline.writer import TimelineWriter

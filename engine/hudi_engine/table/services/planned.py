@@ -20,8 +20,8 @@ from hudi_engine.format.config.enums import FailedWritesPolicy, WriteOperation
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import parse_base_file
-from hudi_engine.format.filegroup.listing import list_partition_files
 from hudi_engine.format.filegroup.markers import delete_markers
+from hudi_engine.format.filegroup.view import list_partition_files
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.merge.table_reader import read_context, table_schema
 from hudi_engine.format.schema.meta_fields import meta_fields, with_meta_columns

@@ -15,8 +15,8 @@ from typing import Any
 from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import parse_base_file
-from hudi_engine.format.filegroup.listing import list_partition_files
 from hudi_engine.format.filegroup.log_file import log_file_name, parse_log_file
+from hudi_engine.format.filegroup.view import list_partition_files
 from hudi_engine.format.logformat.format import HeaderKey
 from hudi_engine.format.logformat.reader import read_blocks
 from hudi_engine.format.logformat.writer import encode_rollback_block

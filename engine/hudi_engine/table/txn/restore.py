@@ -8,16 +8,15 @@ from functools import cache, partial
 from hudi_engine.errors import TimelineError
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.filegroup.listing import list_partition_files
 from hudi_engine.format.filegroup.missing import check_nothing_missing
-from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.filegroup.view import FileSystemView, list_partition_files
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.telemetry.services import Done, measured
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.archived import ArchivedTimeline
 from hudi_engine.format.timeline.commit_metadata import NO_COMMIT, CommitMetadata
-from hudi_engine.format.timeline.gaps import check_none_hidden
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant
+from hudi_engine.format.timeline.rolled_back import check_none_hidden
 from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import recovered

@@ -17,14 +17,14 @@ from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import parse_base_file
-from hudi_engine.format.filegroup.listing import list_partition_files
 from hudi_engine.format.filegroup.log_file import parse_log_file
+from hudi_engine.format.filegroup.view import list_partition_files
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.timeline.active import FileGroupKey, Timeline, newest_first
 from hudi_engine.format.timeline.avro_file import encode_avro_file
 from hudi_engine.format.timeline.commit_metadata import NO_COMMIT, CommitMetadata
-from hudi_engine.format.timeline.gaps import check_none_hidden
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State
+from hudi_engine.format.timeline.rolled_back import check_none_hidden
 from hudi_engine.format.timeline.schemas import ROLLBACK_METADATA
 from hudi_engine.table.txn.conflict import is_clustering
 from hudi_engine.table.txn.liveness import Liveness

@@ -17,9 +17,9 @@ from typing import Any
 from hudi_engine.errors import CorruptTableError, PathEscapeError
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import parse_base_file
-from hudi_engine.format.filegroup.listing import list_partition_files, list_partitions
 from hudi_engine.format.filegroup.log_file import LogFile, parse_log_file
 from hudi_engine.format.filegroup.markers import list_markers
+from hudi_engine.format.filegroup.view import list_partition_files, list_partitions
 from hudi_engine.format.logformat.format import HeaderKey
 from hudi_engine.format.logformat.reader import read_blocks
 from hudi_engine.format.storage.base import Storage

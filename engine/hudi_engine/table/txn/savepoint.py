@@ -22,11 +22,10 @@ from hudi_engine.format.logformat.reader import scan_blocks
 from hudi_engine.format.logformat.source import FileSource
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.active import CommittedInstants, Timeline
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
-from hudi_engine.format.timeline.committed import CommittedInstants
-from hudi_engine.format.timeline.gaps import check_saving
 from hudi_engine.format.timeline.instant import Instant, State
+from hudi_engine.format.timeline.rolled_back import check_saving
 from hudi_engine.format.timeline.schemas import SAVEPOINT_METADATA
 from hudi_engine.format.timeline.writer import TimelineWriter
 from hudi_engine.table.txn.open_instant import OpenInstant

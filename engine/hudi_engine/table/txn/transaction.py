@@ -12,9 +12,8 @@ import logging
 from types import TracebackType
 
 from hudi_engine.errors import ConfigError, HudiError, TimelineError, WriteConflictError
-from hudi_engine.format.config.key_generator import KINDS_PROPERTY, PARTITION_FIELDS
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.config.table_config import KINDS_PROPERTY, PARTITION_FIELDS, TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.avro_file import encode_avro_file

@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 from hudi_engine.errors import ConfigError, HudiError, SchemaError
 from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.enums import KeyGeneratorType
-from hudi_engine.format.config.key_generator import partition_kinds
 from hudi_engine.format.config.options import Options, canonical_key
-from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.config.table_config import TableConfig, partition_kinds
 from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.log_file import parse_log_file

@@ -9,8 +9,7 @@ from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.config.enums import ParquetCodec
 from hudi_engine.format.schema.avro import avro_to_arrow
 from hudi_engine.format.schema.leaves import dictionary_leaves, leaves_with_statistics
-from hudi_engine.format.schema.old_calendar import check_calendar, is_in_old_calendar
-from hudi_engine.format.schema.time_units import as_meant, is_of_others
+from hudi_engine.format.schema.time_units import as_meant, check_calendar, is_in_old_calendar, is_of_others
 from hudi_engine.format.storage.damage import DAMAGE
 
 

@@ -5,24 +5,52 @@ A payload or merger class that is not known is refused by name: guessing would c
 
 from __future__ import annotations
 
+import importlib
+import re
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from hudi_engine.errors import UnsupportedTableError
+from hudi_engine.errors import ConfigError, UnsupportedTableError
 from hudi_engine.format.config.enums import MergeMode
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.config.trusted_rules import RULE_PROPERTY
+from hudi_engine.format.config.trusted_rules import RULE_PROPERTY, SESSION_SETTING, is_trusted
 from hudi_engine.format.merge.delete_marker import delete_mask
 from hudi_engine.format.merge.entries import plain_entries
 from hudi_engine.format.merge.key_sets import are_distinct
 from hudi_engine.format.merge.modes.fold import fold
 from hudi_engine.format.merge.modes.rule import MergeRule
-from hudi_engine.format.merge.modes.user_rule import load_rule
 from hudi_engine.format.merge.ordering import is_default, ordering_ranks
 from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
+
+_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z")
+
+
+def load_rule(path: str) -> MergeRule:
+    """Return the rule at an import path."""
+    if not _PATH.match(path):
+        raise ConfigError(f"{RULE_PROPERTY} is {path!r}; it must look like 'package.module:name'")
+    if not is_trusted(path):
+        raise ConfigError(
+            f"the table names the merge rule {path!r} in its properties; code is imported only when you allow it: give the "
+            f"option {RULE_PROPERTY}={path} with the call, or set {SESSION_SETTING}={path} for the Spark session"
+        )
+    module_name, _, name = path.partition(":")
+    try:
+        found = getattr(importlib.import_module(module_name), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(
+            f"{RULE_PROPERTY} is {path!r}, which cannot be imported: {error}. Install the package that has "
+            "it for the driver and for the executors"
+        ) from error
+    if not isinstance(found, MergeRule):
+        raise ConfigError(
+            f"{RULE_PROPERTY} is {path!r}, which is {type(found).__name__}; it must be a MergeRule instance"
+        )
+    return found
+
 
 COMMIT_TIME = MergeRule(compares=False)
 EVENT_TIME = MergeRule(compares=True)

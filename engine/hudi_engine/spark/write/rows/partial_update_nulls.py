@@ -13,8 +13,7 @@ from pyspark.sql import functions as F
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.enums import TableType
-from hudi_engine.format.config.merge_mode import PAYLOAD_PACKAGE
-from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.config.table_config import PAYLOAD_PACKAGE, TableConfig
 from hudi_engine.format.config.trusted_rules import RULE_PROPERTY
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.spark.read.expression import expression

@@ -14,8 +14,7 @@ from typing import Any
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.format.timeline.archive_files import EntryKey
-from hudi_engine.format.timeline.archive_log import encode_archive
+from hudi_engine.format.timeline.archive_files import EntryKey, encode_archive
 from hudi_engine.format.timeline.avro_file import decode_avro_file
 from hudi_engine.format.timeline.clock import format_instant
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata

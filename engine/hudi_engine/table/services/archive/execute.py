@@ -17,8 +17,8 @@ from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.config.declared.service_options import ArchiveOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.base_file import parse_base_file
-from hudi_engine.format.filegroup.listing import list_partition_files
 from hudi_engine.format.filegroup.log_file import parse_log_file
+from hudi_engine.format.filegroup.view import list_partition_files
 from hudi_engine.format.logformat.format import BlockType, HeaderKey
 from hudi_engine.format.logformat.reader import scan_blocks
 from hudi_engine.format.logformat.source import FileSource

@@ -12,8 +12,7 @@ from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.format.timeline.archive_files import entry_key, list_archive_files
-from hudi_engine.format.timeline.archive_log import read_archive_log
+from hudi_engine.format.timeline.archive_files import entry_key, list_archive_files, read_archive_log
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, State
 from hudi_engine.table.services.archive.execute import archive_instants
 from hudi_engine.table.services.archive.select import ReplacedGroups

@@ -13,8 +13,8 @@ from hudi_engine.format.config.declared.service_options import ArchiveOptions, C
 from hudi_engine.format.config.enums import CleanPolicy, TableType
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.base_file import parse_base_file
-from hudi_engine.format.filegroup.listing import list_partition_files
 from hudi_engine.format.filegroup.log_file import parse_log_file
+from hudi_engine.format.filegroup.view import list_partition_files
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.instant import Instant
 from hudi_engine.table.services.clean.policy import Policy

@@ -14,8 +14,8 @@ from functools import partial
 from hudi_engine.errors import ServiceError
 from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.filegroup.written import WrittenLogs
-from hudi_engine.format.merge.modes.defaults import refuse_defaults
+from hudi_engine.format.filegroup.view import WrittenLogs
+from hudi_engine.format.merge.missing_columns import refuse_defaults
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.parallel import RunTasks, run_in_threads
 from hudi_engine.format.progress import under_way

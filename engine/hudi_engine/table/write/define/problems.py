@@ -13,9 +13,8 @@ from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.declared.write_options import IndexOptions
 from hudi_engine.format.config.enums import IndexType, KeyGeneratorType, MergeMode, TableType
-from hudi_engine.format.config.merge_mode import resolve_merge_mode
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.config.table_config import TableConfig, resolve_merge_mode
 from hudi_engine.format.keygen.generator import build_key_generator, field_type, resolve_field
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import META_FIELDS

@@ -11,17 +11,18 @@ from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.format.config.declared.table_options import CHANGELOG_PROPERTY, TableOptions
 from hudi_engine.format.config.declared.write_options import IndexOptions
 from hudi_engine.format.config.enums import IndexType, KeyGeneratorType, MergeMode, TableType
-from hudi_engine.format.config.key_generator import (
-    KINDS_PROPERTY,
-    PARTITION_FIELDS,
-    declared_key_generator,
-    key_generator_class,
-)
-from hudi_engine.format.config.merge_mode import EVENT_TIME_STRATEGY, PAYLOAD_PACKAGE
 from hudi_engine.format.config.options import Options, canonical_key, resolve_options
 from hudi_engine.format.config.other_keys import DEFINED_ELSEWHERE
 from hudi_engine.format.config.properties import table_checksum
-from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.config.table_config import (
+    EVENT_TIME_STRATEGY,
+    KINDS_PROPERTY,
+    PARTITION_FIELDS,
+    PAYLOAD_PACKAGE,
+    TableConfig,
+    declared_key_generator,
+    key_generator_class,
+)
 from hudi_engine.format.keygen.generator import resolve_field
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.avro import arrow_to_avro

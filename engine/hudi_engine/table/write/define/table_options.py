@@ -8,10 +8,9 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.table_options import CHANGELOG_PROPERTY, TableOptions
 from hudi_engine.format.config.declared.write_options import IndexOptions
 from hudi_engine.format.config.enums import DECLARED_MERGE_MODES, IndexType, MergeMode, TableType
-from hudi_engine.format.config.key_generator import CLASS_KEY, TYPE_KEY, declared_key_generator
 from hudi_engine.format.config.option import Option, OptionValue
 from hudi_engine.format.config.options import Options, canonical_key, laid_over, resolve_options
-from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.config.table_config import CLASS_KEY, TYPE_KEY, TableConfig, declared_key_generator
 from hudi_engine.format.keygen.time_zone import is_known_zone, is_one_zone
 from hudi_engine.format.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.format.keygen.timestamp_format import zones_that_count

@@ -5,11 +5,63 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hudi_engine.errors import CorruptTableError
+from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.format.config.other_keys import CLONE_REPLACED
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.instant import Instant
+
+
+def hidden_writes(whole: Timeline, left: Timeline) -> list[str]:
+    """Return the archived writes that count on one timeline and not on another, oldest first.
+
+    The archive is looked at only where the first write that counts is another.
+    """
+    if whole.first_write_time == left.first_write_time:
+        return []
+    active = {each.requested_time for each in whole.instants}
+    archived = [each.requested_time for each in whole.archived.completed_writes]
+    return [
+        time
+        for time in archived
+        if time not in active and whole.is_committed(time) and not left.is_committed(time)
+    ]
+
+
+def check_none_hidden(whole: Timeline, left: Timeline, refused: str) -> None:
+    """Refuse to take instants away by which archived writes count."""
+    hidden = hidden_writes(whole, left)
+    if not hidden:
+        return
+    newest = hidden[-1]
+    saved = [each.requested_time for each in left.savepoints if each.requested_time < newest]
+    if left.completed_writes and left.completed_writes[-1].requested_time > newest:
+        step = f"Delete the savepoints of commits before it first: {', '.join(saved)}"
+    else:
+        step = "Take its rows back with a write instead"
+    raise TimelineError(
+        f"{refused}: rows of archived commits, {newest} the newest of them, would be seen no more, as they count by a "
+        f"younger commit on the active timeline. {step}"
+    )
+
+
+def check_saving(whole: Timeline, saved: str) -> None:
+    """Refuse to save the last write by which archived ones count: a reader goes by the first that is not saved."""
+    held = {each.requested_time for each in whole.savepoints} | {saved}
+    active = [each.requested_time for each in whole.completed_writes]
+    if any(time not in held for time in active):
+        return
+    archived = [each.requested_time for each in whole.archived.completed_writes]
+    hidden = [
+        time for time in archived if time > active[0] and time not in active and whole.is_committed(time)
+    ]
+    if hidden:
+        older = ", ".join(time for time in active if time < hidden[-1])
+        raise TimelineError(
+            f"{saved} cannot be saved: rows of archived commits, {hidden[-1]} the newest of them, would be seen no more, as no "
+            f"other commit without a savepoint is on the active timeline. Write once first, or delete the savepoints of {older}"
+        )
+
 
 _UNDOING = ("rollback", "restore")
 
@@ -19,7 +71,7 @@ def names_of(instant: Instant) -> tuple[str, str]:
     return (instant.requested_time, instant.order)
 
 
-def taken_back(
+def rolled_back_by(
     timeline: Timeline, name: str, *, is_moment: bool = False, by_archive: bool = True
 ) -> str | None:
     """Return what took an instant back, or is about to, in the words of an error; None for one that nothing did.
@@ -35,7 +87,7 @@ def taken_back(
     for instant in timeline.completed:
         if instant.action in _UNDOING and instant.requested_time > name:
             try:
-                gone = timeline.gone_with(instant)
+                gone = timeline.rolled_back_with(instant)
             except CorruptTableError:
                 if is_moment or _stands(timeline, name):
                     continue
