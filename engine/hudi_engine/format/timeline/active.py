@@ -417,10 +417,10 @@ class Timeline:
         """Return the instants that rollbacks and restores have taken back."""
         known = frozenset() if before is None else {instant.file_name for instant in before.completed}
         undoing = (each for each in self.completed if each.action in ("rollback", "restore"))
-        taken = (self.gone_with(each) for each in undoing if each.file_name not in known)
+        taken = (self.rolled_back_with(each) for each in undoing if each.file_name not in known)
         return frozenset[str]().union(*taken)
 
-    def gone_with(self, instant: Instant) -> frozenset[str]:
+    def rolled_back_with(self, instant: Instant) -> frozenset[str]:
         """Return the instants that a completed rollback or restore took back."""
         if instant.file_name not in self._undone:
             told = self.listed_record(instant)
