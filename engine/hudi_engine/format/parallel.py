@@ -31,7 +31,7 @@ _BEGIN, _END = "<hudi-engine-error:", ">"
 _LOADS_NOTHING = re.compile(
     "ImportError: .*(failed to map segment from shared object|cannot allocate memory in static TLS block)"
 )
-"""What Python says of a library where its process may have no more memory; Java says the like of folders without execute rights."""
+"""Python's error for a library where its process may have no more memory; Java has the like for folders without execute rights."""
 _HELPLESS = 600 * 2**20
 """With less memory a worker cannot do without, however few rows a task holds."""
 _KINDS: dict[str, type[HudiError]] = {
@@ -61,7 +61,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: HudiError) -> Failure:
-        """Take an error apart; a class of somebody else's becomes the engine's that it comes from."""
+        """Take an error apart; a class of another package's becomes the engine's that it comes from."""
         kind = next(each.__name__ for each in type(error).__mro__ if each in _KINDS.values())
         return cls(kind, str(error), json.loads(json.dumps(vars(error), default=str)))
 
@@ -93,8 +93,8 @@ class WorkerError(Exception):
 
 
 @contextmanager
-def worker_errors_told() -> Iterator[None]:
-    """Turn the lack of memory in a worker into an error that says what to set, and a key that is no text into one that names it."""
+def worker_errors() -> Iterator[None]:
+    """Turn a lack of memory in a worker into an error that names the setting, and a key that is no text into one that names it."""
     try:
         with translate_unicode_errors():
             yield
@@ -110,7 +110,7 @@ def worker_errors_told() -> Iterator[None]:
 
 
 def _advice(limit: int | None) -> str:
-    """Say what to do where a task lacks memory."""
+    """Return what to do where a task lacks memory."""
     more = "Give Python workers more with spark.executor.pyspark.memory"
     if limit is not None and limit < LEAST_MEMORY:
         more += f", {LEAST_MEMORY // 2**20}m at least for files of the default size"
@@ -127,7 +127,7 @@ def _advice(limit: int | None) -> str:
 def attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
     """Call a function in a worker; returns its result or the error it raised."""
     try:
-        with worker_errors_told():
+        with worker_errors():
             return function(item)
     except StorageError as error:
         raise WorkerError(error) from error
@@ -143,7 +143,7 @@ def typed_stage(
     def run(batches: Iterator[Item]) -> Iterator[Result]:
         settle_worker()
         try:
-            with worker_errors_told():
+            with worker_errors():
                 yield from function(batches)
         except HudiError as error:
             raise WorkerError(error) from error
@@ -159,7 +159,7 @@ def carried_failure(text: str) -> Failure | None:
 
 
 def raise_worker_error(error: BaseException) -> None:
-    """Raise the engine's error that a worker met, if an exception of Spark carries one, or tells that it could not begin."""
+    """Raise the engine's error that a worker met, if an exception of Spark carries one, or shows that it could not begin."""
     if (failure := carried_failure(str(error))) is not None:
         raise failure.error() from error
     if _LOADS_NOTHING.search(str(error)):

@@ -1,6 +1,6 @@
 """How far work on a table has come: files and rows that this process has written, for whoever waits for it.
 
-Files that Spark's executors write are not counted here; Spark tells how many of their tasks are done.
+Files that Spark's executors write are not counted here; Spark shows how many of their tasks are done.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class Progress:
 
     Args:
         did: What happens to its files, such as ``written`` or ``compacted``.
-        thread: Identifier of the thread that asked for it.
-        tables: Tables that a session knows already, while it is told all of a warehouse.
+        thread: Identifier of the thread that requested it.
+        tables: Tables that a session knows already, while all of a warehouse is registered.
     """
 
     base: str
@@ -49,7 +49,7 @@ def under_way(base: str, did: str) -> Iterator[Progress]:
 
 
 def note_file(base: str, rows: int) -> None:
-    """Note a file of a table that is finished; nothing happens when nobody counts."""
+    """Note a file of a table that is finished; nothing happens when no one counts."""
     if not _under_way:
         return
     with _lock:

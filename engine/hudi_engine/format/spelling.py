@@ -1,4 +1,4 @@
-"""The legal word that somebody may have meant, in messages."""
+"""The legal word that a caller may have meant, in messages."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def did_you_mean(word: str, legal: Iterable[str]) -> str:
 
 
 def no_such_column(name: str, columns: Iterable[str]) -> str:
-    """Say that a table has no column of a name, with the nearest one and all there are."""
+    """Return that a table has no column of a name, with the nearest one and all there are."""
     there = list(columns)
     return f"column {name!r} is not in the table; {did_you_mean(name, there)}its columns: {', '.join(there) or 'none'}"
 
 
 def no_such_partitions(missing: Sequence[str], known: Iterable[str], table: str) -> str:
-    """Say that partitions of a table hold no rows, with the nearest one and some that do."""
+    """Return that partitions of a table hold no rows, with the nearest one and some that do."""
     there = sorted(known)
     near = ", ".join(there[:_EXAMPLES]) or "no partition"
     return (

@@ -28,7 +28,7 @@ def settle_worker() -> None:
     """Spare the tasks of a worker what each of them would do again, once the first has begun.
 
     What is loaded is left out of its garbage collections, one of which ends every task. The archives that Spark itself comes
-    in, which never change, are not listed anew, which Python below 3.12 does whenever a task begins. And memory stays with
+    in, which never change, are not listed again, which Python below 3.12 does whenever a task begins. And memory stays with
     the process.
     """
     if os.getpid() in _SETTLED:
@@ -49,7 +49,7 @@ def settle_worker() -> None:
 def keep_memory() -> bool:
     """Let the process keep what Arrow frees of smaller columns, for those that come next.
 
-    What is given back to the system and asked for again is zeroed page by page, which took up to a sixth of the CPU seconds of
+    What is given back to the system and requested again is zeroed page by page, which took up to a sixth of the CPU seconds of
     loads and upserts. Large columns are given back: pieces between them would add to the most that a task takes at once.
 
     Returns:

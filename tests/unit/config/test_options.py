@@ -56,7 +56,7 @@ def test_a_key_that_is_not_hudis_is_refused():
 def said(monkeypatch):
     """What is said from now on of options, in a process that has not spoken of any key yet."""
     found = []
-    monkeypatch.setattr("hudi_engine.format.config.options._said", set())
+    monkeypatch.setattr("hudi_engine.format.config.options._reported", set())
     monkeypatch.setattr(
         "hudi_engine.format.config.options.logger.warning", lambda text, *given: found.append(text % given)
     )

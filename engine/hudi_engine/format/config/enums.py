@@ -1,6 +1,6 @@
 """Closed sets of values in Hudi's own spelling.
 
-Each value is the text that stands in ``hoodie.properties``, commit metadata or an option. Adding a kind
+Each value is the text in ``hoodie.properties``, commit metadata or an option. Adding a kind
 means adding it here and to the registry of the room that implements it.
 """
 

@@ -74,7 +74,7 @@ class Option(Generic[Value]):
         return text
 
     def _parse_number(self, raw: object, text: str) -> int | float:
-        """Return the number that a text says, within the option's bounds."""
+        """Return the number in a text, within the option's bounds."""
         legal = _LEGAL[self.kind]
         if self.minimum is not None:
             legal += f" of at least {self.minimum:g}"

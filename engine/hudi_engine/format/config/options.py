@@ -2,7 +2,7 @@
 
 Each option is declared once: key, type, default, legal values, unit and consequence. The configuration reference in the
 docs is generated from here. Keys, defaults and meanings are Apache Hudi's (its configuration reference) unless the
-description says otherwise; keys that start with ``hoodie.engine.`` are this engine's own.
+description states otherwise; keys that start with ``hoodie.engine.`` are this engine's own.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _ALIASES: Mapping[str, str] = MappingProxyType(
     {alias: option.key for option in DECLARED for alias in option.aliases}
 )
 
-_said: set[str] = set()
+_reported: set[str] = set()
 """Keys without effect that this process has spoken of."""
 
 
@@ -87,7 +87,7 @@ class Options:
         self.raw: Mapping[str, str] = dict(raw)
 
     def is_set(self, option: Option[object]) -> bool:
-        """Tell whether the caller gave the option."""
+        """Return whether the caller gave the option."""
         return option.key in self._given
 
     def __getitem__(self, option: Option[Value]) -> Value:
@@ -104,14 +104,14 @@ def laid_over(*mappings: Mapping[str, Value]) -> dict[str, Value]:
     """Return options of which the later ones win, in whatever spelling of a key the earlier ones say the same."""
     joined: dict[str, Value] = {}
     for each in mappings:
-        said = {canonical_key(key) for key in each}
-        joined = {key: value for key, value in joined.items() if canonical_key(key) not in said}
+        given = {canonical_key(key) for key in each}
+        joined = {key: value for key, value in joined.items() if canonical_key(key) not in given}
         joined.update(each)
     return joined
 
 
 def canonical_key(key: str) -> str:
-    """Return the key an alias stands for; other keys as they are."""
+    """Return the key an alias represents; other keys as they are."""
     return _ALIASES.get(key, key)
 
 
@@ -152,8 +152,8 @@ def resolve_options(raw: Mapping[str, object] | None, *, of: str = "") -> Option
 
 
 def _two_spellings(option: Option[OptionValue], texts: Mapping[str, str]) -> str:
-    said = [key for key in (option.key, *option.aliases) if key in texts]
-    return f"{' and '.join(said)} are one option and have different values; set one of them"
+    keys = [key for key in (option.key, *option.aliases) if key in texts]
+    return f"{' and '.join(keys)} are one option and have different values; set one of them"
 
 
 def _not_done(key: str, text: str) -> str | None:
@@ -192,24 +192,24 @@ def _archive_limits(given: Mapping[str, OptionValue]) -> list[str]:
 
 
 def _unknown(key: str, of: str) -> str | None:
-    """Return what is wrong with a key that is no option; one that is merely without effect is said once."""
+    """Return what is wrong with a key that is no option; one that is merely without effect is logged once."""
     if key in (CHECKPOINT, CHECKPOINT_BEFORE, *DEFINED_ELSEWHERE, *NOT_DONE) or key.startswith("_"):
         return None
     if not key.startswith("hoodie."):
         return f"option {key!r} is not a hoodie.* key; see the configuration reference"
     if key in hudi_keys():
-        _say_once(key, of, "option %s of Apache Hudi has no effect in this engine%s")
+        _warn_once(key, of, "option %s of Apache Hudi has no effect in this engine%s")
         return None
     near = _nearest(key)
     if near is not None:
         return f"option {key!r} is not known; did you mean {near!r}?"
-    _say_once(key, of, "option %s is not known to this engine and has no effect%s")
+    _warn_once(key, of, "option %s is not known to this engine and has no effect%s")
     return None
 
 
 @lru_cache(maxsize=1000)
 def _nearest(key: str) -> str | None:
-    """Return the key that a misspelled one stands for, one of this engine's rather than another of Hudi's."""
+    """Return the key that a misspelled one represents, one of this engine's rather than another of Hudi's."""
     known: Collection[str]
     for known in ((*OPTIONS, *_ALIASES, *DEFINED_ELSEWHERE, *NOT_DONE), hudi_keys()):
         for near in difflib.get_close_matches(key, known, n=1, cutoff=0.91):
@@ -217,7 +217,7 @@ def _nearest(key: str) -> str | None:
     return None
 
 
-def _say_once(key: str, of: str, text: str) -> None:
-    if key not in _said:
-        _said.add(key)
+def _warn_once(key: str, of: str, text: str) -> None:
+    if key not in _reported:
+        _reported.add(key)
         logger.warning(text, key, f", given for {of}" if of else "")

@@ -1,4 +1,4 @@
-"""Keys of Apache Hudi that are no options of this engine: without effect here, or said elsewhere."""
+"""Keys of Apache Hudi that are no options of this engine: without effect here, or stated elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import MappingProxyType
 from hudi_engine.format.config.enums import IndexType
 
 CHECKPOINT = "dbt_hudi.checkpoint"
-"""Key of the extra metadata that says, as JSON, up to which instant of each input a table was made; every later commit
+"""Key of the extra metadata that states, as JSON, up to which instant of each input a table was made; every later commit
 carries it on."""
 
 CHECKPOINT_BEFORE = "dbt_hudi.checkpoint.before"
@@ -102,4 +102,4 @@ NOT_DONE: Mapping[str, tuple[str, str]] = MappingProxyType(
         "hoodie.datasource.hive_sync.use_pre_apache_input_format": ("false", _OWN_FORM),
     }
 )
-"""Keys that ask for what is not done: the value that asks for nothing, and what to do instead."""
+"""Keys of features that are not supported: the value that changes nothing, and what to do instead."""

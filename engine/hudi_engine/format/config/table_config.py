@@ -70,9 +70,9 @@ def declared_key_generator(properties: Mapping[str, str]) -> KeyGeneratorType | 
 
 
 def partition_kinds(properties: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the kinds that a table says of its partition fields, by name; empty when it says none."""
-    said = ",".join(properties.get(key, "") for key in (KINDS_PROPERTY, PARTITION_FIELDS))
-    parts = (part.strip().rpartition(":") for part in said.split(","))
+    """Return the kinds that a table states of its partition fields, by name; empty when it states none."""
+    fields = ",".join(properties.get(key, "") for key in (KINDS_PROPERTY, PARTITION_FIELDS))
+    parts = (part.strip().rpartition(":") for part in fields.split(","))
     return {name: kind.strip().lower() for name, colon, kind in parts if colon}
 
 
@@ -102,7 +102,7 @@ def folders_have_values(properties: Mapping[str, str], *, keeps_kinds: bool) -> 
 
     Args:
         keeps_kinds: Whether who made the table would have stored which fields of a custom key generator are formatted times;
-            Hudi stores the names alone for tables of version 6, and drops the kinds when it makes their properties anew, but
+            Hudi stores the names alone for tables of version 6, and drops the kinds when it makes their properties again, but
             not the format of the times.
     """
     kind = declared_key_generator(properties)
@@ -149,7 +149,7 @@ def payload_merge_mode(payload_class: str) -> MergeMode:
 
 
 def unavailable_value(properties: Mapping[str, str]) -> str | None:
-    """Return the text that stands for a value its source did not send; None when the table names none."""
+    """Return the text that represents a value its source did not send; None when the table names none."""
     return properties.get(f"hoodie.record.merge.property.{_UNAVAILABLE}") or properties.get(_UNAVAILABLE)
 
 
@@ -347,7 +347,7 @@ class TableConfig:
 
     @cached_property
     def folders_say_values(self) -> bool:
-        """Whether partition folders are named by the values of fields whose kind is ``simple``, as far as the table says it."""
+        """Whether partition folders are named by the values of fields whose kind is ``simple``, as far as the table states it."""
         named_by_values = folders_have_values(self.properties, keeps_kinds=self.is_of_this_engine)
         return named_by_values and not self.slashed_dates
 
@@ -356,7 +356,7 @@ class TableConfig:
     url_encode = _flag(TableOptions.URL_ENCODE_PARTITIONS.key)
     """Whether partition values are escaped as Hive does."""
     slashed_dates = _flag("hoodie.datasource.write.slash.separated.date.partitioning")
-    """Whether slashes stand for dashes in the folders of a lone partition column that are not ``column=value``."""
+    """Whether slashes represent dashes in the folders of a lone partition column that are not ``column=value``."""
     drop_partition_columns = _flag("hoodie.datasource.write.drop.partition.columns")
     """Whether partition columns are left out of the data files."""
     populate_meta_fields = _flag("hoodie.populate.meta.fields", default=True)
@@ -404,7 +404,7 @@ class TableConfig:
 
     @cached_property
     def unavailable_value(self) -> str | None:
-        """Text that stands for a value its source did not send, in tables that fill such gaps."""
+        """Text that represents a value its source did not send, in tables that fill such gaps."""
         return unavailable_value(self.properties)
 
     @cached_property
@@ -502,7 +502,7 @@ class TableConfig:
     def timestamp_keygen(self) -> Mapping[str, str]:
         """Settings of timestamp-based partition paths, keys without their prefix.
 
-        A text whose zone nobody says is in UTC in the tables of this engine, and in Hudi's where its own offset puts it.
+        A text whose zone no one states is in UTC in the tables of this engine, and in Hudi's where its own offset puts it.
         """
         found: dict[str, str] = {}
         for prefix in reversed(_TIMEBASED_PREFIXES):

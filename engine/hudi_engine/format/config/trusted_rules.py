@@ -1,7 +1,7 @@
 """Which merge rules of the user's own may be imported.
 
 A table names its rule in its properties, and whoever can write to the table's folder can write there. So a rule is imported
-only when this process was told its name: by an option of a call, or by the session. The answer travels with the table's
+only when this process was given its name: by an option of a call, or by the session. The answer travels with the table's
 settings to the executors.
 """
 
@@ -24,5 +24,5 @@ def trust_rules(paths: str | None) -> None:
 
 
 def is_trusted(path: str) -> bool:
-    """Tell whether the rule at an import path may be imported."""
+    """Return whether the rule at an import path may be imported."""
     return path in _trusted

@@ -1,7 +1,7 @@
 """Markers: what a write announced before it created a file, kept in ``.hoodie/.temp/<instant>``.
 
 Direct markers are one empty file each. A timeline server collects them as lines of ``MARKERS0``,
-``MARKERS1``, …, and ``MARKERS.type`` says which kind it is; both kinds are read (Hudi marker mechanism). Tasks
+``MARKERS1``, …, and ``MARKERS.type`` states which kind it is; both kinds are read (Hudi marker mechanism). Tasks
 of Spark write direct ones; threads of one process, whose files are known before, collect them.
 """
 
@@ -79,7 +79,7 @@ class MarkerBook:
             self._storage.create(join(self._folder, f"MARKERS{next(self._numbers)}"), _lines([marker]))
 
     def close(self) -> None:
-        """Let go of what was foreseen and is not begun; nobody announces anything after it."""
+        """Let go of what was foreseen and is not begun; no one announces anything after it."""
         if not self._begun:
             delete_markers(self._storage, self._instant)
         elif not self._foreseen <= self._begun:

@@ -1,4 +1,4 @@
-"""Files that a commit names and nobody took out, and that are not there: readers would see older rows, or fewer.
+"""Files that a commit names and no one took out, and that are not there: readers would see older rows, or fewer.
 
 Of the newest state only what is at hand is looked at: commits that were read anyway, and the listing of the view. Of an
 earlier one every commit is. The file group of a commit keeps the commit's base file, or a newer one, until it is replaced; as
@@ -22,13 +22,13 @@ from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 
 GONE = "has gone since the table was listed"
-"""What is said of a file that was removed between the look at a table and its reading."""
+"""Text for a file that was removed between the look at a table and its reading."""
 
 
 def check_nothing_missing(
     storage: Storage, config: TableConfig, timeline: Timeline, view: FileSystemView, as_of: str | None = None
 ) -> None:
-    """Refuse a view of the whole table that lacks a file; of the newest one the storage is asked only when one seems to be gone."""
+    """Refuse a view of the whole table that lacks a file; the storage is queried only when one seems to be missing."""
     if as_of is not None:
         earlier = [each for each in timeline.completed_writes if each.requested_time <= as_of]
         on_threads(timeline.commit_metadata, earlier)
@@ -51,7 +51,7 @@ def check_slice_whole(
     found: FileSlice | None,
     files: Iterable[tuple[str, str]],
 ) -> None:
-    """Refuse a slice that lacks a file of the writes that made it; as long as all are there, the storage is not asked.
+    """Refuse a slice that lacks a file of the writes that made it; as long as all are there, the storage is not queried.
 
     Args:
         found: The slice of a file group at a state, which no replace commit took out; None when there is none.

@@ -227,7 +227,7 @@ class FileSystemView:
     """Slices of a table, found by listing each folder once; what is not committed, or replaced, is not in it.
 
     The logs of a pending compaction are part of the slice before it ("merged view"), so every slice can be
-    read as it stands. An up-to-date metadata table is not needed and not looked at.
+    read as it is. An up-to-date metadata table is not needed and not looked at.
     """
 
     def __init__(

@@ -166,7 +166,7 @@ def _index_fields(config: TableConfig, options: Options) -> tuple[str, ...]:
 def _odd_keys(
     keys: pa.Array | pa.ChunkedArray, fields: Sequence[str], form: BucketForm
 ) -> npt.NDArray[np.bool_]:
-    """Tell which keys have to be taken apart one by one."""
+    """Return which keys have to be taken apart one by one."""
     if len(fields) > 1:
         names = ",".join(f"{re.escape(field)}:[^,:]*" for field in fields)
         found = pc.invert(pc.match_substring_regex(keys, f"(?s)^{names}$"))

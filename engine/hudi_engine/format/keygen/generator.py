@@ -119,7 +119,7 @@ def build_key_generator(
 
     Args:
         complex_single_prefix: How a complex generator with one key field writes keys: True ``field:value``,
-            False the bare value, None as the table version says (prefixed from version 9 on). Releases of
+            False the bare value, None as the table version states (prefixed from version 9 on). Releases of
             Hudi differ here, so look at an existing key of a table that others write to.
     """
     kind = config.key_generator

@@ -95,7 +95,7 @@ def check_new_partition(path: str) -> str:
 
 
 def partition_path_problem(path: str) -> str | None:
-    """Say in words why a path cannot be a partition path; None when it can."""
+    """Return why a path cannot be a partition path; None when it can."""
     if path == "":
         return None
     parts = path.split("/")

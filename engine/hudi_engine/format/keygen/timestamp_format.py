@@ -2,7 +2,7 @@
 
 Serves every table version (Hudi table spec, timestamp-based partition paths). A value becomes an instant by
 ``timestamp.type``, and the instant becomes text by ``output.dateformat``. A table of version 6 does not store
-``timestamp.type``; where a column's own type says what its numbers mean, or an input format is set, it is not
+``timestamp.type``; where a column's own type states what its numbers mean, or an input format is set, it is not
 needed.
 """
 
@@ -376,9 +376,9 @@ class TimestampFormat:
         """Turn a column into partition values.
 
         Args:
-            array: Numbers, dates, timestamps or texts. Null stands for one unit after 1970, as in Hudi.
+            array: Numbers, dates, timestamps or texts. Null represents one unit after 1970, as in Hudi.
             consistent_logical_timestamp: Timestamp columns are taken as instants whatever ``timestamp.type``
-                says.
+                states.
         """
         if pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()

@@ -81,12 +81,12 @@ _EXACT_DECIMAL_DIGITS = 18
 
 
 def is_orderable(kind: pa.DataType) -> bool:
-    """Tell whether rows can be ordered by a column of a type: any but lists, maps and structs."""
+    """Return whether rows can be ordered by a column of a type: any but lists, maps and structs."""
     return not (pa.types.is_nested(kind) or pa.types.is_null(kind))
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Tell whether values of a type are ordered by their bytes."""
+    """Return whether values of a type are ordered by their bytes."""
     types = pa.types
     return bool(
         types.is_string(kind)
@@ -186,7 +186,7 @@ def _eight_bytes(values: pa.Array, skip: int) -> Words:
 
 
 _TEXT_BYTES = 64
-_MOST_STEPS = 65_535
+_MAX_STEPS = 65_535
 
 
 @dataclass(frozen=True)
@@ -256,11 +256,11 @@ def _axis(name: str, values: pa.Array, build: CurveBuild) -> Axis:
 
 def _steps(values: pa.Array) -> npt.NDArray[np.generic]:
     found: npt.NDArray[np.generic] = np.unique(_steppable(values))
-    if len(found) <= _MOST_STEPS:
+    if len(found) <= _MAX_STEPS:
         return found
     # Ranks count rows, not values, so that a value of many rows does not crowd out the others.
     every = np.sort(_steppable(values))
-    return np.unique(every[np.linspace(0, len(every) - 1, _MOST_STEPS).astype(np.int64)])
+    return np.unique(every[np.linspace(0, len(every) - 1, _MAX_STEPS).astype(np.int64)])
 
 
 def _steppable(values: pa.Array) -> npt.NDArray[np.generic]:

@@ -43,13 +43,13 @@ class RowLayout:
         *,
         columns: Option[str | None] = SORT_COLUMNS,
     ) -> RowLayout:
-        """Take the layout from what a plan says, else from options."""
+        """Take the layout from what a plan states, else from options."""
         names = options[columns] if params is None else params.get(columns.key)
-        told = (params or {}).get(STRATEGY.key)
-        if told is None or options.is_set(STRATEGY):
+        named = (params or {}).get(STRATEGY.key)
+        if named is None or options.is_set(STRATEGY):
             strategy = options[STRATEGY]
         else:
-            strategy = LayoutStrategy(str(STRATEGY.parse(told)))
+            strategy = LayoutStrategy(str(STRATEGY.parse(named)))
         return cls(
             split_names(names),
             strategy,

@@ -47,7 +47,7 @@ ROLLBACK_COMMAND = "0"
 
 @dataclass(frozen=True)
 class BlockHead:
-    """What a block says before its content.
+    """The header of a block.
 
     Attributes:
         kind: What the content is; ``CORRUPT`` for bytes between blocks that are no block.

@@ -44,7 +44,7 @@ def parquet_contents(blocks: Iterable[bytes]) -> list[pa.Buffer]:
 
 
 def scan_blocks(source: LogSource) -> Iterator[BlockPlace]:
-    """Tell where the blocks of a log file lie, without reading their contents."""
+    """Return where the blocks of a log file lie, without reading their contents."""
     position = 0
     while position < source.size:
         end = _block_end(source, position)

@@ -9,7 +9,7 @@ from typing import Protocol
 import pyarrow as pa
 
 _WINDOW = 4 * 1024 * 1024
-_LEAST_READ = 64 * 1024
+_MIN_READ = 64 * 1024
 """Bytes of a read at least: in an object store each is a request, and the head of a block takes several of a few bytes."""
 
 
@@ -80,8 +80,8 @@ class FileSource:
         for window in (self._searched, *self._read):
             if window.has(start, count):
                 return window.data[start - window.start : start - window.start + count]
-        data = self._fetched(start, max(count, _LEAST_READ))
-        if count < _LEAST_READ:
+        data = self._fetched(start, max(count, _MIN_READ))
+        if count < _MIN_READ:
             self._read.append(_Window(start, data))
         return data[:count]
 

@@ -23,7 +23,7 @@ from hudi_engine.format.logformat.format import (
     HeaderKey,
 )
 
-MOST_BLOCK_BYTES = 256 * 1024 * 1024
+MAX_BLOCK_BYTES = 256 * 1024 * 1024
 
 
 def encode_data_blocks(
@@ -32,7 +32,7 @@ def encode_data_blocks(
     instant: str,
     *,
     block_format: str = LogBlockFormat.AVRO,
-    max_block_bytes: int = MOST_BLOCK_BYTES,
+    max_block_bytes: int = MAX_BLOCK_BYTES,
     codec: ParquetCodec = ParquetCodec.ZSTD,
     extra_header: Iterable[tuple[HeaderKey, str]] = (),
 ) -> list[bytes]:
@@ -70,13 +70,13 @@ def encode_delete_blocks(
     instant: str,
     avro_schema: Mapping[str, Any] | None = None,
     *,
-    max_block_bytes: int = MOST_BLOCK_BYTES,
+    max_block_bytes: int = MAX_BLOCK_BYTES,
 ) -> list[bytes]:
     """Return delete blocks that hold the keys in their order; no keys give no block.
 
     Args:
         ordering_values: Ordering value of each delete; None, or a null, means that the delete wins over
-            everything before it. A struct array or a sequence of arrays stands for several ordering fields.
+            everything before it. A struct array or a sequence of arrays represents several ordering fields.
         max_block_bytes: About the most bytes of one block's content; more keys give several blocks.
     """
     if ordering_values is None:

@@ -25,16 +25,18 @@ from hudi_engine.format.schema.time_units import as_meant, check_calendar, is_in
 from hudi_engine.format.storage.damage import DAMAGE
 
 
-def check_row_count(path: str, file: pq.ParquetFile, columns: Sequence[str], found: int, told: int) -> None:
-    """Refuse rows of a base file when the footer tells of another number of them.
+def check_row_count(
+    path: str, file: pq.ParquetFile, columns: Sequence[str], found: int, expected: int
+) -> None:
+    """Refuse rows of a base file when the footer reports another number of them.
 
     A column may end before the others: pyarrow stops where a page of a repeated column holds no value.
     """
-    if found == told:
+    if found == expected:
         return
     short = ", ".join(repr(name) for name in columns if not _is_whole(file, name))
     raise CorruptTableError(
-        f"base file {path!r} cannot be read: its footer tells {told} rows of what was read, but {found} came; "
+        f"base file {path!r} cannot be read: its footer tells {expected} rows of what was read, but {found} came; "
         f"{'column ' + short if short else 'a column'} ends before the file does. "
         "Write the rows again from their source, or read the file with Spark, which may read more of it"
     )
@@ -100,7 +102,7 @@ def scan_base_file(
 
 
 def _is_as_wanted(context: ReadContext, stored: pa.Schema, wanted: pa.Schema) -> bool:
-    """Tell whether Arrow's own scan gives the wanted columns: nothing renamed, left out or of another type."""
+    """Return whether Arrow's own scan gives the wanted columns: nothing renamed, left out or of another type."""
     if context.schema_history is not None or context.config.drop_partition_columns:
         return False
     places = [(stored.get_field_index(field.name), field) for field in wanted]
@@ -115,7 +117,7 @@ def check_base_file(context: ReadContext, base_file: BaseFile) -> None:
 
 
 class BaseFileRows:
-    """An open base file, read column by column and only where asked."""
+    """An open base file, read column by column and only on request."""
 
     def __init__(
         self, context: ReadContext, base_file: BaseFile, file: pq.ParquetFile, source: pa.NativeFile
@@ -132,7 +134,7 @@ class BaseFileRows:
 
     @cached_property
     def texts(self) -> Mapping[bytes, bytes]:
-        """What the footer says by keys; a Bloom filter is among it, so that it is copied once."""
+        """Key-value metadata of the footer, a Bloom filter included, copied once."""
         return self.footer.metadata or {}
 
     @cached_property
@@ -148,7 +150,7 @@ class BaseFileRows:
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Return some columns of all rows."""
         wanted, names = self._named(columns)
-        with _told_of(self._base):
+        with _read_errors(self._base):
             stored = _read_whole(self._base, self._file, list(dict.fromkeys(names.values())))
         return self._fitted(stored, names, wanted)
 
@@ -157,7 +159,7 @@ class BaseFileRows:
     ) -> Iterator[pa.Table]:
         """Yield the rows of one row group, or of all, in blocks, at least one, so that what is done to them stays small in memory.
 
-        Columns of text whose values the file says by number are coded (`schema/coded.py`), all others as the table has them.
+        Columns of text whose values the file keeps by number are coded (`schema/coded.py`), all others as the table has them.
         """
         wanted, names = self._named(columns)
         stored = list(dict.fromkeys(names.values()))
@@ -166,7 +168,7 @@ class BaseFileRows:
             yield self._fitted(part, names, wanted)
 
     def _parts(self, stored: list[str], group: int | None, rows: int) -> Iterator[pa.Table]:
-        with _told_of(self._base):
+        with _read_errors(self._base):
             if not stored or not self.count:
                 yield self._file.read(columns=stored)
                 return
@@ -175,14 +177,14 @@ class BaseFileRows:
             for batch in self._file.iter_batches(rows, row_groups=groups, columns=stored):
                 found += batch.num_rows
                 yield pa.Table.from_batches([batch])
-            told = self.count if group is None else int(self._starts[group + 1] - self._starts[group])
-            check_row_count(self._base.path, self._file, stored, found, told)
+            expected = self.count if group is None else int(self._starts[group + 1] - self._starts[group])
+            check_row_count(self._base.path, self._file, stored, found, expected)
 
     def codes(self, column: str) -> tuple[npt.NDArray[np.int64], list[str | None]]:
         """Return for each row which of the values of a text column it has, and those values; for columns of few values."""
         if self._file.schema_arrow.get_field_index(column) < 0:
             return np.zeros(self.count, np.int64), [None]
-        with _told_of(self._base):
+        with _read_errors(self._base):
             whole = with_one_dictionary(_read_whole(self._base, self._file, [column]).column(0))
         values = whole.dictionary.to_pylist()
         return whole.indices.fill_null(len(values)).to_numpy().astype(np.int64), [*values, None]
@@ -194,7 +196,7 @@ class BaseFileRows:
         """
         wanted, names = self._named(columns)
         stored = list(dict.fromkeys(names.values()))
-        with _told_of(self._base):
+        with _read_errors(self._base):
             parts = list(self._taken(places, stored)) if stored else []
         if not parts:
             nothing = [pa.nulls(len(places), field.type) for field in wanted]
@@ -227,16 +229,16 @@ class BaseFileRows:
         if names.get(column) not in paths:
             return None
         place = paths.index(names[column])
-        told = [
+        expected = [
             self.footer.row_group(group).column(place).statistics for group in range(len(self._starts) - 1)
         ]
-        if not all(each is not None and each.has_min_max for each in told):
+        if not all(each is not None and each.has_min_max for each in expected):
             return None
-        return min((each.min for each in told), default=None)
+        return min((each.min for each in expected), default=None)
 
     def _fitted(self, stored: pa.Table, names: dict[str, str], wanted: pa.Schema) -> pa.Table:
         """Return stored rows under the wanted names and types."""
-        with _told_of(self._base):
+        with _read_errors(self._base):
             stored = _as_meant(stored, self._file, names, wanted)
         if self.is_in_old_calendar:
             check_calendar(stored, f"base file {self._base.path!r}")
@@ -280,7 +282,7 @@ def _with_codes(wanted: pa.Schema, names: dict[str, str], stored: pa.Schema) -> 
 def opened_base_file(context: ReadContext, base_file: BaseFile) -> Iterator[BaseFileRows]:
     """Open a base file whose rows are read in parts; raises as `read_base_file`, and so does what reads it."""
     with ExitStack() as opened:
-        with _told_of(base_file):
+        with _read_errors(base_file):
             source = opened.enter_context(context.storage.open_input(base_file.path))
             found = pq.read_metadata(source)
             encoded = {COMMIT_TIME}.intersection(found.schema.names).union(_encoded(found))
@@ -295,7 +297,7 @@ def opened_base_file(context: ReadContext, base_file: BaseFile) -> Iterator[Base
 
 
 def _encoded(file: pq.FileMetaData) -> list[str]:
-    """Return the columns of text whose values the file says by number: all the texts are made only of rows that are taken."""
+    """Return the columns of text whose values the file keeps by number: all the texts are made only of rows that are taken."""
     if not file.num_row_groups:
         return []
     group = file.row_group(0)
@@ -318,12 +320,12 @@ def _opened(context: ReadContext, base_file: BaseFile) -> Iterator[pq.ParquetFil
 
 @contextmanager
 def _opened_source(context: ReadContext, base_file: BaseFile) -> Iterator[pa.NativeFile]:
-    with _told_of(base_file), context.storage.open_input(base_file.path) as source:
+    with _read_errors(base_file), context.storage.open_input(base_file.path) as source:
         yield source
 
 
 @contextmanager
-def _told_of(base_file: BaseFile) -> Iterator[None]:
+def _read_errors(base_file: BaseFile) -> Iterator[None]:
     """Turn what goes wrong with reading into an error that names the file."""
     if base_file.extension != "parquet":
         raise UnsupportedTableError(

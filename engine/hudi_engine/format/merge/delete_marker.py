@@ -41,7 +41,7 @@ def delete_mask(table: pa.Table, config: TableConfig) -> pa.BooleanArray | None:
 
 
 def can_delete(schema: pa.Schema, config: TableConfig) -> bool:
-    """Tell whether rows of a schema can be deletes by a mark of their own."""
+    """Return whether rows of a schema can be deletes by a mark of their own."""
     return delete_mask(schema.empty_table(), config) is not None
 
 

@@ -23,7 +23,7 @@ class Entries:
         rows: Columns of the read; what a delete or a partial record does not say is null.
         always: Which deletes win over everything before them, whatever the ordering values.
         severed: Which rows came after a delete of their key, so that nothing older may fill their nulls.
-        provided: For each row and column, whether the record says a value; None when all say all.
+        provided: For each row and column, whether the record states a value; None when all say all.
     """
 
     rows: pa.Table

@@ -81,14 +81,14 @@ def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
 
 
 def _members(operator: str, value: Any) -> Any:
-    """Return what a column is compared with; members as a list, which can be asked for more than once."""
+    """Return what a column is compared with; members as a list, which can be read more than once."""
     if operator not in ("in", "not in"):
         return value
     return value.to_pylist() if isinstance(value, (pa.Array, pa.ChunkedArray)) else list(value)
 
 
 def _check(given: tuple[Any, ...], exact: Mapping[str, str]) -> None:
-    """Refuse a filter that says nothing; ``exact`` has the table's columns by name."""
+    """Refuse a filter without meaning; ``exact`` has the table's columns by name."""
     name, operator, value = given
     if str(name) not in exact:
         own = [each for each in exact.values() if each not in META_FIELDS]
@@ -192,7 +192,7 @@ def _float(given: object, value: Any, kind: pa.DataType) -> object:
 def _decimal(given: object, value: Any, kind: pa.DataType) -> object:
     """Return a number that may have more digits than the column, which casting it would refuse."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return Decimal(value)  # Arrow would make 19 digits of it, too many beside those of the column
+        return Decimal(value)  # Arrow would make 19 digits of it, too many next to those of the column
     if not isinstance(value, str):
         return value
     try:

@@ -1,6 +1,6 @@
 """Which keys are the same as which others, in as much memory as a worker has.
 
-Arrow's hash tables take up to 128 bytes a key while they grow, beside a copy of the keys. Where the memory of workers is limited,
+Arrow's hash tables take up to 128 bytes a key while they grow, next to a copy of the keys. Where the memory of workers is limited,
 keys are looked up in one part of the others after the other.
 """
 
@@ -92,7 +92,7 @@ class KeyTable:
 
 
 def _telling_words(rows: _Bytes) -> list[int]:
-    """Return where the words begin by which these keys can be told apart, and one more as others may need it."""
+    """Return where the words begin by which these keys can be distinguished, and one more as others may need it."""
     length = rows.shape[1]
     # The last word overlaps the one before where the length is no multiple of eight.
     starts = [*range(0, length - _WORD + 1, _WORD), *([length - _WORD] if length % _WORD else [])]
@@ -152,7 +152,7 @@ _MANY = 16_384
 
 
 def are_distinct(keys: pa.Array | pa.ChunkedArray) -> bool:
-    """Tell whether no two keys are the same; nulls are the same key.
+    """Return whether no two keys are the same; nulls are the same key.
 
     Arrow counts different values in twice the time that it takes to list them.
     """

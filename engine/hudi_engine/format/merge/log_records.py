@@ -184,7 +184,7 @@ def _from_table(table: pa.Table) -> Entries:
 
 Combine = Callable[[Entries], Entries]
 
-_MOST_PARTITIONS = 256
+_MAX_PARTITIONS = 256
 _DELETES_AT_ONCE = 65_536
 """Deletes of a block that are Python objects at once: a block may have millions, each hundreds of bytes as an object."""
 
@@ -231,7 +231,7 @@ def read_log_records(
 
 
 def needed_columns(context: ReadContext, columns: Sequence[str]) -> list[str]:
-    """Return ``columns`` and what merging needs beside them: keys, ordering fields, the commit time for a range."""
+    """Return ``columns`` and what merging needs next to them: keys, ordering fields, the commit time for a range."""
     known = set(context.schema.names)
     extra = [*key_column_names(context.config), *context.config.ordering_fields]
     if context.instant_range is not None:
@@ -244,7 +244,7 @@ def _spilled(
 ) -> LogRecords:
     total = 0
     stored = sum(block.place.content_length for block in scan.blocks)
-    partitions = min(_MOST_PARTITIONS, max(2, 4 * stored // context.log_bytes_at_once + 2))
+    partitions = min(_MAX_PARTITIONS, max(2, 4 * stored // context.log_bytes_at_once + 2))
     with SpillStore(context.spill_dir, partitions) as store:
         while parts:
             total += len(parts[0])
@@ -293,8 +293,8 @@ def _records(context: ReadContext, file_slice: FileSlice, block: LogBlock, wante
     deleted = np.zeros(rows.num_rows, dtype=bool) if mask is None else np.asarray(mask)
     provided = None
     if block.is_partial:
-        says = [name in names or name in META_FIELDS for name in wanted.names]
-        provided = np.tile(np.array(says, dtype=bool), (rows.num_rows, 1))
+        present = [name in names or name in META_FIELDS for name in wanted.names]
+        provided = np.tile(np.array(present, dtype=bool), (rows.num_rows, 1))
     always = deleted & _has_default(context, rows)
     keys = record_keys(rows, context.config)
     if keys.null_count:

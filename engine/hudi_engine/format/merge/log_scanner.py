@@ -93,7 +93,7 @@ def load_blocks(context: ReadContext, blocks: Iterable[ScannedBlock]) -> Iterato
 
 
 def apply_log_compactions(blocks: Sequence[ScannedBlock]) -> list[ScannedBlock]:
-    """Replace blocks by the block that a log compaction made of them; it stands where the newest of them stood."""
+    """Replace blocks by the block that a log compaction made of them; it stays at the place of the newest of them."""
     groups: dict[str, list[ScannedBlock]] = {}
     for block in blocks:
         groups.setdefault(block.place.instant_time, []).append(block)
@@ -110,7 +110,7 @@ def apply_log_compactions(blocks: Sequence[ScannedBlock]) -> list[ScannedBlock]:
         if final not in placed:
             placed.add(final)
             reverse.append(final)
-    # A compacted block whose originals have left the slice stands for itself.
+    # A compacted block whose originals have left the slice counts by itself.
     lost = [each for each in groups if groups[each][0].place.compacted_block_times and each not in placed]
     lost = [each for each in lost if compacted.get(each, each) == each]
     order = [*lost, *reversed(reverse)]

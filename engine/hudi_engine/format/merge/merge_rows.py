@@ -19,8 +19,8 @@ class MergedRows:
     """Outcome for each pair.
 
     Attributes:
-        rows: The row that stands afterwards; meaningless where ``deleted``.
-        deleted: Where the key is gone.
+        rows: The row that results; meaningless where ``deleted``.
+        deleted: Where the key is deleted.
         changed: Where something happened; elsewhere the stored row stays as it is.
     """
 

@@ -26,7 +26,7 @@ _ASKS_FOR_NULL_BEFORE = 9
 
 
 def defaults_that_fill(config: TableConfig, avro_schema: Mapping[str, Any] | str | None) -> dict[str, Any]:
-    """Return the defaults by which Hudi tells that a record of a table says nothing of a column, where they are not null."""
+    """Return the defaults other than null that Hudi takes for a missing value of a column."""
     asks_for_null = config.merge_mode is MergeMode.PARTIAL_UPDATE and config.version < _ASKS_FOR_NULL_BEFORE
     if avro_schema is None or asks_for_null or config.merge_mode not in _FILLED:
         return {}

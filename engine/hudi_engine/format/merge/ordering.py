@@ -39,7 +39,7 @@ def newer_wins(old: Sequence[pa.ChunkedArray], new: Sequence[pa.ChunkedArray]) -
 
 
 def is_default(columns: Sequence[pa.ChunkedArray]) -> Mask:
-    """Tell which rows have the default ordering value: null in every field, or int 0 (as a date 1970-01-01) in the only one."""
+    """Return which rows have the default ordering value: null in every field, or int 0 (as a date 1970-01-01) in the only one."""
     result: Mask | None = None
     for column in columns:
         missing = pc.is_null(column)

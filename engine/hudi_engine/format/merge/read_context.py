@@ -55,18 +55,18 @@ class ReadContext:
 
     @property
     def log_bytes_at_once(self) -> int:
-        """Bytes of log records that this process may hold: those asked for, less where its memory is limited."""
+        """Bytes of log records that this process may hold: those requested, less where its memory is limited."""
         return rows_at_once(self.memory_limit_bytes)
 
     def is_visible(self, instant: str) -> bool:
-        """Tell whether log blocks of ``instant`` count in this read."""
+        """Return whether log blocks of ``instant`` count in this read."""
         if self.as_of is not None and instant > self.as_of:
             return False
         return self.is_committed(instant)
 
 
 def in_instant_range(commit_times: pa.ChunkedArray, instants: InstantRange) -> pa.ChunkedArray:
-    """Tell which rows a range of instants lets through, by their commit time."""
+    """Return which rows a range of instants lets through, by their commit time."""
     if isinstance(instants, frozenset):
         return pc.is_in(commit_times, value_set=pa.array(sorted(instants), pa.string()))
     start, end = instants
@@ -86,7 +86,7 @@ def rows_in_range(context: ReadContext, rows: pa.Table) -> pa.Table:
 
 
 def range_allows(instant: str, instants: InstantRange | None) -> bool:
-    """Tell whether blocks of ``instant`` can hold rows of the range."""
+    """Return whether blocks of ``instant`` can hold rows of the range."""
     if instants is None:
         return True
     if isinstance(instants, frozenset):

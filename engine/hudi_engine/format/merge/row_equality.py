@@ -77,7 +77,7 @@ def _equal(left: pa.Array, right: pa.Array) -> Mask:
 
 
 def _equal_lists(left: pa.Array, right: pa.Array) -> Mask:
-    """Tell where lists, or maps as lists of entries in their order, have as many elements and all of them are the same."""
+    """Return where lists, or maps as lists of entries in their order, have as many elements and all of them are the same."""
     starts = [_offsets(each) for each in (left, right)]
     lengths = [np.diff(each) for each in starts]
     same: Mask = lengths[0] == lengths[1]

@@ -66,7 +66,7 @@ def aligned(left: pa.Table, right: pa.Table) -> Iterator[tuple[pa.Table, pa.Tabl
 
 
 def holds_as_one(rows: pa.Table, times: int = 1) -> bool:
-    """Tell whether one array holds a column of some rows, whichever it is."""
+    """Return whether one array holds a column of some rows, whichever it is."""
     return rows.nbytes * times <= _ONE_ARRAY or _widest(rows) * times <= _ONE_ARRAY
 
 
@@ -95,7 +95,7 @@ def _is_whole(rows: pa.Table) -> bool:
 
 
 def _fits(rows: pa.Table, numbers: Numbers) -> bool:
-    """Tell whether one array holds a column of some rows before and after they are taken."""
+    """Return whether one array holds a column of some rows before and after they are taken."""
     if holds_as_one(rows, max(1, len(numbers))):
         return True
     return holds_as_one(rows, max(1, int(np.bincount(numbers).max(initial=0))))

@@ -43,8 +43,8 @@ def read_changes(
     Args:
         context: The read; its schema has ``_hoodie_operation``.
         is_first: It is the oldest one left of its file group, so that rows that its base file took over from older
-            slices are told nowhere else.
-        skips_base: The rows of its base file are told elsewhere, all of them.
+            slices are reported nowhere else.
+        skips_base: The rows of its base file are reported elsewhere, all of them.
     """
     parts = [context.schema.empty_table()]
     base = file_slice.base_file
@@ -88,8 +88,8 @@ class SliceDelta:
         live: Rows to add, in the table's schema. The base rows without the masked ones, and these, are the
             slice.
         logs: What was read from the logs, for statistics; None when there are none.
-        replacing: How many of ``live`` stand for a masked row; the others have new keys. None where that is not told.
-        places: Where the rows stand that the first of ``live`` stand for, ascending; None where it is not told.
+        replacing: How many of ``live`` replace a masked row; the others have new keys. None where that is not known.
+        places: Places of the rows that the first of ``live`` replace, ascending; None where it is not known.
     """
 
     masked_positions: pa.Int64Array
@@ -172,7 +172,7 @@ def _count_known(context: ReadContext, base: pa.Table, live: pa.Table) -> int:
 
 
 def _read(context: ReadContext, file_slice: FileSlice, wanted: list[str], merge_type: str) -> pa.Table:
-    """Read a slice as its merge type says; without logs the base file alone, with fewer columns, is enough."""
+    """Read a slice by its merge type; without logs the base file alone, with fewer columns, is enough."""
     if merge_type == BASE_ONLY or not file_slice.log_files:
         if merge_type == LOG_ONLY:
             return select_schema(context.schema, wanted).empty_table()
@@ -235,7 +235,7 @@ def _columns_of_old(
 def _merge_into(
     context: ReadContext, base: pa.Table, winners: Entries, rule: MergeRule
 ) -> tuple[Mask, pa.Table, pa.Int64Array]:
-    """Tell which base rows go, which rows come instead or anew, and the places of those that the first of these come instead of."""
+    """Return which base rows go, which rows replace them or are new, and the places that are replaced."""
     masked = np.zeros(base.num_rows, dtype=bool)
     places = np.full(base.num_rows, -1, np.int64)
     if len(winners) and base.num_rows:

@@ -1,6 +1,6 @@
 """From the columns a file holds to the columns a read wants.
 
-Three things stand between them: columns renamed or dropped since the file was written (schema on read),
+Three things lie between them: columns renamed or dropped since the file was written (schema on read),
 partition columns that the table leaves out of its files, and types that were widened. Source: Hudi table
 format, snapshot read; table config, ``hoodie.datasource.write.drop.partition.columns``.
 """

@@ -1,4 +1,4 @@
-"""A column chunk: the pages of one leaf column in one row group, and what a footer says of them.
+"""A column chunk: the pages of one leaf column in one row group, and their metadata in a footer.
 
 Source: Apache Parquet, ``parquet.thrift`` (ColumnMetaData, Statistics, PageEncodingStats).
 """
@@ -35,16 +35,16 @@ def joined_statistics(both: tuple[Struct, Struct], values: tuple[int, int], elem
     if all(NULLS in each for each in both):
         joined[NULLS] = I64, sum(each[NULLS][1] for each in both)
     # A chunk of nothing but nulls has no bounds, and narrows nothing.
-    told = [
+    statistics = [
         each
         for each, count in zip(both, values, strict=True)
         if each.get(NULLS, (I64, -1))[1] != count or MIN in each
     ]
     order = _order(element)
-    if order is None or not told or not all(MIN in each and MAX in each for each in told):
+    if order is None or not statistics or not all(MIN in each and MAX in each for each in statistics):
         return joined
-    low = min(told, key=lambda each: order(each[MIN][1]))
-    high = max(told, key=lambda each: order(each[MAX][1]))
+    low = min(statistics, key=lambda each: order(each[MIN][1]))
+    high = max(statistics, key=lambda each: order(each[MAX][1]))
     for side, bound, exact in ((low, MIN, _MIN_EXACT), (high, MAX, _MAX_EXACT)):
         joined[bound] = side[bound]
         if exact in side:
@@ -134,9 +134,9 @@ class Chunk:
 
     @property
     def has_bounds(self) -> bool:
-        """Whether a smallest or largest value is told, in the fields of today or in those before."""
-        told: Struct = self.meta.get(STATISTICS, (STRUCT, {}))[1]
-        return any(number in told for number in BOUNDS)
+        """Whether a smallest or largest value is reported, in the fields of today or in those before."""
+        statistics: Struct = self.meta.get(STATISTICS, (STRUCT, {}))[1]
+        return any(number in statistics for number in BOUNDS)
 
     @property
     def is_floating(self) -> bool:
@@ -146,8 +146,8 @@ class Chunk:
     @property
     def nulls(self) -> int | None:
         """Number of nulls, None where the footer does not say."""
-        told: Struct = self.meta.get(STATISTICS, (STRUCT, {}))[1]
-        return int(told[NULLS][1]) if NULLS in told else None
+        statistics: Struct = self.meta.get(STATISTICS, (STRUCT, {}))[1]
+        return int(statistics[NULLS][1]) if NULLS in statistics else None
 
     @property
     def data_pages(self) -> int | None:
@@ -204,7 +204,7 @@ def _put(meta: Struct, number: int, field: tuple[int, object] | None) -> None:
 
 
 def _joined_pages(first: Struct, second: Struct) -> tuple[int, object] | None:
-    """Return how many pages of which kind and encoding two chunks have: readers ask it whether a dictionary has all values."""
+    """Return how many pages of which kind and encoding two chunks have: readers look there whether a dictionary has all values."""
     if PAGES not in first or PAGES not in second:
         return None
     counts: dict[tuple[int, int], int] = {}

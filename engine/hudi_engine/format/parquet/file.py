@@ -52,7 +52,7 @@ class ChunkFile:
 
     @property
     def created_by(self) -> str:
-        """Who wrote the file, as it says itself."""
+        """Who wrote the file, as given in the footer."""
         text: bytes = self.meta.get(CREATED_BY, (0, b""))[1]
         return text.decode(errors="replace")
 
@@ -107,6 +107,6 @@ def _group(group: Struct, source: pa.NativeFile) -> RowGroup:
 
 
 def _is_here(place: dict[int, Any], meta: Struct) -> bool:
-    """Tell whether a chunk's pages lie in the file itself, and can be read by everybody."""
+    """Return whether a chunk's pages lie in the file itself, and can be read by everybody."""
     hidden = _ELSEWHERE in place or any(number in place for number in _ENCRYPTED)
     return not hidden and DATA_OFFSET in meta and COMPRESSED in meta and PATH in meta

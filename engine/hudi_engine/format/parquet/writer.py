@@ -29,7 +29,7 @@ from hudi_engine.format.parquet.thrift import BINARY, I16, I64, LIST, STRUCT, St
 
 _GROUP_OFFSET, _GROUP_COMPRESSED, _ORDINAL = 5, 6, 7
 _CHUNK_OFFSET = 2
-_MOST_ORDINALS = 32_767
+_MAX_ORDINALS = 32_767
 
 
 class ChunkWriter:
@@ -64,7 +64,7 @@ class ChunkWriter:
             _GROUP_OFFSET: (I64, start),
             _GROUP_COMPRESSED: (I64, sum(each.meta[COMPRESSED][1] for each in chunks)),
         }
-        if len(self._groups) <= _MOST_ORDINALS:
+        if len(self._groups) <= _MAX_ORDINALS:
             group[_ORDINAL] = I16, len(self._groups)
         self._groups.append(group)
         self._rows += rows
@@ -86,7 +86,7 @@ class ChunkWriter:
 
 @lru_cache(maxsize=64)
 def columns_as_stored(schema: pa.Schema) -> ChunkFile:
-    """Return a file without row groups, which says how pyarrow describes some columns."""
+    """Return a file without row groups, which shows how pyarrow describes some columns."""
     sink = pa.BufferOutputStream()
     pq.ParquetWriter(sink, schema, store_schema=False).close()
     return ChunkFile(pa.BufferReader(sink.getvalue()))

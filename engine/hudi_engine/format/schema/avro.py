@@ -221,7 +221,7 @@ def sanitize_name(name: str) -> str:
 
 
 def with_meta_fields(avro: str | bytes | Mapping[str, Any], *, operation: bool = False) -> dict[str, Any]:
-    """Return the record with Hudi's five meta fields in front, and ``_hoodie_operation`` after them where asked.
+    """Return the record with Hudi's five meta fields in front, and ``_hoodie_operation`` after them on request.
 
     Meta fields already there are not repeated.
     """

@@ -1,6 +1,6 @@
 """Changes of a table's Avro schema in place: what a change leaves alone stays as the table's writers wrote it.
 
-Required columns, defaults, enums, fixed types and the names of records are other writers' own, and Arrow's types do not tell
+Required columns, defaults, enums, fixed types and the names of records are other writers' own, and Arrow's types do not show
 them.
 """
 
@@ -106,7 +106,7 @@ def avro_with_columns(avro: str | Mapping[str, Any], columns: pa.Schema, table_n
         is_right = avro_to_arrow(changed).equals(columns)
     except SchemaError:
         is_right = False
-    # a type that is named in one column and used in another may have gone, or changed, with the first
+    # a type that is named in one column and used in another may have been removed, or changed, with the first
     return changed if is_right else arrow_to_avro(columns, table_name)
 
 
@@ -138,7 +138,7 @@ def _changed_fields(
 def _changed(
     avro: AvroSchema, stored: pa.DataType, wanted: pa.DataType, owner: str, path: tuple[str, ...]
 ) -> AvroSchema:
-    """Return an Avro type changed to another Arrow type, part by part; what is no record, array or map is made anew."""
+    """Return an Avro type changed to another Arrow type, part by part; what is no record, array or map is made again."""
     if isinstance(avro, list):
         return [each if each == "null" else _changed(each, stored, wanted, owner, path) for each in avro]
     if isinstance(avro, Mapping):

@@ -141,14 +141,14 @@ def _floored(array: pa.Array, unit: str) -> pa.Array:
     stored = array.type
     if _UNITS.index(stored.unit) <= _UNITS.index(unit):
         return array
-    # Without its zone, for which Arrow asks the system's data base of zones.
+    # Without its zone, for which Arrow uses the system's data base of zones.
     plain = array.view(pa.int64()).view(pa.timestamp(stored.unit))
     floored = pc.floor_temporal(plain, unit=_UNIT_NAMES[unit])
     return floored.view(pa.int64()).view(stored)
 
 
 def _may_lose_digits(stored: pa.DataType, kind: pa.DataType) -> bool:
-    """Tell whether Hudi promotes these types although the last digits can change."""
+    """Return whether Hudi promotes these types although the last digits can change."""
     if pa.types.is_timestamp(stored) or pa.types.is_floating(kind):
         return True
     return bool(pa.types.is_floating(stored) and pa.types.is_decimal(kind))

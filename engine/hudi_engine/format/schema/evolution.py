@@ -50,7 +50,7 @@ def evolve(table: pa.Schema, incoming: pa.Schema, *, allow_missing: bool = True)
 
 
 def can_promote(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    """Tell whether Hudi reads a column stored as ``stored`` when the table says ``wanted`` (both not nested)."""
+    """Return whether Hudi reads a column stored as ``stored`` when the table states ``wanted`` (both not nested)."""
     if stored == wanted:
         return True
     if pa.types.is_decimal(stored):
@@ -64,7 +64,7 @@ def can_promote(stored: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def can_change(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    """Tell whether a table's column may get another type: a wider one, also inside structs, which may get new fields."""
+    """Return whether a table's column may get another type: a wider one, also inside structs, which may get new fields."""
     problems: list[str] = []
     merged = _merge_types(stored, wanted, "", True, problems)
     return not problems and bool(merged.equals(wanted))

@@ -36,7 +36,7 @@ class ColumnNode:
         return next((each for each in self.children if each.name == name), None)
 
     def is_same_by_name(self, now: ColumnNode) -> bool:
-        """Tell whether a reader that goes by names, in any case, finds what one that goes by ids does.
+        """Return whether a reader that goes by names, in any case, finds what one that goes by ids does.
 
         Added, dropped and moved columns leave it so; a renaming and a new column under the name of a dropped one do not.
         """
@@ -85,7 +85,7 @@ class SchemaHistory:
         return self.versions[-1][1] if as_of is None else self.version_at(as_of)
 
     def is_read_by_name(self, instant: str, names: Iterable[str]) -> bool:
-        """Tell whether columns are found by their names in the files of an instant."""
+        """Return whether columns are found by their names in the files of an instant."""
         written, now = self.version_at(instant), self.newest()
         if written == now:
             return True
@@ -133,7 +133,7 @@ def restore_names(
 
 
 def rename_nested(array: pa.Array, written: ColumnNode, wanted: ColumnNode) -> pa.Array:
-    """Rename the struct fields inside ``array`` from the written to the wanted version; fields gone since are left out."""
+    """Rename the struct fields inside ``array`` from the written to the wanted version; fields removed since are left out."""
     if not wanted.children or not written.children:
         return array
     kind, held = array.type, array_parts(array)
@@ -146,7 +146,7 @@ def rename_nested(array: pa.Array, written: ColumnNode, wanted: ColumnNode) -> p
 def _rename_struct(
     array: pa.StructArray, held: list[pa.Array], written: ColumnNode, wanted: ColumnNode
 ) -> pa.Array:
-    """Give a struct's fields the names that their ids have now; fields whose id is gone are left out."""
+    """Give a struct's fields the names that their ids have now; fields whose id was dropped are left out."""
     names = {node.column_id: node for node in wanted.children}
     parts: dict[str, pa.Array] = {}
     for field, part in zip(array.type, held, strict=True):

@@ -1,7 +1,7 @@
-"""Units of times: a table's are milliseconds or microseconds, as its Avro schema says, Spark's are microseconds.
+"""Units of times: a table's are milliseconds or microseconds, as its Avro schema states, Spark's are microseconds.
 
 Other writers make ``timestamp-millis`` of Flink's ``TIMESTAMP(3)`` and of many Avro schemas. Where rows of a table go to Spark,
-and where columns come from it, the unit changes; everything else has the table's. Some files of older Hudi tell a wrong one.
+and where columns come from it, the unit changes; everything else has the table's. Some files of older Hudi declare a wrong one.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def in_units_of(given: pa.DataType, known: pa.DataType) -> pa.DataType:
 def as_meant(rows: pa.Table, created_by: str | None, wanted: Mapping[str, pa.DataType]) -> pa.Table:
     """Return the rows of a Parquet file with their times in the unit that their numbers have.
 
-    Releases of Hudi before 1.1 told times of ``timestamp-millis`` as microseconds in Parquet, though their numbers are
-    milliseconds; Hudi reads them so since. What was written by Arrow, as all files of this engine, is what it says.
+    Releases of Hudi before 1.1 declared times of ``timestamp-millis`` as microseconds in Parquet, though their numbers are
+    milliseconds; Hudi reads them so since. What was written by Arrow, as all files of this engine, has the declared unit.
     """
     for number, field in enumerate(rows.schema if is_of_others(created_by) else ()):
         kind = _meant(field.type, wanted.get(field.name, field.type))
@@ -106,7 +106,7 @@ def as_meant(rows: pa.Table, created_by: str | None, wanted: Mapping[str, pa.Dat
 
 
 def is_as_meant(stored: pa.Schema, created_by: str | None, wanted: pa.Schema) -> bool:
-    """Tell whether the times of a Parquet file have the unit that it says; see `as_meant`."""
+    """Return whether the times of a Parquet file have the declared unit; see `as_meant`."""
     kinds = {field.name: field.type for field in stored} if is_of_others(created_by) else {}
     return all(
         _meant(kinds[field.name], field.type).equals(kinds[field.name])
@@ -116,7 +116,7 @@ def is_as_meant(stored: pa.Schema, created_by: str | None, wanted: pa.Schema) ->
 
 
 def is_of_others(created_by: str | None) -> bool:
-    """Tell whether a Parquet file was not written by Arrow."""
+    """Return whether a Parquet file was not written by Arrow."""
     return not (created_by or "").startswith(_ARROW)
 
 
@@ -130,7 +130,7 @@ def _meant(stored: pa.DataType, wanted: pa.DataType) -> pa.DataType:
 def _paired(
     given: pa.DataType, known: pa.DataType, of_time: Callable[[pa.DataType, pa.DataType], pa.DataType]
 ) -> pa.DataType:
-    """Return a type with those times in it chosen anew that another one has at the same place, in the same kind of zone."""
+    """Return a type with those times in it chosen again that another one has at the same place, in the same kind of zone."""
     pairs = paired_parts(given, known)
     if pairs is not None:
         parts = [

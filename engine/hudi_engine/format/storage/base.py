@@ -1,4 +1,4 @@
-"""What the engine asks of a storage.
+"""The interface of a storage.
 
 All paths are POSIX paths relative to the table's base path; see :mod:`hudi_engine.format.storage.paths`. A storage
 holds no open connection in its pickled form, so it can be sent to the tasks of a distributed write.
@@ -113,7 +113,7 @@ class Storage(ABC):
     def replace(self, path: str, data: bytes) -> None:
         """Create or overwrite a file atomically.
 
-        Where Hadoop keeps checksum files, on disks and HDFS, a stale ``.<name>.crc`` beside it goes.
+        Where Hadoop keeps checksum files, on disks and HDFS, a stale ``.<name>.crc`` next to it goes.
         """
 
     def refresh(self, path: str, data: bytes) -> None:
@@ -123,7 +123,7 @@ class Storage(ABC):
             data: Its content, for storages that can do so only by writing it again.
 
         Raises:
-            FileNotFoundError: when it is missing or, where the storage can tell, has another content.
+            FileNotFoundError: when it is missing or, where the storage can check, has another content.
         """
         self.replace(path, data)
 
@@ -131,7 +131,7 @@ class Storage(ABC):
         """Give a file other content.
 
         Raises:
-            FileNotFoundError: when it is missing or has another content; where the storage can tell, in that moment.
+            FileNotFoundError: when it is missing or has another content; where the storage can check, in that moment.
         """
         if self.read(path) != before:
             raise FileNotFoundError(
@@ -205,5 +205,5 @@ class Storage(ABC):
 
 
 def crc_path(path: str) -> str:
-    """Return the checksum file that Hadoop's local file system keeps beside ``path``."""
+    """Return the checksum file that Hadoop's local file system keeps next to ``path``."""
     return paths.join(paths.parent(path), f".{paths.name(path)}.crc")

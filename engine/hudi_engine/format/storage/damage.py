@@ -1,4 +1,4 @@
-"""What pyarrow says of bytes that are no Parquet, in the words of the engine."""
+"""Errors of pyarrow for damaged Parquet files as errors of the engine."""
 
 from __future__ import annotations
 

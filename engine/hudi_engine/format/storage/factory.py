@@ -17,7 +17,7 @@ from pyarrow import fs
 from hudi_engine.errors import ConfigError, PathEscapeError, StorageError
 from hudi_engine.format.storage import paths
 from hudi_engine.format.storage.base import TEMP_PREFIX, FileStatus, Listing, Storage, crc_path
-from hudi_engine.format.storage.given import remember, settings_for, telling
+from hudi_engine.format.storage.given import remember, settings_for, with_access
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.storage.object_client import ObjectClient
 from hudi_engine.format.storage.redact import redacted
@@ -68,7 +68,7 @@ class ArrowStorage(SpooledStorage):
         self._put(path, io.BytesIO(data), self._give_name)
 
     def refresh(self, path: str, data: bytes) -> None:
-        # In place, as nobody may find it missing meanwhile; cut short it still has an age.
+        # In place, as no one may find it missing meanwhile; cut short it still has an age.
         with self._filesystem.open_output_stream(self._full(path), compression=None) as sink:
             sink.write(data)
 
@@ -114,7 +114,7 @@ class ArrowStorage(SpooledStorage):
         self._put(path, source, publish)
 
     def _put(self, path: str, source: IO[bytes] | pa.NativeFile, publish: Callable[[str, str], None]) -> None:
-        """Write a file under a temporary name beside its own, and have ``publish`` rename it."""
+        """Write a file under a temporary name next to its own, and have ``publish`` rename it."""
         self._make_parent(path)
         temporary = paths.join(paths.parent(path), f"{TEMP_PREFIX}{uuid.uuid4().hex}")
         try:
@@ -175,22 +175,18 @@ class ArrowStorage(SpooledStorage):
 
 def open_arrow_storage(uri: RemoteUri) -> ArrowStorage:
     """Open a place with pyarrow's client for its scheme."""
-    telling_uri = telling(uri)
+    known = with_access(uri)
     try:
         # Only the authority is given as a URI: pyarrow would decode percent signs in a path, which is
         # literal here.
-        filesystem, root = fs.FileSystem.from_uri(
-            f"{uri.scheme}://{telling_uri.raw_authority}{telling_uri.query}"
-        )
+        filesystem, root = fs.FileSystem.from_uri(f"{uri.scheme}://{known.raw_authority}{known.query}")
     except (pa.ArrowException, OSError, ValueError) as error:
-        secrets = [
-            each for each in (telling_uri.raw_authority, *telling_uri.login.values()) if each != uri.authority
-        ]
+        secrets = [each for each in (known.raw_authority, *known.login.values()) if each != uri.authority]
         raise StorageError(
             f"cannot open the storage of {uri.public!r}: {redacted(str(error), secrets)}. Legal are a local path and file:, "
             "s3://, s3a://, gs://, abfs://, abfss:// and hdfs:// URIs"
         ) from None
-    if uri.told:
+    if uri.has_access:
         remember(uri)
     return ArrowStorage(uri.public, filesystem, paths.join(root.rstrip("/"), uri.path))
 
@@ -239,9 +235,9 @@ def _open_remote(uri: RemoteUri) -> Storage:
             f"{uri.public!r} is in an object store, which needs the package obstore: pip install "
             f"'dbt-hudi[{uri.kind.value}]'"
         ) from error
-    source = telling(uri)
+    source = with_access(uri)
     client = ObjectClient.of(replace(uri, login=source.login), {**settings_for(uri), **source.settings})
-    if uri.told:
+    if uri.has_access:
         remember(uri)
     return ObjectStorage(uri.public, client, uri.path, uri.spark)
 

@@ -1,7 +1,7 @@
-"""How to reach places in remote stores, as URIs and the profile of this process have said.
+"""Credentials and settings of remote stores, from URIs and from the profile of this process.
 
-What was said of one place holds for what lies below and beside it, and for the folder above: a table's successor is
-built beside it, and a warehouse is listed above it.
+What was set for one place holds for places below and next to it, and for the folder above: a table's successor is
+built next to it, and a warehouse is listed above it.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.format.storage.uris import RemoteUri
 
 _PLACES: dict[tuple[str, str], dict[str, RemoteUri]] = {}
-"""By store and authority, the URIs that told how to get in."""
+"""By store and authority, the URIs with credentials or settings."""
 _SETTINGS: dict[tuple[str, str], dict[str, Mapping[str, str]]] = {}
 """By store and authority, settings that were given for a place and all below it."""
 _OF_PROFILE: list[tuple[RemoteUri, Mapping[str, str], Mapping[str, str] | None]] = []
-"""The place whose settings are of the profile that the process goes by, those, and what was said of it before."""
-_OF_TOLD: set[tuple[tuple[str, str], str]] = set()
+"""The place whose settings are of the profile that the process goes by, those, and what was set for it before."""
+_INHERITED: set[tuple[tuple[str, str], str]] = set()
 """Stores and places whose settings this process has from another one alone."""
 
 
 def remember(uri: RemoteUri) -> None:
-    """Keep what a URI says of how to get in; the newest of one place counts."""
+    """Keep the credentials and settings of a URI; the newest of one place counts."""
     known = _PLACES.setdefault(_store(uri), {})
     known.pop(uri.path, None)
     known[uri.path] = uri
 
 
 def use_settings(base: str, settings: Mapping[str, str]) -> None:
-    """Say how a remote place, and all below it, is reached from this process and the tasks it starts."""
+    """Set how a remote place, and all below it, is reached from this process and the tasks it starts."""
     place = _place_of(base, settings)
     if place is not None:
         known = _SETTINGS.setdefault(_store(place), {})
@@ -39,11 +39,11 @@ def use_settings(base: str, settings: Mapping[str, str]) -> None:
 
 
 def use_profile(base: str, settings: Mapping[str, str]) -> None:
-    """Say the same by a profile that the process goes by from now on: what the one before it said holds no longer."""
+    """Set the same by a profile that the process goes by from now on: settings of the one before are dropped."""
     while _OF_PROFILE:
         left, of_profile, before = _OF_PROFILE.pop()
         known = _SETTINGS.get(_store(left), {})
-        if known.get(left.path) is of_profile:  # else somebody has said something else since
+        if known.get(left.path) is of_profile:  # else another call has changed it since
             del known[left.path]
             if before is not None:
                 known[left.path] = before
@@ -59,14 +59,14 @@ def public_location(location: str) -> str:
     if not isinstance(location, str) or not _is_remote(location):
         return location
     uri = RemoteUri.parse(location)
-    if uri.told:
+    if uri.has_access:
         remember(uri)
     return uri.public
 
 
-def telling(uri: RemoteUri) -> RemoteUri:
-    """Return the URI that says how to get to a place: itself, or the nearest one known in its bucket."""
-    if uri.told:
+def with_access(uri: RemoteUri) -> RemoteUri:
+    """Return the URI with the credentials of a place: itself, or the nearest one known in its bucket."""
+    if uri.has_access:
         return uri
     known = _PLACES.get(_store(uri), {})
     return known[_nearest(uri.path, known)] if known else uri
@@ -78,8 +78,8 @@ def settings_for(uri: RemoteUri) -> Mapping[str, str]:
     return known[_nearest(uri.path, known)] if known else {}
 
 
-class Told:
-    """What this process was told by now, for one that Spark starts; nothing of it is shown."""
+class StoreAccess:
+    """Credentials and settings of this process for one that Spark starts; never shown."""
 
     def __init__(self) -> None:
         self._places = {store: dict(known) for store, known in _PLACES.items()}
@@ -89,13 +89,13 @@ class Told:
         """Go by it in this process."""
         for store, places in self._places.items():
             _PLACES.setdefault(store, {}).update(places)
-        for store, path in [*_OF_TOLD]:  # a worker of Spark outlives what its driver goes by
+        for store, path in [*_INHERITED]:  # a worker of Spark outlives what its driver goes by
             if path not in self._settings.get(store, {}):
-                _OF_TOLD.discard((store, path))
+                _INHERITED.discard((store, path))
                 _SETTINGS.get(store, {}).pop(path, None)
         for store, settings in self._settings.items():
             known = _SETTINGS.setdefault(store, {})
-            _OF_TOLD.update((store, path) for path in settings if path not in known)
+            _INHERITED.update((store, path) for path in settings if path not in known)
             known.update(settings)
 
 

@@ -169,7 +169,7 @@ class LocalStorage(Storage):
 
     @contextmanager
     def _temporary(self, target: str) -> Iterator[str]:
-        """Yield a fresh name beside ``target``; what still has that name at the end is removed."""
+        """Yield a fresh name next to ``target``; what still has that name at the end is removed."""
         self._make_parent(target)
         temporary = os.path.join(os.path.dirname(target), f"{TEMP_PREFIX}{uuid.uuid4().hex}")
         try:
@@ -237,7 +237,7 @@ def _entry_status(entry: os.DirEntry[str], prefix: str) -> FileStatus | None:
 
 
 def _unless_gone(_call: object, _path: str, error: BaseException) -> None:
-    """Let the removal of a folder go on beside others that delete in it, such as a writer that ends."""
+    """Let the removal of a folder go on next to others that delete in it, such as a writer that ends."""
     if not isinstance(error, FileNotFoundError):
         raise error
 

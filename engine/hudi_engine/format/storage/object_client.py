@@ -1,4 +1,4 @@
-"""A client of one bucket: which service it asks, how it gets in, and its errors in Python's words."""
+"""A client of one bucket: its service, its credentials, and its errors as Python's."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _places() -> tuple[Path, Path]:
 
 
 def _from_files() -> dict[str, str]:
-    """Return what the section of the profile says in either file, the one of keys first; raises StorageError."""
+    """Return the profile's section of both files, the one of keys first; raises StorageError."""
     profile = os.environ.get("AWS_PROFILE", "default")
     sections = (profile, profile if profile == "default" else f"profile {profile}")
     raw: dict[str, str] = {}
@@ -124,7 +124,7 @@ _OTHER_NAMES: Mapping[StoreKind, Mapping[str, str]] = {
 }
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "The specified bucket does not exist")
 _IDENTITY_SERVERS = ("169.254.169.254", "169.254.170.2", "metadata.google.internal")
-"""Who a client asks for credentials when nobody gave any: the identity of a machine or container in the cloud."""
+"""Servers that a client requests credentials from when none were given: the identity of a machine or container in the cloud."""
 _CREDENTIALS: Mapping[StoreKind, tuple[str, ...]] = {
     StoreKind.S3: ("access_key_id", "secret_access_key"),
     StoreKind.GCS: ("service_account",),
@@ -151,26 +151,26 @@ class ObjectClient:
         kind = uri.kind
         assert kind is not None, "the caller has looked"
         names = _OTHER_NAMES[kind]
-        told = {names.get(key, key): value for key, value in {**settings, **uri.login}.items()}
+        merged = {names.get(key, key): value for key, value in {**settings, **uri.login}.items()}
         if kind is StoreKind.AZURE:
-            told = {**_azure_account(uri), **told}
-        scheme = told.pop("scheme", "https")
+            merged = {**_azure_account(uri), **merged}
+        scheme = merged.pop("scheme", "https")
         address = _ENDPOINTS[kind][0]
-        if "endpoint_override" in told:
-            told[address] = told.pop("endpoint_override")
-        if told.get(address) and "://" not in told[address]:
-            told[address] = f"{scheme}://{told[address]}"
-        told.pop("allow_bucket_creation", None)
-        client = cls(kind, uri.bucket, uri.public, told)
-        client.store  # noqa: B018 - what is wrong with the settings is said now
+        if "endpoint_override" in merged:
+            merged[address] = merged.pop("endpoint_override")
+        if merged.get(address) and "://" not in merged[address]:
+            merged[address] = f"{scheme}://{merged[address]}"
+        merged.pop("allow_bucket_creation", None)
+        client = cls(kind, uri.bucket, uri.public, merged)
+        client.store  # noqa: B018 - wrong settings raise now
         return client
 
     @property
     def address(self) -> str:
         """Address of the service when it is not the vendor's own, else ``""``."""
         setting, variables = _ENDPOINTS[self.kind]
-        said = [self.settings.get(setting, ""), *(os.environ.get(name, "") for name in variables)]
-        found = next((each for each in said if each), "")
+        addresses = [self.settings.get(setting, ""), *(os.environ.get(name, "") for name in variables)]
+        found = next((each for each in addresses if each), "")
         return "" if _AZURE_HOST in found or ".amazonaws.com" in found else found
 
     @property
@@ -186,7 +186,7 @@ class ObjectClient:
         return found[1]
 
     def _opened_again(self, before: Any, changed_ns: int) -> Any:
-        """Return a client of the keys in the files now; None while a tool writes a file anew, which empties it first."""
+        """Return a client of the keys in the files now; None while a tool writes a file again, which empties it first."""
         if abs(time.time_ns() - changed_ns) > _WRITTEN_WITHIN_NS:
             return self._open()
         with suppress(StorageError):
@@ -215,26 +215,26 @@ class ObjectClient:
         except exceptions.AlreadyExistsError:
             raise FileExistsError(errno.EEXIST, "the file exists already", place) from None
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
-            raise PermissionError(errno.EACCES, self._told(error), place) from None
+            raise PermissionError(errno.EACCES, self._message(error), place) from None
         except exceptions.NotSupportedError as error:
-            raise OSError(errno.ENOTSUP, self._told(error), place) from None
+            raise OSError(errno.ENOTSUP, self._message(error), place) from None
         except exceptions.PreconditionError:
             raise ChangedMeanwhileError(errno.ESTALE, "the file changed meanwhile", place) from None
         except exceptions.BaseError as error:
             self._check_bucket(str(error))
-            raise OSError(errno.EIO, self._told(error), place) from None
+            raise OSError(errno.EIO, self._message(error), place) from None
         except HudiError:
             raise
         except ValueError as error:
-            raise OSError(errno.EINVAL, self._told(error), place) from None
+            raise OSError(errno.EINVAL, self._message(error), place) from None
 
-    def _check_bucket(self, said: str) -> None:
-        """Raise what concerns the whole bucket, whatever path was asked for."""
-        if any(code in said for code in _NO_BUCKET):
+    def _check_bucket(self, message: str) -> None:
+        """Raise what concerns the whole bucket, whatever path was requested."""
+        if any(code in message for code in _NO_BUCKET):
             raise StorageError(
                 f"{self.public!r} cannot be reached: there is no bucket or container {self.bucket!r}; create it"
             ) from None
-        if any(server in said for server in _IDENTITY_SERVERS):
+        if any(server in message for server in _IDENTITY_SERVERS):
             raise StorageError(
                 f"{self.public!r} cannot be reached: no credentials were found in storage_options, the environment or the URI, "
                 f"and this machine has no identity of its own. Set {' and '.join(_CREDENTIALS[self.kind])} in storage_options "
@@ -243,7 +243,7 @@ class ObjectClient:
             ) from None
 
     def _open(self) -> ObjectStore:
-        """Open the store with its settings; what goes wrong is told without the settings, which hold secrets."""
+        """Open the store with its settings; what goes wrong is reported without the settings, which hold secrets."""
         from obstore import exceptions
         from obstore import store as stores
 
@@ -265,13 +265,13 @@ class ObjectClient:
             )
         except (exceptions.BaseError, ValueError) as error:
             raise StorageError(
-                f"cannot open the storage of {self.public!r}: {self._told(error)}. Settings of a store come from the "
+                f"cannot open the storage of {self.public!r}: {self._message(error)}. Settings of a store come from the "
                 "query part of its URI, from storage_options of the dbt profile, or from the environment; "
                 "docs/stores.md lists them"
             ) from None
         return made
 
-    def _told(self, error: Exception) -> str:
+    def _message(self, error: Exception) -> str:
         text = str(error).split("Debug source:", 1)[0].strip()
         return redacted(text[:600], secrets_of(self.settings))
 
@@ -298,8 +298,8 @@ def _azure_account(uri: RemoteUri) -> dict[str, str]:
     if not host:
         return {}
     account, _, rest = host.partition(".")
-    told = {"account_name": account}
+    merged = {"account_name": account}
     service = rest.partition(".")[2]
     if service and service != _AZURE_HOST and "fabric" not in service:
-        told["endpoint"] = f"https://{account}.blob.{service}"
-    return told
+        merged["endpoint"] = f"https://{account}.blob.{service}"
+    return merged

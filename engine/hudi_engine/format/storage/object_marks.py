@@ -1,7 +1,7 @@
 """Marks of folders: empty objects whose keys end with a slash, by which Hadoop and the stores' consoles make folders.
 
 The client drops the slash, so in a listing a mark looks like an empty file, and no call of the client deletes one. What is below
-one, or a second look, tells it from a file; a folder that has nothing but marks is as good as none.
+one, or a second look, distinguishes it from a file; a folder that has nothing but marks is as good as none.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from hudi_engine.format.storage.object_client import ObjectClient
 
 FOLDER_MARK = ".folder"
-"""Object of this engine that keeps an empty folder in being; it is shown to nobody."""
+"""Object of this engine that keeps an empty folder in being; it is shown to no one."""
 _EMPTY_FILE = re.compile(r"\.(requested|inflight|marker\.[A-Z]+)$")
-"""Files that every writer leaves empty, for which nobody has to look a second time."""
+"""Files that every writer leaves empty, for which no one has to look a second time."""
 _PAGE = 1000
 
 
@@ -36,13 +36,13 @@ def marks_among(client: ObjectClient, listed: Mapping[str, int]) -> set[str]:
     for folder, inside in doubtful.items():
         with client.errors(folder):
             page = obstore.list_with_delimiter(client.store, folder or None)
-        # what has gone meanwhile is neither, and stays what it was taken for
+        # what was removed meanwhile is neither, and stays what it was taken for
         found |= inside & {*page["common_prefixes"]} - {each["path"] for each in page["objects"]}
     return found
 
 
 def holds_objects(client: ObjectClient, folder: str) -> bool:
-    """Tell whether there is an object below a folder that is no other program's mark."""
+    """Return whether there is an object below a folder that is no other program's mark."""
     with client.errors(folder):
         for page in obstore.list(client.store, folder or None, chunk_size=_PAGE):
             below = {each["path"]: each["size"] for each in page if len(each["path"]) > len(folder)}
@@ -54,7 +54,7 @@ def holds_objects(client: ObjectClient, folder: str) -> bool:
 
 
 def delete_objects(client: ObjectClient, folder: str, pages: Iterable[Iterable[ObjectMeta]]) -> None:
-    """Delete what was listed below a folder; of what is not there by its path, such as marks, nothing is said."""
+    """Delete what was listed below a folder; of what is not there by its path, such as marks, no error is raised."""
     for page in pages:
         listed = [each["path"] for each in page]
         try:

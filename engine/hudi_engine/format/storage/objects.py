@@ -89,7 +89,7 @@ def open_object(client: ObjectClient, path: str) -> pa.NativeFile:
 
 
 def _begun(client: ObjectClient, path: str) -> obstore.GetResult:
-    """Ask for as much as is read whole; the answer tells the size too, and a large object is not sent for nothing."""
+    """Ask for as much as is read whole; the answer shows the size too, and a large object is not sent for nothing."""
     try:
         return obstore.get(client.store, path, options={"range": (0, _WHOLE_BYTES)})
     except obstore.exceptions.GenericError as error:
@@ -123,7 +123,7 @@ class _Ranges(io.RawIOBase):
         return self._at
 
     def size(self) -> int:
-        """Size in bytes, which pyarrow asks for."""
+        """Size in bytes, which pyarrow requests."""
         return self._size
 
     def read(self, size: int | None = -1) -> bytes:
@@ -139,20 +139,20 @@ class _Ranges(io.RawIOBase):
 SMALL_BYTES = 16 * 1024 * 1024
 """Up to this size a file is one request, and its creation conditional."""
 _PART_BYTES = 8 * 1024 * 1024
-_MOST_PARTS = 9_000
+_MAX_PARTS = 9_000
 """Stores take ten thousand parts."""
 _ATTEMPTS = 4
 _FIRST_PAUSE_S = 0.1
 _TOKEN = "hudiput"  # noqa: S105 - the name of an attribute
-"""Metadata of an object that tells which create has made it."""
+"""Metadata of an object that shows which create has made it."""
 
 
 def create_object(client: ObjectClient, path: str, data: bytes) -> None:
     """Create an object if it is absent, and find out whether it was this call that did.
 
     A request that failed may have been carried out, and the client repeats requests by itself: then "exists already"
-    would be said of our own object. So each create carries a token, and after anything but a plain success it is asked
-    for, or the create tried again; a request that is late does no harm, since it is conditional too.
+    would be reported for our own object. So each create carries a token, and after anything but a plain success it is read
+    back, or the create tried again; a request that is late does no harm, since it is conditional too.
     """
     token, pause = uuid.uuid4().hex, _FIRST_PAUSE_S
     for left in range(_ATTEMPTS - 1, -1, -1):
@@ -166,7 +166,7 @@ def create_object(client: ObjectClient, path: str, data: bytes) -> None:
             maker = _maker(client, path)
             if maker == token:
                 return
-            # A missing object: the service was busy with a delete of it (409), and says so with the same words.
+            # A missing object: the service was busy with a delete of it (409), and reports so with the same words.
             if maker is not None or not left:
                 raise
         except PermissionError:
@@ -216,7 +216,7 @@ def upload_object(
     Args:
         before_publish: Called when all parts but the last are there; an error it raises aborts the upload.
     """
-    part = max(_PART_BYTES, size // _MOST_PARTS)
+    part = max(_PART_BYTES, size // _MAX_PARTS)
     with (
         client.errors(path),
         obstore.open_writer(client.store, path, buffer_size=part, max_concurrency=4) as sink,
@@ -257,7 +257,7 @@ class ObjectStorage(SpooledStorage):
 
     @property
     def exclusive_create(self) -> bool:  # type: ignore[override]
-        """Whether the service obeys the condition of a conditional put; one that is not the vendor's own is asked."""
+        """Whether the service obeys the condition of a conditional put; one that is not the vendor's own is queried."""
         if self._exclusive is None:
             self._exclusive = creates_exclusively(self._client, self._root)
         return self._exclusive
@@ -392,7 +392,7 @@ class ObjectStorage(SpooledStorage):
     def _listed(
         self, full: str, recursive: bool, found: dict[str, FileStatus], start: int
     ) -> Sequence[ObjectMeta]:
-        """Return the objects of a folder; what is not asked for goes to ``found`` as folders."""
+        """Return the objects of a folder; what is not requested goes to ``found`` as folders."""
         with self._client.errors(full):
             if recursive:
                 pages = obstore.list(self._client.store, full or None, chunk_size=_PAGE)

@@ -24,7 +24,7 @@ class ForwardingStorage(Storage):
 
     @property
     def exclusive_create(self) -> bool:  # type: ignore[override]
-        """Whether the storage creates files exclusively, which some can tell only by writing: not asked before."""
+        """Whether the storage creates files exclusively, which some can check only by writing: not queried before."""
         return self._storage.exclusive_create
 
     def read(self, path: str) -> bytes:
@@ -79,7 +79,7 @@ _REFUSALS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 
 
 def is_refusal(error: OSError) -> bool:
-    """Tell whether an error says that somebody must not write, or read, where it happened."""
+    """Return whether an error means missing rights to write, or read."""
     return error.errno in _REFUSALS
 
 

@@ -21,7 +21,7 @@ HIDDEN = "***"
 
 
 def is_secret(name: str) -> bool:
-    """Return whether the value of a setting may be shown to nobody."""
+    """Return whether the value of a setting may be shown to no one."""
     return name not in _PUBLIC and _SECRET_NAME.search(name) is not None
 
 

@@ -1,4 +1,4 @@
-"""What the URI of a remote place says: which store, which bucket, which path, and how to get in.
+"""Parts of the URI of a remote place: which store, which bucket, which path, and how to get in.
 
 Credentials and settings are taken out of a URI at once. The engine names the place without them from then on, so that
 they reach no message and no metadata; :mod:`hudi_engine.format.storage.given` finds them again.
@@ -120,8 +120,8 @@ class RemoteUri:
         return self.authority.partition("@")[2]
 
     @property
-    def told(self) -> bool:
-        """Whether the URI says how to get in."""
+    def has_access(self) -> bool:
+        """Whether the URI has credentials or settings."""
         return bool(self.query or self.login or self.raw_authority != self.authority)
 
     @property
@@ -156,5 +156,5 @@ def real_location(location: str) -> str:
 
 
 def _has_rest_of_login(authority: str, kind: StoreKind) -> bool:
-    """Tell whether credentials were cut at a character of their own, so that a part of them would be shown as a place."""
+    """Return whether credentials were cut at a character of their own, so that a part of them would be shown as a place."""
     return ":" in authority or authority.count("@") > (kind is StoreKind.AZURE)

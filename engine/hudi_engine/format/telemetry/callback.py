@@ -54,7 +54,7 @@ def check_callback(options: Options) -> None:
 
 
 def _is_address(text: str) -> bool:
-    """Tell whether a request can be sent to an address: it has a host, no login, a port that is one, and no blanks."""
+    """Return whether a request can be sent to an address: it has a host, no login, a port that is one, and no blanks."""
     if _NOT_OF_A_URL.search(text):
         return False
     try:
@@ -116,13 +116,13 @@ def call_back(
             answer.read(1)
     except (OSError, HTTPException, ValueError) as error:
         # of these two the text may be a line of the answer, the address or a header
-        told = type(error).__name__ if isinstance(error, (HTTPException, ValueError)) else error
+        reason = type(error).__name__ if isinstance(error, (HTTPException, ValueError)) else error
         logger.warning(
             "the commit %s of %s stands, but the callback to %s failed: %s",
             instant,
             place[0],
             urlsplit(url).hostname,
-            told,
+            reason,
         )
 
 

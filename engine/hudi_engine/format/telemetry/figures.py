@@ -51,7 +51,7 @@ class WriteFigures:
 
     def to_json(self, seconds: Mapping[str, float]) -> str:
         """Format as the text that a commit carries."""
-        told = {
+        values = {
             "rowsIn": self.rows_in,
             "rowsShuffled": self.rows_shuffled,
             "rowsWritten": self.rows_written,
@@ -59,11 +59,11 @@ class WriteFigures:
             "bytesChanged": self.bytes_changed,
             "seconds": dict(seconds),
         }
-        return json.dumps(told)
+        return json.dumps(values)
 
 
 def replaces_file(stat: WriteStat) -> bool:
-    """Tell whether a file is a base file that takes the place of an earlier one."""
+    """Return whether a file is a base file that takes the place of an earlier one."""
     return not stat.is_log_file and stat.prev_commit not in (None, NO_PREVIOUS_COMMIT)
 
 

@@ -1,7 +1,7 @@
 """Metrics of commits and services under the names that Apache Hudi reports, as a text file for Prometheus.
 
 Hudi's names are ``<prefix>.<action>.<metric>`` (``HoodieMetrics``), with the table's name as prefix unless
-``hoodie.metrics.reporter.metricsname.prefix`` says another; its Prometheus reporter writes a dot as ``_``. The file is what
+``hoodie.metrics.reporter.metricsname.prefix`` sets another; its Prometheus reporter writes a dot as ``_``. The file is what
 the textfile collector of Prometheus' node exporter reads: one a table, always whole, and a metric stays in it until it is
 reported again.
 """

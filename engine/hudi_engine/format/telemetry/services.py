@@ -45,7 +45,7 @@ class Done:
 def measured(
     done_of: Callable[[Result], Done | None],
 ) -> Callable[[_Service[Arguments, Result]], _Service[Arguments, Result]]:
-    """Report the metrics of a service when it has done something; the service stands whatever happens here."""
+    """Report the metrics of a service when it has done something; its result stays whatever happens here."""
 
     def wrap(run: _Service[Arguments, Result]) -> _Service[Arguments, Result]:
         @wraps(run)

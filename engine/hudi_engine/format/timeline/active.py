@@ -1,7 +1,7 @@
 """The active timeline: an immutable snapshot of what happened to a table, and what is under way.
 
 Layout 1 (table version 6) keeps its files in ``.hoodie``, layout 2 (versions 8 and 9) in
-``.hoodie/timeline``. In layout 1 no completion time is stored; the requested time stands in for it, which is right
+``.hoodie/timeline``. In layout 1 no completion time is stored; the requested time is used for it, which is right
 as long as one goes by the names of log files, as this engine does (Hudi timeline specification).
 """
 
@@ -33,7 +33,7 @@ from hudi_engine.format.timeline.instant import (
 )
 from hudi_engine.format.timeline.writer import TimelineWriter, check_inflight
 
-_MOST_BYTES = 4 * 1024 * 1024
+_MAX_BYTES = 4 * 1024 * 1024
 """Of files; in memory they take about ten times as much."""
 
 _Name = tuple[str, str, int, int]
@@ -42,7 +42,7 @@ _Name = tuple[str, str, int, int]
 class KeptMetadata:
     """The commits that were read last; safe to use by several threads. What it gives out is not to be changed."""
 
-    def __init__(self, most: int = _MOST_BYTES) -> None:
+    def __init__(self, most: int = _MAX_BYTES) -> None:
         self._most, self._bytes = most, 0
         self._held: OrderedDict[_Name, CommitMetadata] = OrderedDict()
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class KeptMetadata:
             return self._held.get(name)
 
     def keep(self, base: str, status: FileStatus, metadata: CommitMetadata) -> None:
-        """Keep what a completed write wrote; those asked for longest ago go for it."""
+        """Keep what a completed write wrote; the least recently used ones are dropped."""
         name = _name(base, status)
         with self._lock:
             if name in self._held or status.size > self._most:
@@ -122,7 +122,7 @@ class CleanBound(NamedTuple):
 
 
 class Timeline:
-    """Snapshot of the active timeline, taken by one listing; bodies are read when asked for, and once.
+    """Snapshot of the active timeline, taken by one listing; bodies are read on first use, and once.
 
     Attributes:
         instants: Every instant in its newest state, by requested time.
@@ -215,7 +215,7 @@ class Timeline:
 
     @cached_property
     def archived(self) -> ArchivedTimeline:
-        """The archived timeline, read when it is asked for."""
+        """The archived timeline, read on first use."""
         return ArchivedTimeline.load(self._storage, self._config)
 
     @cached_property
@@ -258,7 +258,7 @@ class Timeline:
         return self._storage.read(f"{self._config.timeline_path}/{file_name}")
 
     def record(self, instant: Instant) -> dict[str, Any]:
-        """Return the Avro record of a completed clean, rollback or restore; nothing of an empty file, which says nothing."""
+        """Return the Avro record of a completed clean, rollback or restore; empty for an empty file."""
         body = self.read_file(instant.file_name)
         return decode_avro_file(body, self._describe(instant.file_name)) if body else {}
 
@@ -390,7 +390,7 @@ class Timeline:
 
     @cached_property
     def cleaned_up_to(self) -> CleanBound | None:
-        """The oldest point in time whose files all cleans, done and planned, let stand; None without one."""
+        """The oldest point in time whose files all cleans, done and planned, keep whole; None without one."""
         bounds = (self.clean_bound(instant) for instant in self.instants if instant.action == "clean")
         return max((bound for bound in bounds if bound.oldest), default=None)
 
@@ -423,8 +423,8 @@ class Timeline:
     def rolled_back_with(self, instant: Instant) -> frozenset[str]:
         """Return the instants that a completed rollback or restore took back."""
         if instant.file_name not in self._undone:
-            told = self.listed_record(instant)
-            taken = (*(told.get("commitsRollback") or ()), *(told.get("instantsToRollback") or ()))
+            record = self.listed_record(instant)
+            taken = (*(record.get("commitsRollback") or ()), *(record.get("instantsToRollback") or ()))
             self._undone[instant.file_name] = frozenset(taken)
         return self._undone[instant.file_name]
 
@@ -442,18 +442,18 @@ class Timeline:
         """Return how far back one clean leaves the table whole.
 
         A policy by commits or hours names its oldest retained commit. One by file versions keeps the newest
-        slices alone, those of the newest write it knew: its record says which, or it is the newest before it.
+        slices alone, those of the newest write it knew: its record names it, or it is the newest before it.
         """
         if clean.is_completed:
-            told = self.listed_record(clean)
-            retained = told.get("earliestCommitToRetain")
+            record = self.listed_record(clean)
+            retained = record.get("earliestCommitToRetain")
         else:
             plan = self.begun_plan(clean)
             if plan is None:
                 return CleanBound("", clean.requested_time)
-            told = plan
-            retained = (told.get("earliestInstantToRetain") or {}).get("timestamp")
-        known = retained or told.get("lastCompletedCommitTimestamp")
+            record = plan
+            retained = (record.get("earliestInstantToRetain") or {}).get("timestamp")
+        known = retained or record.get("lastCompletedCommitTimestamp")
         return CleanBound(str(known or self._newest_write_before(clean)), clean.requested_time)
 
     def begun_plan(self, instant: Instant) -> dict[str, Any] | None:
@@ -488,7 +488,7 @@ def first_write(timeline: Timeline) -> Instant | None:
 
 
 def is_before_beginning(timeline: Timeline, as_of: str) -> bool:
-    """Tell whether a point in time lies before the first commit a table ever had, when it had no rows.
+    """Return whether a point in time lies before the first commit a table ever had, when it had no rows.
 
     Where the archive is lost the oldest commit that is known may not be that: one that changed or replaced files of an earlier
     commit is none to go by, nor one that does not say it.
@@ -521,6 +521,6 @@ def newest_first(
         each for each in timeline.archived.completed_writes if as_of is None or each.requested_time <= as_of
     ]
     for instant in sorted([*held, *archived], key=place, reverse=True):
-        # another writer may have archived it without what it says
+        # another writer may have archived it without its metadata
         with suppress(TimelineError):
             yield instant, (timeline if instant in held else timeline.archived).commit_metadata(instant)

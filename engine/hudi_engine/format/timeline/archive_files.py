@@ -73,7 +73,7 @@ def _commit_metadata(name: str, **more: object) -> Schema:
 
 
 def _archived_meta_entry() -> Schema:
-    """Return the schema of an archive's entry; its fields stand in the order in which Hudi writes them."""
+    """Return the schema of an archive's entry; its fields are in the order in which Hudi writes them."""
     fields = _optional_fields(
         {
             "hoodieCommitMetadata": _commit_metadata("HoodieCommitMetadata"),
@@ -226,7 +226,7 @@ def entry_key(entry: Mapping[str, Any]) -> EntryKey:
 def archived_since(storage: Storage, files: Iterable[ArchiveFile], oldest: str = "") -> set[EntryKey]:
     """Return the entries of the newest files, as far back as one is ``oldest`` or younger.
 
-    A saved commit whose savepoint went is archived after younger ones, so what is asked of a bounded search must bear that
+    A saved commit whose savepoint went is archived after younger ones, so a bounded search has to bear that
     entries are missed: those of a killed archiving are then written twice, and readers take each once.
     """
     found: set[EntryKey] = set()

@@ -34,7 +34,7 @@ class ArchivedTimeline:
     Attributes:
         instants: Archived instants in their newest state, by requested time. In layout 2 ``file_name`` is the
             Parquet file that holds the instant.
-        cleaned_up_to: Oldest point in time whose files all archived cleans let stand; ``""`` when none says one.
+        cleaned_up_to: Oldest point in time whose files all archived cleans keep whole; ``""`` when none states one.
     """
 
     def __init__(
@@ -89,8 +89,8 @@ class ArchivedTimeline:
         for instant in self.instants:
             if instant.action in ("rollback", "restore"):
                 body = self._read_layout_2_body(instant)
-                told = decode_avro_file(body, self._layout_2_path(instant)) if body else {}
-                taken = told.get("commitsRollback") or told.get("instantsToRollback") or ()
+                record = decode_avro_file(body, self._layout_2_path(instant)) if body else {}
+                taken = record.get("commitsRollback") or record.get("instantsToRollback") or ()
                 found.update(dict.fromkeys(taken, f"{instant.action} {instant.requested_time}"))
         return found
 
@@ -205,11 +205,11 @@ def _current_files(storage: Storage, folder: str) -> list[str]:
 
 
 def _current_version(storage: Storage, folder: str) -> int | None:
-    """Return the version that counts; the greatest while its file is replaced, which Hudi deletes and then makes anew."""
+    """Return the version that counts; the greatest while its file is replaced, which Hudi deletes and then makes again."""
     with suppress(FileNotFoundError):
-        said = storage.read(f"{folder}/_version_").decode(errors="replace").strip()
-        if said.isdecimal():
-            return int(said)
+        text = storage.read(f"{folder}/_version_").decode(errors="replace").strip()
+        if text.isdecimal():
+            return int(text)
     names = [each.name.rpartition("_") for each in storage.list(folder) if not each.is_dir]
     found = [int(version) for kind, _, version in names if kind == "manifest" and version.isdecimal()]
     return max(found, default=None)

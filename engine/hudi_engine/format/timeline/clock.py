@@ -1,4 +1,4 @@
-"""Where new instants come from, and which moment an instant stands for.
+"""Where new instants come from, and which moment an instant represents.
 
 The digits of a timeline are in the zone that ``hoodie.table.timeline.timezone`` names: ``UTC``, or ``LOCAL``, the
 zone of the machine that writes. The newest slice is the one with the greatest digits, so all writers of a table
@@ -21,12 +21,12 @@ LOCAL: None = None
 """The zone of this machine, as the operating system has it at a moment."""
 
 AHEAD = timedelta(minutes=5)
-"""By how much clocks of writers may differ before somebody is told."""
+"""By how much clocks of writers may differ before a warning."""
 
 _MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _BEFORE_ALL = {"00000000000000": 0, "00000000000001": 1, "00000000000002": 2}
-"""The instants that are no dates, and the millisecond of 1970 that each stands for: Hudi's first one, and those of a table's
+"""The instants that are no dates, and the millisecond of 1970 of each: Hudi's first one, and those of a table's
 bootstrap of keys alone and of whole rows (``HoodieTimeline``, ``parseDateFromInstantTimeSafely``)."""
 _POINT_IN_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{3}))?)?")
 
@@ -45,7 +45,7 @@ def instant_digits(there: datetime) -> str:
 def parse_instant_time(instant: str, zone: tzinfo | None = timezone.utc) -> datetime:
     """Return the moment of a 14 or 17 digit instant, in UTC.
 
-    A 14-digit instant stands for the last millisecond of its second, as in Hudi, and those of a bootstrap for the first ones
+    A 14-digit instant represents the last millisecond of its second, as in Hudi, and those of a bootstrap for the first ones
     of 1970.
     """
     if instant in _BEFORE_ALL:
@@ -67,7 +67,7 @@ def parse_instant_time(instant: str, zone: tzinfo | None = timezone.utc) -> date
 
 
 def query_instant(text: str) -> str:
-    """Return the instant that a query's point in time stands for, in the digits of the timeline.
+    """Return the instant that a query's point in time represents, in the digits of the timeline.
 
     Args:
         text: ``yyyyMMddHHmmss``, ``yyyyMMddHHmmssSSS``, ``yyyy-MM-dd``, ``yyyy-MM-dd HH:mm:ss`` or
@@ -118,7 +118,7 @@ class InstantClock:
 
 
 def _warn_when_ahead(newest: str, now: datetime, zone: tzinfo | None) -> None:
-    """Say that a timeline is ahead of the present: a writer in another zone, or with a wrong clock.
+    """Warn that a timeline is ahead of the present: a writer in another zone, or with a wrong clock.
 
     What such a writer commits by its own clock may sort before what follows the newest instant, and be invisible.
     """

@@ -25,11 +25,11 @@ NO_COMMIT = (None, "", NO_PREVIOUS_COMMIT)
 
 @dataclass
 class WriteStat:
-    """One file of a commit. Counts are rows, sizes bytes; None stands for null or absent.
+    """One file of a commit. Counts are rows, sizes bytes; None represents null or absent.
 
     The fields from ``log_version`` on belong to log files and to what Hudi 1.x adds; they are left out of
     the JSON when they are None. ``other`` keeps keys this engine does not know. ``sidecar`` is no part of the JSON: path, bytes
-    and identity of a file that the writing task made for readers beside its log.
+    and identity of a file that the writing task made for readers next to its log.
     """
 
     file_id: str | None = None
@@ -73,7 +73,7 @@ class WriteStat:
 
     @property
     def has_content(self) -> bool:
-        """Whether the stat tells of a file with something in it: rows of a base file, bytes of a log."""
+        """Whether the stat reports a file with something in it: rows of a base file, bytes of a log."""
         if self.is_log_file:
             return bool(self.path and (self.total_write_bytes or self.file_size_in_bytes))
         return bool(self.path and self.num_writes)

@@ -1,10 +1,10 @@
 """What happened to a table since an earlier look at its timeline, when that can be proved.
 
 Whoever keeps something between two looks (a published file list, the result of an incremental clean, a
-checkpoint) may go on from it only when no instant can have come and gone in between. Otherwise it starts from
+checkpoint) may go on from it only when no instant can have come and been removed in between. Otherwise it starts from
 a full listing. :func:`writes_since` is that proof, and the only one.
 
-It stands on three habits of a timeline (Hudi table format, archiving and rollback):
+It depends on three properties of a timeline (Hudi table format, archiving and rollback):
 
 * Archiving takes completed writes away oldest first and leaves savepointed ones behind. So nothing younger than
   the oldest write without a savepoint has been archived, and the newest write never is. An archiver that keeps
@@ -41,7 +41,7 @@ class Look:
 
     Args:
         writes: Requested times of the completed writes that were on the active timeline.
-        pending: Requested times of writes and services that had not completed; None when nobody wrote that
+        pending: Requested times of writes and services that had not completed; None when no one wrote that
             down, and then nothing can be proved.
     """
 
@@ -86,7 +86,7 @@ def writes_since(timeline: Timeline, earlier: Look) -> tuple[Instant, ...] | Non
 def look_until_still(
     storage: Storage, look: Callable[[], tuple[TableConfig, Timeline, Result]], as_of: str | None = None
 ) -> Result:
-    """Return what a reader found that lists a table's files after its timeline; it looks again when files may have gone."""
+    """Return what a reader found that lists a table's files after its timeline; it looks again when files may have been removed."""
     for _ in range(LOOKS):
         config, timeline, found = look()
         if still_shows(storage, config, timeline, as_of):
@@ -101,7 +101,7 @@ def look_until_still(
 def still_shows(storage: Storage, config: TableConfig, then: Timeline, as_of: str | None = None) -> bool:
     """Return whether no file of the state that a timeline showed can have been deleted since it was loaded.
 
-    A reader asks after its listing. It costs one listing of the timeline, and the body of each clean since.
+    It is called after a listing and costs one listing of the timeline, and the body of each clean since.
     """
     return lasts(then, Timeline.load(storage, config), as_of)
 

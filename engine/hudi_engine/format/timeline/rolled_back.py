@@ -76,10 +76,10 @@ def rolled_back_by(
 ) -> str | None:
     """Return what took an instant back, or is about to, in the words of an error; None for one that nothing did.
 
-    A compaction or clustering that ran again stands. What an archived restore of layout 1 took back nobody knows any more.
+    A compaction or clustering that ran again is a commit all the same. What an archived restore of layout 1 took back is unknown.
 
     Args:
-        is_moment: Somebody wrote a moment, which is an instant at most by chance.
+        is_moment: The caller wrote a moment, which is an instant at most by chance.
         by_archive: Ask archived rollbacks too, for which the whole archive is read.
     """
     if any(name in names_of(each) for each in timeline.completed_writes):
@@ -110,7 +110,7 @@ def rolled_back_by(
 def of_a_replaced_table(timeline: Timeline, config: TableConfig, name: str) -> str | None:
     """Return why an instant is none of this table's although its history reaches that far back, None where it may be a moment.
 
-    A clone has the history of its original. Nobody who read the table whose place it took can have noted an instant of it.
+    A clone has the history of its original. No one who read the table whose place it took can have noted an instant of it.
     """
     until = config.properties.get(CLONE_REPLACED, "")
     if name > until or any(

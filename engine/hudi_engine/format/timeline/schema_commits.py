@@ -18,7 +18,7 @@ from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.rolled_back import rolled_back_by
 
 LATEST_SCHEMA = "latest_schema"
-"""Key of the extra metadata that says the columns and their ids as of a commit."""
+"""Key of the extra metadata that states the columns and their ids as of a commit."""
 
 SCHEMA_FOLDER = ".hoodie/.schema"
 _SUFFIX = ".schemacommit"
@@ -58,7 +58,7 @@ def histories_of(storage: Storage, timeline: Timeline, as_of: str | None = None)
 
 
 def drop_history(storage: Storage, instant: str) -> None:
-    """Remove the files of an instant that is taken back: once archiving has gone past it, they would count again."""
+    """Remove the files of an instant that is taken back: once archiving has passed it, they would count again."""
     for file in storage.list(SCHEMA_FOLDER):
         if _instant_of(file) == instant:
             storage.remove(file.path)
@@ -74,14 +74,14 @@ def _newest(files: list[FileStatus], timeline: Timeline) -> str | None:
 def _counts(timeline: Timeline, time: str, *, by_archive: bool = True) -> bool:
     """Return whether a commit of a version belongs to the table.
 
-    Within a file the archive is not asked, which would be read whole for every version that is older than the timeline: the
+    Within a file the archive is not queried, which would be read whole for every version that is older than the timeline: the
     commit of the file had made sure of them.
     """
     return timeline.is_committed(time) and rolled_back_by(timeline, time, by_archive=by_archive) is None
 
 
 def _without_undone(content: bytes, path: str, timeline: Timeline) -> bytes:
-    """Return a history without versions that were taken back, which nobody could tell once that is archived."""
+    """Return a history without versions that were taken back, which no one could know once that is archived."""
     parse_history(content, path)
     whole = json.loads(content)
     kept = [

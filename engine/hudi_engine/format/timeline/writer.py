@@ -101,7 +101,7 @@ class TimelineWriter:
 
 
 def check_inflight(storage: Storage, config: TableConfig, time: str, action: str) -> None:
-    """Raise unless a layout 1 instant is in flight: cheap enough for a task to ask before it publishes a file."""
+    """Raise unless a layout 1 instant is in flight: cheap enough for a task to call before it publishes a file."""
     inflight, completed = (
         f"{config.timeline_path}/{timeline_file_name(time, action, state)}"
         for state in (State.INFLIGHT, State.COMPLETED)
@@ -116,7 +116,7 @@ def check_inflight(storage: Storage, config: TableConfig, time: str, action: str
 
 
 def rolled_back(storage: Storage, time: str, action: str) -> str:
-    """Return what to tell the writer of an instant that is no longer its own."""
+    """Return what to show the writer of an instant that is no longer its own."""
     return (
         f"{action} {time} of {storage.base!r} is no longer in flight: it was rolled back by another writer, which took "
         "this one for dead. Nothing of it is visible; run the write again"

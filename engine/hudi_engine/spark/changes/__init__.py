@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from hudi_engine.errors import UnsupportedTableError
-from hudi_engine.format.storage.given import Told
+from hudi_engine.format.storage.given import StoreAccess
 
 
 def register_change_source(spark: SparkSession) -> None:
@@ -23,4 +23,4 @@ def register_change_source(spark: SparkSession) -> None:
             f"the format hudi_changes needs Spark 4, this is {spark.version}; use table.changes(start, end), in a loop with "
             "table.next_window(start)"
         ) from error
-    spark.dataSource.register(source_that_knows(Told()))
+    spark.dataSource.register(source_that_knows(StoreAccess()))

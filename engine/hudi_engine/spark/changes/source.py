@@ -16,7 +16,7 @@ from hudi_engine.errors import ConfigError, SchemaError, UnsupportedTableError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.schema.sql_names import spark_name
-from hudi_engine.format.storage.given import Told
+from hudi_engine.format.storage.given import StoreAccess
 from hudi_engine.table.changes.checkpoint import (
     LIMIT_NAMES,
     WindowLimits,
@@ -70,7 +70,9 @@ class ChangeSource:
         ConfigError: Options that are none, or have values that are none.
     """
 
-    def __init__(self, options: Mapping[str, str], told: Told | None = None, *, chosen: bool = False) -> None:
+    def __init__(
+        self, options: Mapping[str, str], told: StoreAccess | None = None, *, chosen: bool = False
+    ) -> None:
         """Check what the reader was given, all of it in one error."""
         given = {key.lower(): value for key, value in options.items()}
         problems = [

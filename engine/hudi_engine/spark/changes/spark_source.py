@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from hudi_engine.errors import UnsupportedTableError
-from hudi_engine.format.storage.given import Told
+from hudi_engine.format.storage.given import StoreAccess
 from hudi_engine.spark.changes.source import FORMAT, ChangeSource, batches_of
 from hudi_engine.spark.schema.spark_types import arrow_to_spark, spark_to_arrow
 
@@ -17,7 +17,7 @@ from hudi_engine.spark.schema.spark_types import arrow_to_spark, spark_to_arrow
 class HudiChanges(DataSource):
     """``spark.read.format("hudi_changes")``, and ``spark.readStream`` from Spark 4.2 on."""
 
-    _told: Told | None = None
+    _told: StoreAccess | None = None
     _chosen = True
     """Whether the columns are those of a schema that was given; Spark asks for them where none was."""
 
@@ -54,7 +54,7 @@ class HudiChanges(DataSource):
         return ChangeSource(self.options, self._told, chosen=self._chosen)
 
 
-def source_that_knows(told: Told) -> type[HudiChanges]:
+def source_that_knows(told: StoreAccess) -> type[HudiChanges]:
     """Return the source for processes that were told nothing, as those are in which Spark plans.
 
     Args:

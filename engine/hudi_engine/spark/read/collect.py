@@ -23,7 +23,7 @@ from hudi_engine.format.parallel import (
     WorkerError,
     attempt,
     raise_worker_error,
-    worker_errors_told,
+    worker_errors,
 )
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.format.worker import settle_worker
@@ -144,7 +144,7 @@ def collect_stats(
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle_worker()
         try:
-            with worker_errors_told():
+            with worker_errors():
                 yield from function(batches)
         except StorageError as error:
             raise WorkerError(error) from error

@@ -1,4 +1,4 @@
-"""Options of what a write says of itself: metrics, callback (see `hudi_engine.format.config.options`)."""
+"""Options of metrics and of the commit callback (see `hudi_engine.format.config.options`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TELEMETRY = "Metrics and callback"
 
 
 class TelemetryOptions:
-    """Metrics of commits, and who is told of them."""
+    """Metrics of commits, and who is notified of them."""
 
     GROUP = TELEMETRY
 

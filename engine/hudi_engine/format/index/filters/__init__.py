@@ -1,1 +1,1 @@
-"""What a base file's footer says about its keys: Bloom filters and key ranges."""
+"""Keys in the footer of a base file: Bloom filters and key ranges."""

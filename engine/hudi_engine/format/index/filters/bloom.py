@@ -177,7 +177,7 @@ class BloomFilter:
             position += count
 
     def might_contain_all(self, keys: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-        """Tell for each key whether the filter may hold it; False is certain."""
+        """Return for each key whether the filter may hold it; False is certain."""
         found = np.zeros(len(keys), dtype=np.bool_)
         for block in key_blocks(keys):
             for row in self.rows:

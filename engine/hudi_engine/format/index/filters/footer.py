@@ -29,7 +29,7 @@ MAX_KEY = "hoodie_max_record_key"
 
 @dataclass(frozen=True)
 class KeyFooter:
-    """What a base file's footer says about its keys; each part None when the footer lacks it.
+    """Keys in the footer of a base file; each part None when the footer lacks it.
 
     Args:
         min_key: Smallest record key in the order of Java strings.
@@ -50,7 +50,7 @@ def read_key_footer(storage: Storage, path: str) -> KeyFooter:
 
 
 def key_footer(texts: Mapping[bytes, bytes], rows: int, path: str) -> KeyFooter:
-    """Return what the footer of a base file says of keys."""
+    """Return the keys, their range and filter in the footer of a base file."""
     try:
         return _key_footer(texts, rows)
     except (CorruptTableError, UnicodeDecodeError) as error:
@@ -65,7 +65,7 @@ def _key_footer(texts: Mapping[bytes, bytes], rows: int) -> KeyFooter:
 
 
 class FilterOptions(Protocol):
-    """What the footer of a base file asks of the layout of base files; see `BaseFileOptions`."""
+    """Options of base files that the footer depends on; see `BaseFileOptions`."""
 
     @property
     def bloom_enabled(self) -> bool: ...
@@ -142,7 +142,7 @@ def key_range(keys: pa.Array) -> tuple[str, str]:
 
 
 def within_range(keys: pa.Array, low: str, high: str) -> pa.Array:
-    """Tell which keys lie between two others, both included, in the order of Java strings."""
+    """Return which keys lie between two others, both included, in the order of Java strings."""
     if _orders_like_bytes(pa.array([low, high])) and _orders_like_bytes(keys):
         return pc.and_(pc.greater_equal(keys, low), pc.less_equal(keys, high))
     first, last = java_order(low), java_order(high)
@@ -156,7 +156,7 @@ def java_order(text: str) -> bytes:
 
 
 def _orders_like_bytes(keys: pa.Array) -> bool:
-    """Tell whether UTF-8 order and UTF-16 order agree; only characters beyond U+FFFF make them differ."""
+    """Return whether UTF-8 order and UTF-16 order agree; only characters beyond U+FFFF make them differ."""
     if pc.all(pc.string_is_ascii(keys)).as_py():
         return True
     return not pc.any(pc.match_substring_regex(keys, r"[\x{10000}-\x{10FFFF}]")).as_py()

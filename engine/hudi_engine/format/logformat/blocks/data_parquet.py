@@ -14,7 +14,7 @@ from hudi_engine.format.storage.damage import DAMAGE
 
 
 def decode(content: memoryview, schema: str | None = None) -> pa.Table:
-    """Return rows of the block with the types the file gives them, but for times that it tells in a wrong unit."""
+    """Return rows of the block with the types the file gives them, but for times that it declares in a wrong unit."""
     try:
         file = pq.ParquetFile(
             pa.BufferReader(pa.py_buffer(content)),

@@ -78,7 +78,7 @@ def encode(
     """Return content of a delete block.
 
     Args:
-        ordering_values: One array for each ordering field of the table; none, or a null, stands for the
+        ordering_values: One array for each ordering field of the table; none, or a null, represents the
             default value.
     """
     keys = pa.StructArray.from_arrays(

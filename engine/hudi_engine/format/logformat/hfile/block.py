@@ -29,12 +29,12 @@ _HEADER = struct.Struct(">8siiqbii")
 _LENGTHS = struct.Struct(">ii")
 _ROW_LENGTH = struct.Struct(">H")
 _KEY_COLUMN = "key"
-"""A text column of this name has no values in the datums: Hudi's writer empties it, the cell's key stands for them."""
+"""A text column of this name has no values in the datums: Hudi's writer empties it, the cell's key represents them."""
 _ANY_TEXT = pc.CastOptions(pa.string(), allow_invalid_utf8=True)
 _CODECS = {0: "LZO", 1: "GZ", 2: "NONE", 3: "SNAPPY", 4: "LZ4", 5: "BZIP2", 6: "ZSTD"}
 _FILE_INFO_FIELD, _CODEC_FIELD = 1, 12
 _WITH_VERSIONS = b"KEY_VALUE_VERSION\x12\x04\x00\x00\x00\x01"
-_MOST_BLOCK_BYTES = 1 << 30
+_MAX_BLOCK_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ def _with_keys(rows: pa.Table, data: bytes, keys: Sequence[int], ends: Sequence[
     if not pc.any(emptied).as_py():
         return rows
     texts = [_row_of(data, start, end) for start, end in zip(keys, ends, strict=True)]
-    told = pa.array(texts, pa.binary()).cast(options=_ANY_TEXT)
-    column = pc.if_else(emptied, told, rows.column(place))
+    keyed = pa.array(texts, pa.binary()).cast(options=_ANY_TEXT)
+    column = pc.if_else(emptied, keyed, rows.column(place))
     return rows.set_column(place, rows.schema.field(place), column)
 
 
@@ -143,7 +143,7 @@ def _block(content: memoryview, position: int, codec: str) -> _Block:
     magic, stored, size, _, _, _, with_header = _HEADER.unpack_from(content, position)
     end = position + _HEADER.size + stored
     stop = position + with_header
-    if stored < 0 or not 0 <= size <= _MOST_BLOCK_BYTES or end > len(content):
+    if stored < 0 or not 0 <= size <= _MAX_BLOCK_BYTES or end > len(content):
         raise CorruptTableError(f"the part at byte {position} of an HFile log block has an impossible length")
     if not position + _HEADER.size <= stop <= end:
         raise CorruptTableError(f"the part at byte {position} of an HFile log block has an impossible length")
@@ -177,7 +177,7 @@ def _cells(body: bytes, versioned: bool) -> Iterator[tuple[int, int, int]]:
 
 
 def _version_size(first: int) -> int:
-    """Return bytes of a number in Hadoop's variable length form, which its first byte tells."""
+    """Return bytes of a number in Hadoop's variable length form, from its first byte."""
     if first < 0x80 or first >= 0x90:
         return 1
     return 0x91 - first if first >= 0x88 else 0x89 - first

@@ -19,7 +19,7 @@ Positions = npt.NDArray[np.int64]
 def fold(entries: Entries, rule: MergeRule, ordering_fields: Sequence[str]) -> Entries:
     """Return one entry a key, in the order in which the keys first come.
 
-    So the order says nothing of which record wins, nor of the columns that are read.
+    The order depends neither on which record wins nor on the columns that are read.
     """
     codes, distinct = key_codes(entries.keys)
     if distinct == len(entries):

@@ -122,7 +122,7 @@ def refuse_to_write(config: TableConfig) -> None:
 
 
 def keeps_newer_rows(config: TableConfig) -> bool:
-    """Tell whether a stored row stays as it is where one that is older by the ordering fields is written."""
+    """Return whether a stored row stays as it is where one that is older by the ordering fields is written."""
     rule = merge_rule(config)
     return bool(config.ordering_fields) and all(
         each.compares and not each.sees_whole_rows for each in (rule, rule.in_logs)
@@ -152,7 +152,7 @@ def combine_batch(table: pa.Table, config: TableConfig) -> pa.Table:
         return taken(table, np.sort(winners.rows.column(_POSITION).to_numpy()))
     rows = table
     if not rule.compares and fields:
-        # The newer write wins column by column; within a batch "newer" is said by the ordering fields.
+        # The newer write wins column by column; within a batch "newer" is stated by the ordering fields.
         order = np.lexsort(
             (np.arange(table.num_rows), *reversed(ordering_ranks([table.column(name) for name in fields])))
         )

@@ -34,7 +34,7 @@ class MergeRule:
             delete.
         keeps_meta: Whether a row whose gaps are filled keeps its meta columns; otherwise they are the newer
             record's.
-        gap_text: Text that stands for "no value" in the winning record, where nulls do not.
+        gap_text: Text that represents "no value" in the winning record, where nulls do not.
         logs: Rule among the records of the logs, where it is another one than between them and the base file.
     """
 
@@ -59,7 +59,7 @@ class MergeRule:
 
     @property
     def asks_each_pair(self) -> bool:
-        """Whether a subclass decides pair by pair, so that no order of all records stands for it."""
+        """Whether a subclass decides pair by pair, so that no order of all records represents it."""
         own = type(self)
         return own.first is not MergeRule.first or own.merge is not MergeRule.merge
 
@@ -70,7 +70,7 @@ class MergeRule:
 
     @property
     def composes(self) -> bool:
-        """Whether what is merged may be neither of the two records; else it is the one that :meth:`first` says."""
+        """Whether what is merged may be neither of the two records; else it is the one that :meth:`first` chooses."""
         return self.fills or type(self).merge is not MergeRule.merge
 
     def needs_old(self, ordering_fields: Sequence[str], columns: Sequence[str]) -> list[str]:
@@ -114,16 +114,16 @@ class MergeRule:
         columns, provided = [], []
         for number, name in enumerate(new.rows.column_names):
             older, newer = old.rows.column(name), new.rows.column(name)
-            has_old, has_new = _says(old, number), _says(new, number)
-            says, other_says = np.where(wins, has_new, has_old), np.where(wins, has_old, has_new)
+            has_old, has_new = _has_values(old, number), _has_values(new, number)
+            has_value, other_has = np.where(wins, has_new, has_old), np.where(wins, has_old, has_new)
             takes_new = wins
-            gap = ~says & other_says & lends
+            gap = ~has_value & other_has & lends
             if self.fills and name in META_FIELDS:
                 takes_new, gap = np.ones_like(wins) if not self.keeps_meta else wins, np.zeros_like(wins)
             elif self.fills:
-                gap |= self._gaps(older, newer, wins) & other_says & lends
+                gap |= self._gaps(older, newer, wins) & other_has & lends
             columns.append(pick(older, newer, takes_new ^ gap))
-            provided.append(says | gap)
+            provided.append(has_value | gap)
         rows = pa.Table.from_arrays(columns, schema=new.rows.schema)
         partial = old.provided is not None or new.provided is not None
         return rows, np.column_stack(provided) if partial and provided else None
@@ -150,8 +150,8 @@ def pick(older: pa.ChunkedArray, newer: pa.ChunkedArray, takes_new: Mask) -> pa.
     return values_at(both, np.arange(count) + takes_new * count)
 
 
-def _says(entries: Entries, column: int) -> Mask:
+def _has_values(entries: Entries, column: int) -> Mask:
     if entries.provided is None:
         return np.ones(len(entries), dtype=bool)
-    says: Mask = entries.provided[:, column]
-    return says
+    found: Mask = entries.provided[:, column]
+    return found
