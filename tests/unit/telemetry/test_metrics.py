@@ -9,8 +9,8 @@ import pytest
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.telemetry import phases
 from hudi_engine.format.telemetry.figures import WriteFigures
-from hudi_engine.format.telemetry.metrics import commit_metrics, report
 from hudi_engine.format.telemetry.phases import phase, seconds_so_far, timed
+from hudi_engine.format.telemetry.services import commit_metrics, report
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.table.table_services import TableServices
 

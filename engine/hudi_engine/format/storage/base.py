@@ -7,17 +7,19 @@ holds no open connection in its pickled form, so it can be sent to the tasks of 
 from __future__ import annotations
 
 import errno
+import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import IO, BinaryIO, cast
 
 import pyarrow as pa
 
 from hudi_engine.errors import StorageError
 from hudi_engine.format.storage import paths
 
+_SPOOL_BYTES = 64 * 1024 * 1024
 TEMP_PREFIX = ".tmp-"
 """Start of the names of unfinished files. It matches neither a timeline, base file, log file nor partition
 metadata name, so every Hudi reader ignores what a killed process leaves behind."""
@@ -207,3 +209,32 @@ class Storage(ABC):
 def crc_path(path: str) -> str:
     """Return the checksum file that Hadoop's local file system keeps next to ``path``."""
     return paths.join(paths.parent(path), f".{paths.name(path)}.crc")
+
+
+class SpooledStorage(Storage):
+    """A storage that takes whole files: closing an upload publishes it, even after an error."""
+
+    def open_output(
+        self, path: str, *, before_publish: Callable[[], None] | None = None
+    ) -> AbstractContextManager[BinaryIO]:
+        self.checked(path)
+        return self._output(path, before_publish)
+
+    @contextmanager
+    def _output(self, path: str, before_publish: Callable[[], None] | None) -> Iterator[BinaryIO]:
+        with tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES) as spool:
+            yield cast(BinaryIO, spool)
+            spool.seek(0)
+            self._upload(path, cast("IO[bytes]", spool), before_publish or _nothing)
+
+    @abstractmethod
+    def _upload(self, path: str, source: IO[bytes], before_publish: Callable[[], None]) -> None:
+        """Make the file of what ``source`` holds; call ``before_publish`` last before it appears."""
+
+    def _refuse_existing(self, path: str) -> None:
+        if self.stat(path) is not None:
+            raise FileExistsError(errno.EEXIST, "the file exists already", f"{self.base}/{path}")
+
+
+def _nothing() -> None:
+    return None

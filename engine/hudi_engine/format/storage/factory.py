@@ -16,12 +16,18 @@ from pyarrow import fs
 
 from hudi_engine.errors import ConfigError, PathEscapeError, StorageError
 from hudi_engine.format.storage import paths
-from hudi_engine.format.storage.base import TEMP_PREFIX, FileStatus, Listing, Storage, crc_path
+from hudi_engine.format.storage.base import (
+    TEMP_PREFIX,
+    FileStatus,
+    Listing,
+    SpooledStorage,
+    Storage,
+    crc_path,
+)
 from hudi_engine.format.storage.given import remember, settings_for, with_access
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.storage.object_client import ObjectClient
 from hudi_engine.format.storage.redact import redacted
-from hudi_engine.format.storage.spooled import SpooledStorage
 from hudi_engine.format.storage.uris import RemoteUri
 
 _COPY_BYTES = 8 * 1024 * 1024

@@ -10,9 +10,10 @@ import errno
 import io
 import logging
 import os
+import re
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING
 
@@ -21,14 +22,68 @@ import pyarrow as pa
 
 from hudi_engine.errors import PathEscapeError
 from hudi_engine.format.storage import paths
-from hudi_engine.format.storage.base import TEMP_PREFIX, FileStatus, Listing
+from hudi_engine.format.storage.base import TEMP_PREFIX, FileStatus, Listing, SpooledStorage
 from hudi_engine.format.storage.object_client import ChangedMeanwhileError, ObjectClient
-from hudi_engine.format.storage.object_marks import FOLDER_MARK, delete_objects, holds_objects, marks_among
-from hudi_engine.format.storage.spooled import SpooledStorage
 from hudi_engine.format.storage.uris import StoreKind
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta, UpdateVersion
+
+    from hudi_engine.format.storage.object_client import ObjectClient
+
+FOLDER_MARK = ".folder"
+"""Object of this engine that keeps an empty folder in being; it is shown to no one."""
+_EMPTY_FILE = re.compile(r"\.(requested|inflight|marker\.[A-Z]+)$")
+"""Files that every writer leaves empty, for which no one has to look a second time."""
+
+
+def marks_among(client: ObjectClient, listed: Mapping[str, int]) -> set[str]:
+    """Return those of the listed objects that are marks and no files, with one request for each folder that may have some."""
+    doubtful: dict[str, set[str]] = {}
+    for path, size in listed.items():
+        if size == 0 and _EMPTY_FILE.search(path) is None:
+            doubtful.setdefault(paths.parent(path), set()).add(path)
+    found: set[str] = set()
+    for folder, inside in doubtful.items():
+        with client.errors(folder):
+            page = obstore.list_with_delimiter(client.store, folder or None)
+        # what was removed meanwhile is neither, and stays what it was taken for
+        found |= inside & {*page["common_prefixes"]} - {each["path"] for each in page["objects"]}
+    return found
+
+
+def holds_objects(client: ObjectClient, folder: str) -> bool:
+    """Return whether there is an object below a folder that is no other program's mark."""
+    with client.errors(folder):
+        for page in obstore.list(client.store, folder or None, chunk_size=_PAGE):
+            below = {each["path"]: each["size"] for each in page if len(each["path"]) > len(folder)}
+            if any(size or path.endswith(f"/{FOLDER_MARK}") for path, size in below.items()):
+                return True
+            if set(below) - marks_among(client, below):
+                return True
+    return False
+
+
+def delete_objects(client: ObjectClient, folder: str, pages: Iterable[Iterable[ObjectMeta]]) -> None:
+    """Delete what was listed below a folder; of what is not there by its path, such as marks, no error is raised."""
+    for page in pages:
+        listed = [each["path"] for each in page]
+        try:
+            with client.errors(folder):
+                obstore.delete(client.store, listed)
+        except FileNotFoundError:
+            # not every service deletes many at once; those that delete one by one stop at the first that is missing
+            for path in listed:
+                _delete_if_there(client, path)
+
+
+def _delete_if_there(client: ObjectClient, path: str) -> None:
+    try:
+        with client.errors(path):
+            obstore.delete(client.store, path)
+    except FileNotFoundError:
+        return
+
 
 logger = logging.getLogger(__name__)
 

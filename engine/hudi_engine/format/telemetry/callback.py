@@ -20,7 +20,7 @@ from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.format.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.telemetry.metrics import commit_metrics, report
+from hudi_engine.format.telemetry.services import commit_metrics, report
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 
 logger = logging.getLogger(__name__)
