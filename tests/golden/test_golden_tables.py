@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import HudiError
-from hudi_engine.format.merge.table_reader import read_table
 from hudi_engine.format.storage.factory import open_storage
 
 from tests.golden.golden import NAMES, REFUSED, description, unpack
 from tests.golden.stories import STORIES
+from tests.helpers.read_table import read_table
 from tests.judge.arrow_rows import rows_of_arrow
 from tests.judge.rows import difference
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 from hudi_engine.errors import ServiceError, TimelineError
-from hudi_engine.format.merge.table_reader import read_table
 from hudi_engine.format.storage import open_storage
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
 
 from tests.helpers.keyed import keyed_table
+from tests.helpers.read_table import read_table
 
 COLUMNS = "id int, ts bigint, dt string, name string"
 NAMES = ["id", "ts", "dt", "name"]

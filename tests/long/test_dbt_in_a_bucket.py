@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi_engine.format.merge.table_reader import read_table
 from hudi_engine.format.storage.factory import open_storage
 
 from tests.helpers.connector import spark_conf_for
+from tests.helpers.read_table import read_table
 from tests.helpers.s3_server import S3Server
 
 pytestmark = pytest.mark.slow

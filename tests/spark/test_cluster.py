@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from hudi_engine.format.merge.table_reader import read_table
 from hudi_engine.format.storage.factory import open_storage
 
 from tests.helpers.cluster import environment, running_cluster
+from tests.helpers.read_table import read_table
 
 pytestmark = pytest.mark.slow
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.format.merge.table_reader import read_table
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.table.txn.owner import Owner
 
 from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.helpers.keyed import keyed_table
+from tests.helpers.read_table import read_table
 
 pytestmark = pytest.mark.slow
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import StorageError, TableNotFoundError
-from hudi_engine.format.merge.table_reader import read_table
 from hudi_engine.format.storage.factory import open_storage
 
 from tests.helpers.forms import forms
+from tests.helpers.read_table import read_table
 
 ALONE = {"hoodie.write.concurrency.mode": "SINGLE_WRITER"}
 COLUMNS = "id int, ts bigint, dt string, name string"

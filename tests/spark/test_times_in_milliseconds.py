@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine import HudiTable, SchemaError
-from hudi_engine.format.merge.table_reader import read_table
 from hudi_engine.format.schema.avro import avro_to_arrow
 from hudi_engine.table.state import TableState
 from hudi_engine.table.write.operation import INSERT_OVERWRITE_TABLE
 
 from tests.helpers.handmade import HandmadeTable
+from tests.helpers.read_table import read_table
 
 AT = {"type": "long", "logicalType": "timestamp-millis"}
 FIELDS = [

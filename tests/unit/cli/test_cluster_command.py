@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.cli import main
-from hudi_engine.format.merge.table_reader import read_table
 from hudi_engine.format.storage.factory import open_storage
 
 from tests.golden.golden import unpack
+from tests.helpers.read_table import read_table
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from hudi_engine.cli import main
 from hudi_engine.cli.commands import COMMANDS
-from hudi_engine.format.merge.table_reader import read_table
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.local import LocalStorage
 
 from tests.golden.golden import NAMES, description, unpack
 from tests.helpers.hudi_rs import rows_by_hudi_rs
+from tests.helpers.read_table import read_table
 from tests.unit.services.tables import copy_on_write
 
 MERGE_ON_READ = "v6_mor_simple_deletes_h0150"

@@ -150,24 +150,6 @@ def test_answers_come_in_the_order_of_the_keys():
     assert bloom.might_contain_all(pa.array(asked)).tolist() == [False, True, False, True, False]
 
 
-def test_merging_holds_the_keys_of_both():
-    one, two = (BloomFilter.for_keys(pa.array([key]), entries=10) for key in ("a", "b"))
-    both = one.merge(two)
-    assert both.might_contain_all(pa.array(["a", "b", "c"])).tolist() == [True, True, False]
-    assert one.might_contain_all(pa.array(["b"])).tolist() == [False]
-
-
-def test_merging_filters_of_other_shape_is_refused():
-    with pytest.raises(ConfigError, match="different shape"):
-        BloomFilter.sized_for(10).merge(BloomFilter.sized_for(11))
-
-
-def test_a_copy_is_independent():
-    bloom = BloomFilter.for_keys(pa.array(["a"]), entries=10)
-    bloom.copy().add(pa.array(["b"]))
-    assert bloom.might_contain_all(pa.array(["b"])).tolist() == [False]
-
-
 def test_an_absent_type_code_means_simple():
     assert BloomFilter.from_text(SMALL_SIMPLE).kind is BloomFilterType.SIMPLE
 

@@ -13,7 +13,6 @@ from hudi_engine.format.filegroup.log_file import Written
 from hudi_engine.format.logformat.reader import scan_blocks
 from hudi_engine.format.logformat.source import BytesSource
 from hudi_engine.format.logformat.writer import encode_rollback_block
-from hudi_engine.format.merge.table_reader import read_table
 from hudi_engine.format.storage import open_storage
 from hudi_engine.table.inspect import damaged_files
 from hudi_engine.table.services import run_compaction
@@ -21,6 +20,7 @@ from hudi_engine.table.state import TableState
 
 from tests.golden.golden import NAMES, unpack
 from tests.helpers.handmade import HandmadeTable
+from tests.helpers.read_table import read_table
 from tests.unit.services.tables import DAY_1, GROUP_1, MERGED, batch, merge_on_read, options, rows, writes
 
 Cut = Callable[[bytes], bytes]

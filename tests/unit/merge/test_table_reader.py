@@ -12,7 +12,7 @@ from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.format.merge.slice_reader import read_slice
-from hudi_engine.format.merge.table_reader import read_table, table_schema
+from hudi_engine.format.merge.table_reader import table_schema
 from hudi_engine.format.schema.avro import arrow_to_avro
 from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.format.storage import open_storage
@@ -22,6 +22,7 @@ from hudi_engine.format.timeline.schema_commits import load_schema_history
 from hudi_engine.table.state import TableState
 from slices import DATA, SliceBuilder, config, data_rows, deletes, instant, row, upserts
 
+from tests.helpers.read_table import read_table
 from tests.unit.services import tables
 
 

@@ -10,7 +10,6 @@ import pytest
 from hudi_engine.cli import main
 from hudi_engine.errors import ConfigError, WriteConflictError
 from hudi_engine.format.filegroup.base_file import parse_base_file
-from hudi_engine.format.merge.table_reader import read_table
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.table.inspect import duplicate_keys, validate
 from hudi_engine.table.operations.procedures import PROCEDURES
@@ -20,6 +19,7 @@ from hudi_engine.table.table_services import TableServices
 
 from tests.helpers.handmade import HandmadeTable, file_id
 from tests.helpers.hudi_rs import rows_by_hudi_rs
+from tests.helpers.read_table import read_table
 from tests.unit.services import tables
 
 SCHEMA = pa.schema([("id", pa.string()), ("at", pa.int64()), ("note", pa.string()), ("day", pa.string())])

@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow as pa
 from hudi_engine.format.config.options import Options, resolve_options
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.merge.table_reader import read_table
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.active import Timeline
@@ -18,6 +17,7 @@ from hudi_engine.table.txn.owner import Owner, register
 
 from tests.helpers.handmade import HandmadeTable
 from tests.helpers.owners import write_owner
+from tests.helpers.read_table import read_table
 
 SCHEMA = pa.schema([("id", pa.string()), ("qty", pa.int64()), ("day", pa.string())])
 GROUP_1, GROUP_2, GROUP_3 = (f"0000000{number}-0000-4000-8000-000000000000-0" for number in (1, 2, 3))

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.format.filegroup.markers import write_marker
-from hudi_engine.format.merge.table_reader import read_table
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.archive_files import encode_archive_block
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
@@ -18,6 +17,7 @@ from hudi_engine.table.txn.savepoint import delete_savepoint, list_savepoints
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import MOR, recover_now
+from tests.helpers.read_table import read_table
 
 LATER = "20991231235959000"
 

@@ -45,33 +45,27 @@ _HEX_PAIRS = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), dtyp
 
 
 def key_text(
-    array: pa.Array | pa.ChunkedArray, *, consistent_logical_timestamp: bool = False, timezone: str = "UTC"
+    array: pa.Array | pa.ChunkedArray, *, consistent_logical_timestamp: bool = False
 ) -> pa.StringArray:
-    """Turn a column into the text its values have in record keys and partition paths.
+    """Turn a column into the text its values have in record keys and partition paths; nulls stay null.
 
     Args:
-        consistent_logical_timestamp: Write timestamps as ``2024-02-03 04:05:06.123`` instead of their raw
+        consistent_logical_timestamp: Write timestamps as ``2024-02-03 04:05:06.123`` in UTC instead of their raw
             number of microseconds (option
             ``hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled``).
-
-    Returns:
-        Text of the same length; nulls stay null.
     """
     if isinstance(array, pa.ChunkedArray):
         chunks = [
-            key_text(chunk, consistent_logical_timestamp=consistent_logical_timestamp, timezone=timezone)
+            key_text(chunk, consistent_logical_timestamp=consistent_logical_timestamp)
             for chunk in array.chunks
         ]
         return pa.concat_arrays(chunks) if chunks else pa.array([], pa.string())
     kind = array.type
     if pa.types.is_dictionary(kind):
-        return key_text(
-            array.dictionary_decode(),
-            consistent_logical_timestamp=consistent_logical_timestamp,
-            timezone=timezone,
-        )
+        plain = array.dictionary_decode()
+        return key_text(plain, consistent_logical_timestamp=consistent_logical_timestamp)
     if pa.types.is_timestamp(kind):
-        return _timestamp_text(array, timezone) if consistent_logical_timestamp else _raw_text(array)
+        return _timestamp_text(array) if consistent_logical_timestamp else _raw_text(array)
     convert = _converter(kind)
     if convert is None:
         raise SchemaError(
@@ -129,16 +123,12 @@ def _far_date_text(day: object) -> str:
     return f"{sign}{abs(year):04d}-{near.month:02d}-{near.day:02d}"
 
 
-def _timestamp_text(array: pa.Array, timezone: str) -> pa.StringArray:
+def _timestamp_text(array: pa.Array) -> pa.StringArray:
     # Java divides by a thousand towards zero, so an instant before 1970 moves up.
     raw = pc.cast(array, pa.int64())
     per_milli = {"s": None, "ms": 1, "us": 1_000, "ns": 1_000_000}[array.type.unit]
     millis = pc.multiply(raw, 1000) if per_milli is None else pc.divide(raw, per_milli)
-    instants = pc.cast(millis, pa.timestamp("ms", "UTC"))
-    if timezone.upper() == "UTC":
-        local = pc.cast(millis, pa.timestamp("ms"))
-    else:
-        local = pc.local_timestamp(pc.cast(instants, pa.timestamp("ms", timezone)))
+    local = pc.cast(millis, pa.timestamp("ms"))
     text = pc.strftime(local, format="%Y-%m-%d %H:%M:%S")
     return pc.replace_substring_regex(text, pattern=r"(\.[0-9]+?)0+$", replacement=r"\1")
 

@@ -1,65 +1,25 @@
-"""Reading a whole table with Arrow alone: no Spark, no JVM."""
+"""What reading the slices of a table needs, from the table itself."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.filegroup.file_slice import FileSlice
-from hudi_engine.format.filegroup.view import FileSystemView
-from hudi_engine.format.merge.base_reader import select_schema
 from hudi_engine.format.merge.missing_columns import defaults_that_fill, schema_with_defaults
-from hudi_engine.format.merge.read_context import InstantRange, ReadContext
-from hudi_engine.format.merge.slice_reader import BASE_ONLY, PAYLOAD_COMBINE, read_slice
+from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.schema.avro import avro_to_arrow
 from hudi_engine.format.schema.meta_fields import OPERATION, with_meta_columns
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.format.timeline.continuity import look_until_still
 from hudi_engine.format.timeline.schema_commits import load_schema_history
-
-
-def read_table(
-    storage: Storage,
-    *,
-    as_of: str | None = None,
-    read_optimized: bool = False,
-    columns: Sequence[str] | None = None,
-    instant_range: InstantRange | None = None,
-) -> pa.Table:
-    """Return rows of a table, the five meta columns first; a table without a commit gives no rows."""
-
-    def look() -> tuple[TableConfig, Timeline, tuple[ReadContext, list[FileSlice]]]:
-        config = TableConfig.load(storage)
-        timeline = Timeline.load(storage, config)
-        timeline.check_readable(as_of)
-        read = replace(read_context(storage, config, timeline, as_of=as_of), instant_range=instant_range)
-        context = as_its_readers_do(read, timeline)
-        view = FileSystemView.build(storage, config, timeline, as_of=as_of)
-        if not read_optimized:
-            return config, timeline, (context, view.latest_slices())
-        bases = view.latest_base_files()
-        return (
-            config,
-            timeline,
-            (context, [FileSlice(each.partition, each.file_id, each.instant, each) for each in bases]),
-        )
-
-    context, slices = look_until_still(storage, look, as_of)
-    merge_type = BASE_ONLY if read_optimized else PAYLOAD_COMBINE
-    wanted = list(context.schema.names if columns is None else columns)
-    tables = [select_schema(context.schema, wanted).empty_table()]
-    tables.extend(read_slice(context, each, columns=wanted, merge_type=merge_type) for each in slices)
-    return pa.concat_tables(tables)
 
 
 def read_context(
     storage: Storage, config: TableConfig, timeline: Timeline, *, as_of: str | None = None
 ) -> ReadContext:
-    """Return what reading the slices of a table needs, from the table itself."""
+    """Return the context of a read without options."""
     avro, history = timeline.table_schema_json(as_of), load_schema_history(storage, timeline)
     return ReadContext(
         storage=storage,

@@ -44,11 +44,6 @@ class WriteFigures:
             sum(_bytes_changed(stat) for stat in stats),
         )
 
-    @property
-    def bytes_rewritten_for_each_changed(self) -> float | None:
-        """Bytes rewritten for each byte that changed; None when nothing changed."""
-        return round(self.bytes_rewritten / self.bytes_changed, 2) if self.bytes_changed else None
-
     def to_json(self, seconds: Mapping[str, float]) -> str:
         """Format as the text that a commit carries."""
         values = {

@@ -155,18 +155,6 @@ class BloomFilter:
         """Number of bit rows; 1 unless a dynamic filter overflowed its first row."""
         return len(self.rows)
 
-    def copy(self) -> BloomFilter:
-        """Make an independent copy."""
-        return BloomFilter(
-            self.kind,
-            self.bits,
-            self.hashes,
-            [row.copy() for row in self.rows],
-            row_capacity=self.row_capacity,
-            keys_in_last_row=self.keys_in_last_row,
-            max_entries=self.max_entries,
-        )
-
     def add(self, keys: pa.Array | pa.ChunkedArray) -> None:
         """Add record keys (string, no nulls); a dynamic filter opens further rows as it fills up."""
         position = 0
@@ -183,25 +171,6 @@ class BloomFilter:
             for row in self.rows:
                 found[self._survivors(row, block)] = True
         return found
-
-    def merge(self, other: BloomFilter) -> BloomFilter:
-        """Return a filter that holds the keys of both."""
-        if self._shape() != other._shape():
-            raise ConfigError(
-                f"Bloom filters of different shape cannot be merged: {self._shape()} and {other._shape()}; "
-                "build a new filter from the keys"
-            )
-        wide, narrow = (self, other) if len(self.rows) >= len(other.rows) else (other, self)
-        merged = wide.copy()
-        for row, added in zip(merged.rows, narrow.rows, strict=False):
-            np.bitwise_or(row, added, out=row)
-        # The same key may be in both, so the sum is an upper bound; it only decides when a row counts as
-        # full.
-        merged.keys_in_last_row = self.keys_in_last_row + other.keys_in_last_row
-        return merged
-
-    def _shape(self) -> tuple[str, int, int, int]:
-        return self.kind.value, self.bits, self.hashes, self.row_capacity
 
     def _row_header(self) -> bytes:
         return _ROW_HEADER.pack(_VERSION, self.hashes, _MURMUR, self.bits)
