@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Mapping
 
 from hudi_engine.errors import CorruptTableError, TableNotFoundError
 from hudi_engine.format.config.properties import parse_properties, table_checksum
+from hudi_engine.format.storage.base import Storage
 
 logger = logging.getLogger(__name__)
 
@@ -17,25 +17,7 @@ BACKUP_PATH = f"{HOODIE_FOLDER}/hoodie.properties.backup"
 CHECKSUM_KEY = "hoodie.table.checksum"
 
 
-class PropertiesStorage(Protocol):
-    """What loading and saving table settings needs of a storage."""
-
-    base: str
-
-    def read(self, path: str) -> bytes:
-        """Return a file's content; FileNotFoundError when missing."""
-
-    def replace(self, path: str, data: bytes) -> None:
-        """Create or overwrite a file atomically."""
-
-    def delete(self, path: str) -> bool:
-        """Delete a file; False when missing."""
-
-    def list(self, path: str) -> Sequence[object]:
-        """List a folder; nothing when it is missing."""
-
-
-def read_properties(storage: PropertiesStorage) -> dict[str, str]:
+def read_properties(storage: Storage) -> dict[str, str]:
     """Read the properties of the table at ``storage.base``."""
     damage: str | None = None
     for path in (PROPERTIES_PATH, BACKUP_PATH):

@@ -28,10 +28,10 @@ from hudi_engine.format.config.properties_file import (
     CHECKSUM_KEY,
     HOODIE_FOLDER,
     PROPERTIES_PATH,
-    PropertiesStorage,
     read_properties,
 )
 from hudi_engine.format.config.trusted_rules import RULE_PROPERTY, is_trusted, trust_rules
+from hudi_engine.format.storage.base import Storage
 
 TYPE_KEY = "hoodie.table.keygenerator.type"
 CLASS_KEY = "hoodie.table.keygenerator.class"
@@ -251,7 +251,7 @@ class TableConfig:
         self.__dict__.update(state)
 
     @classmethod
-    def load(cls, storage: PropertiesStorage) -> TableConfig:
+    def load(cls, storage: Storage) -> TableConfig:
         """Read and validate the settings of the table at ``storage.base``.
 
         The backup that Hudi keeps during an update is used when the file itself is missing or damaged.
@@ -560,7 +560,7 @@ class TableConfig:
         merged[CHECKSUM_KEY] = str(table_checksum(merged))
         return TableConfig.from_properties(merged)
 
-    def save(self, storage: PropertiesStorage, comment: str = "") -> None:
+    def save(self, storage: Storage, comment: str = "") -> None:
         """Write ``hoodie.properties`` atomically; a leftover backup goes, since it would be older."""
         storage.replace(PROPERTIES_PATH, self.to_bytes(comment))
         storage.delete(BACKUP_PATH)
@@ -605,7 +605,7 @@ class TableConfig:
         return raw == "true"
 
 
-def _check_rows_are_inside(config: TableConfig, storage: PropertiesStorage) -> None:
+def _check_rows_are_inside(config: TableConfig, storage: Storage) -> None:
     """Refuse a table whose rows lie partly in the files that it was bootstrapped from.
 
     After a full bootstrap (``FULL_RECORD`` for every partition) all rows are in the table, though its properties name the
