@@ -18,8 +18,6 @@ class Progress:
     """What one piece of work has done so far.
 
     Args:
-        did: What happens to its files, such as ``written`` or ``compacted``.
-        thread: Identifier of the thread that requested it.
         tables: Tables that a session knows already, while all of a warehouse is registered.
     """
 

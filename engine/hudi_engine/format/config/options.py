@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -165,30 +165,19 @@ def _not_done(key: str, text: str) -> str | None:
     return f"{what}. {advice[0].upper()}{advice[1:]}"
 
 
-def _contradictions(given: Mapping[str, OptionValue]) -> list[str]:
-    return [*_archive_limits(given), *_two_ways_to_cluster(given)]
-
-
-def _two_ways_to_cluster(given: Mapping[str, OptionValue]) -> list[str]:
+def _contradictions(given: Mapping[str, OptionValue]) -> Iterator[str]:
     both = (clustering_options.ClusteringOptions.INLINE, clustering_options.ClusteringOptions.SCHEDULE_INLINE)
     if all(given.get(option.key) for option in both):
-        return [
-            f"{both[0]} and {both[1]} are both true; the first plans and runs, the second only plans: set one of them"
-        ]
-    return []
-
-
-def _archive_limits(given: Mapping[str, OptionValue]) -> list[str]:
+        yield f"{both[0]} and {both[1]} are both true; the first plans and runs, the second only plans: set one of them"
     smaller, greater = (
         (option.key, given.get(option.key, option.default))
         for option in (service_options.ArchiveOptions.MIN_COMMITS, service_options.ArchiveOptions.MAX_COMMITS)
     )
     if isinstance(smaller[1], int) and isinstance(greater[1], int) and smaller[1] >= greater[1]:
-        return [
+        yield (
             f"{greater[0]} is {greater[1]} and {smaller[0]} is {smaller[1]}; the maximum must be greater than the "
             "minimum, such as 30 and 20"
-        ]
-    return []
+        )
 
 
 def _unknown(key: str, of: str) -> str | None:

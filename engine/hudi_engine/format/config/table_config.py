@@ -98,17 +98,13 @@ def resolve_key_generator(
 
 
 def folders_have_values(properties: Mapping[str, str], *, keeps_kinds: bool) -> bool:
-    """Return whether a table's key generator names partition folders by the values of simple fields, as far as that is known.
-
-    Args:
-        keeps_kinds: Whether who made the table would have stored which fields of a custom key generator are formatted times;
-            Hudi stores the names alone for tables of version 6, and drops the kinds when it makes their properties again, but
-            not the format of the times.
-    """
+    """Return whether a table's key generator names partition folders by the values of simple fields, as far as that is known."""
     kind = declared_key_generator(properties)
     if kind is None:
         return not _named(properties)
     if kind is KeyGeneratorType.CUSTOM:
+        # Hudi stores the names alone for tables of version 6, and drops the kinds when it writes their properties again, but
+        # not the format of the times.
         return bool(partition_kinds(properties)) or (
             keeps_kinds and not any(key.endswith(_TIME_FORMAT) for key in properties)
         )

@@ -16,10 +16,8 @@ class BaseFile:
     """One version of a file group's rows.
 
     Args:
-        partition: Partition path, ``""`` for a non-partitioned table.
         write_token: ``<task>-<stage>-<attempt>`` of the task that wrote the file.
         instant: Requested time of the action that wrote the file.
-        extension: ``parquet``, ``orc``, ``hfile`` or ``lance``.
     """
 
     partition: str

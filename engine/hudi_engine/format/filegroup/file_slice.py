@@ -13,9 +13,7 @@ class FileSlice:
     """What has to be merged to get the rows of a file group at one time.
 
     Args:
-        partition: Partition path, ``""`` for a non-partitioned table.
         base_instant: Instant of the base file, or of the first log of a group that has none.
-        base_file: None for a group that only has logs so far.
         log_files: Logs in the order in which they apply.
         cdc_files: Change data files written with this slice; they hold no rows of the table.
     """

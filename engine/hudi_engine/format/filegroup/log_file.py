@@ -30,7 +30,6 @@ class LogFile:
     """Blocks of changes to one file group.
 
     Args:
-        partition: Partition path, ``""`` for a non-partitioned table.
         version: Counts from 1 within (file id, instant); compared as a number.
         write_token: ``<task>-<stage>-<attempt>``; ``""`` in names of very old writers.
         written: What completed commits at hand wrote to it; its readers check that it is there.

@@ -36,9 +36,6 @@ class SliceRules:
 
     Args:
         by_completion_time: True for table versions 8 and 9.
-        is_committed: Whether an instant counts, time travel included.
-        completion_time: Completion time of a committed instant (versions 8 and 9).
-        as_of: Newest requested time that counts, None for now.
         choose: Picks one of several base files that one instant wrote for one group.
     """
 
@@ -115,11 +112,7 @@ class SliceRules:
 
 
 class WrittenLogs:
-    """Looks up the stretches of logs that commits of the active timeline wrote; each of the commits is read once.
-
-    Args:
-        is_visible: Whether a requested instant time counts; None for all completed writes.
-    """
+    """Looks up the stretches of logs that commits of the active timeline wrote; each of the commits is read once."""
 
     def __init__(
         self, config: TableConfig, timeline: Timeline, is_visible: Callable[[str], bool] | None = None

@@ -40,7 +40,6 @@ class KeyGenerator:
         field_names_in_key: Whether a key is ``field:value,...`` rather than the bare value.
         partition_fields: Columns of the partition path and the kind of each, ``simple`` or ``timestamp``.
             Empty: the table has no partitions.
-        consistent_logical_timestamp: Whether timestamps are written as text rather than as raw numbers.
     """
 
     record_key_fields: tuple[str, ...]

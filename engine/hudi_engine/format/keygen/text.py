@@ -20,11 +20,7 @@ EMPTY_PLACEHOLDER = "__empty__"
 
 
 def complex_keys(columns: Sequence[tuple[str, pa.StringArray]]) -> pa.StringArray:
-    """Join the texts of several fields to record keys.
-
-    Returns:
-        The keys; null where every field is null or empty, for such a row has no key.
-    """
+    """Join the texts of several fields to record keys; null where every field is null or empty."""
     parts = []
     usable = None
     for name, texts in columns:

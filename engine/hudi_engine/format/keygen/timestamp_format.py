@@ -154,7 +154,6 @@ class LocalTimes:
     """Times as texts have them.
 
     Args:
-        millis: Milliseconds since 1970 by the clock of each text.
         offsets: Milliseconds by which that clock is ahead of UTC, where the text has an offset.
     """
 
@@ -205,11 +204,7 @@ class DateReader:
 
 
 def utc_of_local(millis: Longs, zone: tzinfo) -> tuple[Longs, Mask]:
-    """Return the instants at which clocks of a zone show times, the earlier one where they show it twice.
-
-    Returns:
-        Milliseconds since 1970 in UTC, and which of the times exist: clocks that are turned forward skip some.
-    """
+    """Return the instants at which clocks of a zone show times, the earlier of two, and which of the times exist."""
     if zone is timezone.utc:
         return millis, np.ones(len(millis), bool)
     seconds, places = np.unique(np.floor_divide(millis, 1000), return_inverse=True)

@@ -98,12 +98,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def order_words(values: pa.Array, *, prefix: bytes = b"") -> Words:
-    """Return a word a value.
-
-    Args:
-        prefix: Texts only: bytes with which values begin, so that the eight bytes after it make the word. A value that
-            does not begin so comes before or after all that do.
-    """
+    """Return a word a value: of texts the eight bytes after the prefix; those without it come before or after all others."""
     kind = values.type
     if is_text(kind):
         words = _text_words(values.cast(pa.large_binary()), prefix)
@@ -194,7 +189,6 @@ class Axis:
     """One column of the grid; picklable.
 
     Args:
-        prefix: Bytes with which all texts of the sample begin.
         steps: ``SAMPLE`` only: values between which the ranks lie, ascending.
     """
 

@@ -26,7 +26,6 @@ class RowLayout:
     """An order of rows; picklable.
 
     Args:
-        columns: Columns by which rows are ordered; none keeps their order.
         sample_rows: Rows that are looked at to lay the curve where not all are at hand.
     """
 

@@ -52,7 +52,6 @@ class BlockHead:
     Attributes:
         kind: What the content is; ``CORRUPT`` for bytes between blocks that are no block.
         header: Header entries by ordinal; ordinals this engine does not know are kept as plain numbers.
-        offset: Position of the block's magic in the file, in bytes.
     """
 
     kind: BlockType

@@ -20,7 +20,6 @@ class Entries:
     """Records in the order in which they were written; a delete is a row with its key and ordering values only.
 
     Attributes:
-        rows: Columns of the read; what a delete or a partial record does not say is null.
         always: Which deletes win over everything before them, whatever the ordering values.
         severed: Which rows came after a delete of their key, so that nothing older may fill their nulls.
         provided: For each row and column, whether the record states a value; None when all say all.

@@ -195,7 +195,6 @@ class LogRecords:
 
     Attributes:
         winners: One entry for each key that the logs mention, in the order in which the logs first mention them.
-        total_records: Records and deletes read.
     """
 
     winners: Entries

@@ -36,12 +36,7 @@ class ScannedBlock:
 
 @dataclass(frozen=True)
 class LogScan:
-    """What the log files of a slice hold.
-
-    Attributes:
-        blocks: Data and delete blocks that count, in the order in which they apply.
-        total_blocks: All blocks found, corrupt ones aside.
-    """
+    """What the log files of a slice hold."""
 
     blocks: tuple[ScannedBlock, ...]
     total_blocks: int

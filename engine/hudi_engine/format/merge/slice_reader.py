@@ -41,7 +41,6 @@ def read_changes(
     """Return what the writes of a slice did: new rows of its base file, then the records of its logs.
 
     Args:
-        context: The read; its schema has ``_hoodie_operation``.
         is_first: It is the oldest one left of its file group, so that rows that its base file took over from older
             slices are reported nowhere else.
         skips_base: The rows of its base file are reported elsewhere, all of them.

@@ -26,11 +26,7 @@ _TAIL = 8
 
 @dataclass(frozen=True)
 class RowGroup:
-    """A row group.
-
-    Args:
-        chunks: The chunks of each column of the table; those of a nested one are its leaves.
-    """
+    """A row group."""
 
     rows: int
     size: int

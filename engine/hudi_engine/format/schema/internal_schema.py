@@ -56,7 +56,6 @@ class SchemaHistory:
 
     Attributes:
         versions: Instant (0 for the schema before the first change) and root of each version.
-        texts: The same versions as Hudi writes them, JSON.
     """
 
     versions: tuple[tuple[int, ColumnNode], ...]

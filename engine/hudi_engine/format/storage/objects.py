@@ -266,11 +266,7 @@ def change_object(client: ObjectClient, path: str, before: bytes, data: bytes) -
 def upload_object(
     client: ObjectClient, path: str, source: IO[bytes], size: int, before_publish: Callable[[], None]
 ) -> None:
-    """Upload a large file in parts; the object appears with the last step.
-
-    Args:
-        before_publish: Called when all parts but the last are there; an error it raises aborts the upload.
-    """
+    """Upload a large file in parts; the object appears with the last one, before which ``before_publish`` may cancel it."""
     part = max(_PART_BYTES, size // _MAX_PARTS)
     with (
         client.errors(path),

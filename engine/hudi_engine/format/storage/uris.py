@@ -55,7 +55,6 @@ class RemoteUri:
         authority: Bucket, or ``container@account.host``, without credentials.
         path: Path in the bucket, literal, without slashes at its ends.
         login: Credentials that stood before the host, as settings of the store.
-        query: ``?`` and the query part, as they were written.
     """
 
     scheme: str

@@ -17,10 +17,6 @@ class WriteFigures:
     """Rows and bytes of one write.
 
     Args:
-        rows_in: Rows that came, before rows of one key were made one; None when they were not counted.
-        rows_shuffled: Rows that went from one Spark task to another.
-        rows_written: Rows in the files that were written, those that did not change among them.
-        bytes_rewritten: Bytes of base files that replace an earlier one.
         bytes_changed: Bytes that the rows which changed take in those files, about.
     """
 

@@ -34,11 +34,7 @@ _SAMPLE = re.compile(r"^([a-zA-Z_:][a-zA-Z0-9_:]*) (\S+)$")
 def commit_metrics(
     action: str, instant: str, metadata: CommitMetadata, seconds: Mapping[str, float], zone: tzinfo | None
 ) -> dict[str, int]:
-    """Return the metrics of a commit by ``<action>.<metric>``; durations are milliseconds.
-
-    Args:
-        zone: Zone of the digits of instants, None for that of this machine.
-    """
+    """Return the metrics of a commit by ``<action>.<metric>``; durations are milliseconds."""
     stats = [stat for _, stat in metadata.write_stats()]
     values = {
         "duration": round(sum(seconds.values()) * 1000),
@@ -103,12 +99,7 @@ _Service = Callable[Concatenate[Storage, Options, Arguments], Result]
 
 @dataclass(frozen=True)
 class Done:
-    """What a service has done.
-
-    Args:
-        action: Hudi's name of it among the metrics.
-        commit: Action and instant of its commit on the timeline, where it makes one that writes files.
-    """
+    """What a service has done."""
 
     action: str
     values: Mapping[str, int] = field(default_factory=dict)

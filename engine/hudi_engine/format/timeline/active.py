@@ -122,11 +122,7 @@ class CleanBound(NamedTuple):
 
 
 class Timeline:
-    """Snapshot of the active timeline, taken by one listing; bodies are read on first use, and once.
-
-    Attributes:
-        instants: Every instant in its newest state, by requested time.
-    """
+    """Snapshot of the active timeline, taken by one listing; bodies are read on first use, and once."""
 
     def __init__(self, storage: Storage, config: TableConfig, instants: Iterable[Instant]) -> None:
         self._storage = storage

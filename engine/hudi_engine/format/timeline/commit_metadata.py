@@ -112,7 +112,6 @@ class CommitMetadata:
     """Body of a ``commit``, ``deltacommit`` or ``replacecommit``.
 
     Args:
-        partition_to_write_stats: Partition path to the files written there.
         extra_metadata: Texts that travel with the commit; ``schema`` is the Avro schema without meta columns.
         partition_to_replace_file_ids: File groups that a ``replacecommit`` takes out; None for other actions.
     """

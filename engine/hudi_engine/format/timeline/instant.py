@@ -59,7 +59,6 @@ class Instant:
     """One action of the table in its newest state.
 
     Args:
-        requested_time: When the action began; it names the data files the action writes.
         action: As in the file name, so a completed compaction is a ``commit``.
         completion_time: When the action completed; None in layout 1 and for pending actions.
     """

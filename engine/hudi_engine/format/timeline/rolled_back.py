@@ -77,10 +77,6 @@ def rolled_back_by(
     """Return what took an instant back, or is about to, in the words of an error; None for one that nothing did.
 
     A compaction or clustering that ran again is a commit all the same. What an archived restore of layout 1 took back is unknown.
-
-    Args:
-        is_moment: The caller wrote a moment, which is an instant at most by chance.
-        by_archive: Ask archived rollbacks too, for which the whole archive is read.
     """
     if any(name in names_of(each) for each in timeline.completed_writes):
         return None

@@ -29,12 +29,7 @@ MAX_KEY = "hoodie_max_record_key"
 
 @dataclass(frozen=True)
 class KeyFooter:
-    """Keys in the footer of a base file; each part None when the footer lacks it.
-
-    Args:
-        min_key: Smallest record key in the order of Java strings.
-        bloom: Filter that holds every key of the file.
-    """
+    """Keys in the footer of a base file; each part None when the footer lacks it."""
 
     min_key: str | None
     max_key: str | None

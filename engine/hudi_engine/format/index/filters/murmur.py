@@ -30,7 +30,6 @@ class KeyBlock:
     Args:
         rows: Row number of each key in the column the block was cut from.
         words: Their full words, the first of every key, the second of every key that has one, and so on.
-        tail: The bytes after the last full word, mixed as the hash wants them.
         tail_factor: What the hash is multiplied by after the tail; None when no key has one.
     """
 

@@ -22,7 +22,6 @@ class AvroType:
         kind: Avro type name; a union of null and T has T's kind.
         null_index: Position of null in the union; None when the value is required.
         branch: Position of the value in the union; None when there is no union.
-        size: Byte width of a fixed.
         children: Field types of a record, the item type of an array, the value type of a map.
     """
 
