@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from hudi_engine.format.storage.given import use_settings
     from hudi_engine.spark.catalog import DirectoryCatalog
     from hudi_engine.spark.changes import register_change_source
-    from hudi_engine.spark.hudi_table import HudiTable
-    from hudi_engine.spark.table_rebuild import build_table, rebuild_table
+    from hudi_engine.spark.front.rebuild import build_table, rebuild_table
+    from hudi_engine.spark.front.table import HudiTable
     from hudi_engine.spark.write.inspection import before_commit
     from hudi_engine.spark.write.rows.clauses import MergeClauses
     from hudi_engine.spark.write.rows.replacement import EventWindow
@@ -83,15 +83,15 @@ __all__ = [
 _HOMES = {
     "DirectoryCatalog": "hudi_engine.spark.catalog",
     "EventWindow": "hudi_engine.spark.write.rows.replacement",
-    "HudiTable": "hudi_engine.spark.hudi_table",
+    "HudiTable": "hudi_engine.spark.front.table",
     "MergeClauses": "hudi_engine.spark.write.rows.clauses",
     "MergeRule": "hudi_engine.format.merge.modes.rule",
     "Rows": "hudi_engine.table.reader",
     "WriteResult": "hudi_engine.table.write.result",
     "before_commit": "hudi_engine.spark.write.inspection",
-    "build_table": "hudi_engine.spark.table_rebuild",
+    "build_table": "hudi_engine.spark.front.rebuild",
     "read": "hudi_engine.table.reader",
-    "rebuild_table": "hudi_engine.spark.table_rebuild",
+    "rebuild_table": "hudi_engine.spark.front.rebuild",
     "register_change_source": "hudi_engine.spark.changes",
     "use_settings": "hudi_engine.format.storage.given",
 }

@@ -12,7 +12,7 @@ from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.objects import ObjectStorage
-from hudi_engine.spark.table_rebuild import _swap_unless_overtaken
+from hudi_engine.spark.front.rebuild import _swap_unless_overtaken
 from hudi_engine.table.clone import clone_table
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.lock import TableLock

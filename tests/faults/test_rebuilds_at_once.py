@@ -14,7 +14,7 @@ from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.objects import ObjectStorage
 from hudi_engine.spark.catalog import DirectoryCatalog, TableName
 from hudi_engine.spark.catalog.rebuilds import Settling
-from hudi_engine.spark.table_rebuild import _swap_unless_overtaken
+from hudi_engine.spark.front.rebuild import _swap_unless_overtaken
 from hudi_engine.table.clone.make import _put
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn import lock

@@ -14,7 +14,7 @@ from hudi_engine import HudiTable
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.spark import table_rebuild
+from hudi_engine.spark.front import rebuild
 
 from tests.faults.mini_table import leftovers
 from tests.helpers.fault import FaultInjectingStorage
@@ -177,9 +177,9 @@ def without_plans(left: list[str]) -> list[str]:
 @contextmanager
 def _opened(storage: Storage) -> Iterator[None]:
     """Make functions that take a path work through ``storage``."""
-    from hudi_engine.spark import hudi_table as tables
+    from hudi_engine.spark.front import table as tables
 
-    homes = (table_rebuild, tables)
+    homes = (rebuild, tables)
     before = [home.open_storage for home in homes]  # type: ignore[attr-defined]
     for home in homes:
         home.open_storage = lambda path: storage  # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 from hudi_engine import HudiTable, StorageError
-from hudi_engine.spark.table_rebuild import build_instead
+from hudi_engine.spark.front.rebuild import build_instead
 
 
 @pytest.fixture

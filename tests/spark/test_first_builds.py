@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine import HudiTable, WriteConflictError, build_table
-from hudi_engine.spark import table_rebuild
+from hudi_engine.spark.front import rebuild
 
 ROWS = "id int, k int"
 
@@ -12,14 +12,14 @@ ROWS = "id int, k int"
 def test_a_first_build_of_another_definition_replaces_no_rows_that_came_meanwhile(
     spark, tmp_path, monkeypatch
 ):
-    path, mark = str(tmp_path / "t"), table_rebuild.mark_builder
+    path, mark = str(tmp_path / "t"), rebuild.mark_builder
     HudiTable.create(spark, path, name="t", record_key=["id"], schema=ROWS)
 
     def late(side):
         HudiTable.open(spark, path).upsert(spark.createDataFrame([(1, 1)], ROWS))
         return mark(side)
 
-    monkeypatch.setattr(table_rebuild, "mark_builder", late)
+    monkeypatch.setattr(rebuild, "mark_builder", late)
     with pytest.raises(WriteConflictError, match="came meanwhile"):
         build_table(spark, path, spark.createDataFrame([(2, 2)], ROWS), name="t", record_key=["k"])
     table = HudiTable.open(spark, path)

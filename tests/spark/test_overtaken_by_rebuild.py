@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 from hudi_engine import HudiTable, WriteConflictError, rebuild_table
-from hudi_engine.spark import table_rebuild
+from hudi_engine.spark.front import rebuild as rebuild_module
 from hudi_engine.table.services.planned import PlanRun
 
 from tests.helpers.forms import forms
@@ -174,13 +174,13 @@ def test_rows_of_a_table_that_was_removed_and_made_again_do_not_come_back(spark,
 
 def test_a_table_is_not_replaced_when_rows_came_while_its_successor_was_built(spark, tmp_path, monkeypatch):
     table = create(spark, tmp_path)
-    mark = table_rebuild.mark_builder
+    mark = rebuild_module.mark_builder
 
     def late(side):
         table.upsert(rows(spark, [(5, "e", "theirs", 5)]))
         mark(side)
 
-    monkeypatch.setattr(table_rebuild, "mark_builder", late)
+    monkeypatch.setattr(rebuild_module, "mark_builder", late)
     with pytest.raises(WriteConflictError, match="run this write again"):
         rebuild(table, options=HIVE)
     assert content(table) == [*OLD, (5, "e", "theirs", 5)]

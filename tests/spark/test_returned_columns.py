@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine import HistoryGapError, HudiTable
-from hudi_engine.spark.table_rebuild import rebuild_table
+from hudi_engine.spark.front.rebuild import rebuild_table
 
 WIDE, NARROW = "id int, ts bigint, x int", "id int, ts bigint"
 DEFINITION = {"name": "t", "record_key": ["id"], "precombine_field": "ts"}

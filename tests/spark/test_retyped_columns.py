@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hudi_engine import HistoryGapError, HudiTable
 from hudi_engine.spark.changes.source import ChangeSource
-from hudi_engine.spark.table_rebuild import rebuild_table
+from hudi_engine.spark.front.rebuild import rebuild_table
 
 KEEP = {"hoodie.clean.automatic": "false"}
 

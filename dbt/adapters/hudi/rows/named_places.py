@@ -12,7 +12,7 @@ from hudi_engine import rebuild_table
 from hudi_engine.format.config.options import laid_over
 from hudi_engine.format.storage.uris import same_place
 from hudi_engine.spark.catalog import CatalogEntry, TableName, drop_table
-from hudi_engine.spark.table_rebuild import build_instead
+from hudi_engine.spark.front.rebuild import build_instead
 from hudi_engine.table.clone import CloneResult
 from hudi_engine.table.write.result import WriteResult
 from pyspark.sql import DataFrame, SparkSession

@@ -10,7 +10,7 @@ from hudi_engine.format.storage.given import public_location
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.instant import Instant
 from hudi_engine.format.timeline.moments import Moment
-from hudi_engine.spark.front.base import RawOptions, TableBase
+from hudi_engine.spark.front.reads import RawOptions, Reads
 from hudi_engine.spark.hive_sync import SyncedEntry, sync_hive
 from hudi_engine.table.changes.gaps import check_known
 from hudi_engine.table.clone import CloneResult
@@ -39,7 +39,7 @@ from hudi_engine.table.txn.rollback import RollbackResult
 from hudi_engine.table.txn.savepoint import Savepoint
 
 
-class TableOperations(TableBase):
+class TableOperations(Reads):
     """Looks at a table, which change nothing and start no Spark job, and operations that change it.
 
     `options` are ``hoodie.*`` options of the call. What operations raise is said by

@@ -19,8 +19,7 @@ from hudi_engine.format.schema.any_case import AnyCase, spellings
 from hudi_engine.format.schema.meta_fields import META_FIELDS, OPERATION
 from hudi_engine.format.telemetry.callback import Commit, report_commit
 from hudi_engine.format.telemetry.phases import timed
-from hudi_engine.spark.front.base import RawOptions
-from hudi_engine.spark.front.reads import Reads
+from hudi_engine.spark.front.reads import RawOptions, Reads
 from hudi_engine.spark.hive_sync import check_sync, sync_after_commit
 from hudi_engine.spark.jvm.frames import under_name
 from hudi_engine.spark.read.expression import expression

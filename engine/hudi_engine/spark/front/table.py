@@ -15,8 +15,8 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.spelling import did_you_mean
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.given import public_location
-from hudi_engine.spark.front.base import RawOptions
 from hudi_engine.spark.front.operations import TableOperations
+from hudi_engine.spark.front.reads import RawOptions
 from hudi_engine.spark.front.writes import Writes
 from hudi_engine.spark.write.rows.arguments import column_names, own_columns
 from hudi_engine.spark.write.rows.batch import refuse_false_marks

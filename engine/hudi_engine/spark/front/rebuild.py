@@ -17,8 +17,8 @@ from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.given import public_location
 from hudi_engine.format.timeline.schema_commits import load_schema_history
+from hudi_engine.spark.front.table import HudiTable, defined_table
 from hudi_engine.spark.hive_sync import check_sync, sync_after_commit
-from hudi_engine.spark.hudi_table import HudiTable, defined_table
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.spark.write.rows.frames import Frame, as_frame
 from hudi_engine.table.state import TableState
