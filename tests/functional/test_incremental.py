@@ -79,7 +79,7 @@ class TestChangesInsideColumns:
             (1, 2, (1, "a", None), 5, None), (2, 3, (2, "b", 7), 9999999999, "new"),
         ]  # fmt: skip
         assert "value 9999999999 of column small does not fit its type int" in results["too_large"].message
-        assert "parts lacks the field Note that the table has" in results["lacking"].message
+        assert "parts lacks the field 'Note', which the table has" in results["lacking"].message
 
 
 class TestALocationThatIsLeftAndComesBack:

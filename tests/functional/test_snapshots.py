@@ -356,7 +356,7 @@ class TestSnapshotOfAQueryWhoseTypesGrow:
         run_dbt(["run", "--vars", "{wave: 0}"])
         results = run_dbt(["snapshot", "-s", *GROWING_FORMS, "--vars", "{wave: 0}"], expect_pass=False)
         assert len(results) == len(GROWING_FORMS)
-        assert all("s lacks the field q that the table has" in result.message for result in results), results
+        assert all("s lacks the field 'q', which the table has" in result.message for result in results), results
 
     def test_a_value_that_the_column_cannot_hold_is_told_with_what_helps_a_snapshot(
         self, project: Any
@@ -370,7 +370,7 @@ class TestSnapshotOfAQueryWhoseTypesGrow:
         for value, told in (
             ("'x'", "value x of column v does not fit its type int, and"),
             ("date'2026-01-01'", "column v is date in the query and int in the table"),
-            ("named_struct('p', 1)", "v is struct<p:int> in the model and int in the table"),
+            ("named_struct('p', 1)", "v is struct<p:int> in the query and int in the table"),
         ):
             command = ["snapshot", "-s", "narrowed", "--vars", f'{{value: "{value}"}}']
             (result,) = run_dbt(command, expect_pass=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.spark.write.rows.casts import told_of_dropped
+from hudi_engine.spark.write.rows.casts import dropped_columns_warning
 
 from dbt.adapters.hudi.rows.alignment import (
     chosen_columns,
@@ -21,7 +21,7 @@ def test_the_mark_of_deleted_rows_is_written_though_it_is_no_column_of_the_model
 
 
 def test_a_column_left_out_for_its_name_is_told_with_a_name_that_stays() -> None:
-    told = told_of_dropped(["_hoodie_commit_time"])
+    told = dropped_columns_warning(["_hoodie_commit_time"])
     assert told.startswith("_hoodie_commit_time not written")
     assert told.endswith("_hoodie_commit_time as commit_time")
 

@@ -11,8 +11,7 @@ from hudi_engine.format.config.table_config import payload_merge_mode
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
 from hudi_engine.spark.schema.fit import quoted
-from hudi_engine.spark.write.rows.batch import exact_marks
-from hudi_engine.spark.write.rows.casts import DELETE_MARKS
+from hudi_engine.spark.write.rows.casts import DELETE_MARKS, exact_marks
 from hudi_engine.table.changes.window import BEFORE, CHANGE_TYPE, CHANGE_TYPES, COMMITTED, DELETE
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F

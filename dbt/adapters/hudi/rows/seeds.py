@@ -18,7 +18,6 @@ from hudi_engine.spark.write.rows.casts import exact_cast
 from hudi_engine.spark.write.rows.frames import as_frame
 from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
 
@@ -131,7 +130,7 @@ def seed_frame(session: SparkSession, agate_table: agate.Table, types: Mapping[s
     table = pa.table([*columns, numbers], names=[*(f"c{number}" for number in range(len(names))), _NUMBER])
     text = as_frame(session, table)
     # not the line, which is another one where a value above has line breaks
-    place = F.concat(F.lit(", in row "), F.col(_NUMBER).cast("string"), F.lit(" below the header"))
+    place = f"concat(', in row ', cast({_NUMBER} as string), ' below the header')"
     cast = []
     for number, (name, kind) in enumerate(types.items()):
         cast.append(exact_cast(f"c{number}", T.StringType(), _type_of(kind), name, place))

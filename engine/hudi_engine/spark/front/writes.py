@@ -23,15 +23,15 @@ from hudi_engine.spark.front.reads import RawOptions, Reads
 from hudi_engine.spark.hive_sync import check_sync, sync_after_commit
 from hudi_engine.spark.jvm.frames import under_name
 from hudi_engine.spark.read.expression import expression
-from hudi_engine.spark.schema.fit import never_older, quoted
+from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.write.pipeline import write
 from hudi_engine.spark.write.request import WriteRequest
 from hudi_engine.spark.write.rows.arguments import check_assignments, column_names, own_columns, resolving
+from hudi_engine.spark.write.rows.casts import never_older, set_value
 from hudi_engine.spark.write.rows.clauses import MergeClauses
 from hudi_engine.spark.write.rows.frames import Frame, as_frame
 from hudi_engine.spark.write.rows.partial_update_nulls import for_write, refuse_nulls, reject_null_overwrite
 from hudi_engine.spark.write.rows.replacement import EventWindow, Replacement, outside_rows
-from hudi_engine.spark.write.rows.set_values import set_value
 from hudi_engine.spark.write.rows.settled import Decided
 from hudi_engine.spark.write.schema_change import alter_schema
 from hudi_engine.table.state import TableState

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -68,55 +68,64 @@ def _as_table(frame: DataFrame, batches: list[pa.RecordBatch]) -> pa.Table:
     return pa.Table.from_batches(batches) if batches else spark_to_arrow(frame.schema).empty_table()
 
 
-def to_arrow_within_limit(frame: DataFrame, max_bytes: int, max_rows: int | None = None) -> pa.Table | None:
-    """Collect a DataFrame as an Arrow table; None when it is larger than the limit, or than Spark lets through to the driver.
-
-    A task's result has to fit into the driver's memory whole. So each row comes with its size, and the values of rows that may
-    take the result beyond the limit are left out by the task. If the sizes then add up to less, as where the last of many
-    short rows is a long one, the rows are collected again.
+@dataclass(frozen=True)
+class BoundedRows:
+    """Rows that are collected only where they are within a limit of bytes.
 
     Args:
-        max_bytes: Bytes of texts, binary and nested values; they are measured by the tasks.
-        max_rows: Rows to collect; None for all.
+        frame: The rows.
+        measured: What is collected: each row as a struct, null where it is too long, and its size; the rows themselves where
+            all of them have a fixed size.
     """
-    limited = frame if max_rows is None else frame.limit(max_rows)
-    measured = _measured(frame, max_bytes)
-    if measured is None:
-        batches = _batches_within_limit(limited)
-        return None if batches is None else _as_table(frame, batches)
-    found = _batches_within_limit(measured if max_rows is None else measured.limit(max_rows))
-    if found is None or sum(pc.sum(each.column(_SIZE)).as_py() for each in found) > max_bytes:
-        return None
-    if any(each.column(_ROW).null_count for each in found):
-        return to_arrow(limited)
-    return _as_table(frame, [pa.RecordBatch.from_struct_array(each.column(_ROW)) for each in found])
+
+    frame: DataFrame
+    measured: DataFrame
+    max_bytes: int
+
+    def collect(self) -> pa.Table | None:
+        """Return the rows, None where they are larger than the limit, or than Spark lets through to the driver."""
+        try:
+            found = _batches(self.measured)
+        except JAVA_ERRORS as error:
+            if _RESULT_LIMIT in str(error):
+                return None
+            raise
+        if self.measured is self.frame:
+            return _as_table(self.frame, found)
+        if sum(pc.sum(each.column(_SIZE)).as_py() for each in found) > self.max_bytes:
+            return None
+        if any(each.column(_ROW).null_count for each in found):
+            # all of them fit, such as many short rows and a long one at the end
+            return to_arrow(self.frame)
+        return _as_table(self.frame, [pa.RecordBatch.from_struct_array(each.column(_ROW)) for each in found])
 
 
-def _measured(frame: DataFrame, max_bytes: int) -> DataFrame | None:
-    """Return the rows as structs, null where they are too long, and their sizes; None where all rows have a fixed size.
+def bounded(frame: DataFrame, max_bytes: int, max_rows: int | None = None) -> BoundedRows:
+    """Return rows to be collected within a limit; each task measures its rows, as its result has to fit the driver whole.
 
     A row is too long if it is large itself, or if the rows of its task up to it would be beyond the limit if all had its size.
+
+    Args:
+        max_bytes: Bytes of texts, binary and nested values.
+        max_rows: Rows to collect; None for all.
     """
     short = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType, T.TimestampNTZType)
     names = [quoted(field.name) for field in frame.schema.fields if not isinstance(field.dataType, short)]
+    limited = frame if max_rows is None else frame.limit(max_rows)
     if not names:
-        return None
-    # One projection as SQL text: a column built by calls of the API costs a round trip to the JVM for each of its nodes.
+        return BoundedRows(limited, limited, max_bytes)
+    # One projection, as text: each plan and each column object takes longer than the rows of a small batch.
     size = f"cast(octet_length(cast(struct({', '.join(names)}) as string)) as bigint)"
-    number = f"(monotonically_increasing_id() & {_ROW_NUMBER}L)"
-    allowed = f"least({max_bytes // _LONG_ROWS}L, floor({max_bytes}L / ({number} + 1)))"
+    number = f"(monotonically_increasing_id() & {_ROW_NUMBER})"
+    allowed = f"least({max_bytes // _LONG_ROWS}, floor({max_bytes} / ({number} + 1)))"
     row = f"struct({', '.join(quoted(name) for name in frame.columns)})"
-    return frame.selectExpr(f"case when {size} <= {allowed} then {row} end as {_ROW}", f"{size} as {_SIZE}")
+    measured = frame.selectExpr(f"if({size} <= {allowed}, {row}, null) as {_ROW}", f"{size} as {_SIZE}")
+    return BoundedRows(limited, measured if max_rows is None else measured.limit(max_rows), max_bytes)
 
 
-def _batches_within_limit(frame: DataFrame) -> list[pa.RecordBatch] | None:
-    """Return the rows, None where they are more than Spark lets through to the driver."""
-    try:
-        return _batches(frame)
-    except JAVA_ERRORS as error:
-        if _RESULT_LIMIT in str(error):
-            return None
-        raise
+def to_arrow_within_limit(frame: DataFrame, max_bytes: int, max_rows: int | None = None) -> pa.Table | None:
+    """Collect rows as `bounded` does; None when they are beyond a limit."""
+    return bounded(frame, max_bytes, max_rows).collect()
 
 
 def current_task(context: WriteContext) -> WriteTask:

@@ -1,22 +1,15 @@
-"""Fitting a batch to a table's columns: the one place that decides names, types and what is missing.
+"""The columns of a table after a batch, or a refusal; `hudi_engine.spark.write.rows.casts` brings the rows to them.
 
-`fit_schema` says which columns the table has after the batch, or refuses; `fit_frame` brings the rows to them. Names and
-fields of structs are matched without regard to case and spelled as the table spells them. Spark's own cast goes by position
-in structs, and turns what does not fit into null.
+Names and fields of structs are matched without regard to case and spelled as the table spells them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from enum import Enum
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
-from pyspark.sql.types import DataType
 
 from hudi_engine.errors import SchemaError
 from hudi_engine.format.config.enums import SchemaChange
@@ -24,14 +17,6 @@ from hudi_engine.format.schema.any_case import AnyCase, spellings
 from hudi_engine.format.schema.evolution import evolve
 from hudi_engine.format.schema.nested import paired_parts
 from hudi_engine.format.schema.time_units import in_units_of
-from hudi_engine.spark.schema.spark_types import arrow_to_spark
-
-_RANGES = {
-    kind: (-(2 ** (bits - 1)), 2 ** (bits - 1))
-    for kind, bits in (("byte", 8), ("short", 16), ("integer", 32), ("long", 64))
-}
-"""The least number of a type, and the first beyond it."""
-_INFINITE = float("inf")
 
 
 class Missing(Enum):
@@ -39,15 +24,6 @@ class Missing(Enum):
 
     NULL = "null"
     REFUSE = "refuse"
-
-
-class Overflow(Enum):
-    """What becomes of a value that its column cannot hold."""
-
-    REFUSE = "refuse"
-    """Such types are refused before anything runs: by `fit_schema`."""
-    FAIL = "fail"
-    """The query fails when it meets such a value: one that a statement sets."""
 
 
 @dataclass(frozen=True)
@@ -103,70 +79,6 @@ def spelled_columns(incoming: pa.Schema, table: pa.Schema | None, spelling: Sequ
     )
 
 
-def fit_frame(
-    frame: DataFrame,
-    names: Sequence[str],
-    schema: pa.Schema,
-    kept: Sequence[str] = (),
-) -> DataFrame:
-    """Return a frame with the columns of ``schema``, null where it has none, and those of ``kept`` after them."""
-    given, wanted = spellings(names), arrow_to_spark(schema).fields
-    as_wanted = [(field.name, field.dataType) for field in wanted]
-    if [(field.name, field.dataType) for field in frame.schema.fields] == as_wanted and not kept:
-        return frame
-    source_types = AnyCase((field.name, field.dataType) for field in frame.schema.fields)
-    columns = []
-    for field in wanted:
-        name = given.get(field.name)
-        if name is None:
-            column = F.lit(None).cast(field.dataType)
-        else:
-            source = source_types[name]
-            column = fit_value(F.col(quoted(name)), source, field.dataType, field.name)
-        columns.append(column.alias(field.name))
-    return frame.select(*columns, *[F.col(quoted(name)) for name in kept])
-
-
-def fit_value(
-    value: Column, given: DataType, wanted: DataType, path: str = "", overflow: Overflow = Overflow.REFUSE
-) -> Column:
-    """Return a value in the type of the table's column; fields that it lacks are null.
-
-    Args:
-        overflow: What becomes of values that do not fit.
-    """
-    if given == wanted:
-        return value
-    if isinstance(given, T.StructType) and isinstance(wanted, T.StructType):
-        fields = AnyCase((field.name, field) for field in given.fields)
-        parts = []
-        for field in wanted.fields:
-            source = fields.get(field.name)
-            part = F.lit(None).cast(field.dataType)
-            if source is not None:
-                inner = value.getField(source.name)
-                part = fit_value(inner, source.dataType, field.dataType, f"{path}.{field.name}", overflow)
-            parts.append(part.alias(field.name))
-        return F.when(value.isNotNull(), F.struct(*parts))
-    if isinstance(given, T.ArrayType) and isinstance(wanted, T.ArrayType):
-        element, kind = given.elementType, wanted.elementType
-        if element == kind:
-            return value
-        return F.transform(value, lambda each: fit_value(each, element, kind, f"{path}.element", overflow))
-    if isinstance(given, T.MapType) and isinstance(wanted, T.MapType):
-        before, after = given.valueType, wanted.valueType
-        if before != after:
-            value = F.transform_values(
-                value, lambda _, each: fit_value(each, before, after, f"{path}.value", overflow)
-            )
-        return (
-            value
-            if given.keyType == wanted.keyType
-            else F.transform_keys(value, lambda key, _: key.cast("string"))
-        )
-    return value.cast(wanted) if overflow is Overflow.REFUSE else _checked(value, given, wanted, path)
-
-
 def spelled_type(given: pa.DataType, known: pa.DataType) -> pa.DataType:
     """Return a type with the fields of its structs spelled as in another one, matched without regard to case, and its units."""
     if pa.types.is_struct(given) and pa.types.is_struct(known):
@@ -188,27 +100,6 @@ def spelled_type(given: pa.DataType, known: pa.DataType) -> pa.DataType:
 def quoted(name: str) -> str:
     """Return a column name as Spark's column functions take it whatever characters it has."""
     return "`" + name.replace("`", "``") + "`"
-
-
-def _checked(value: Column, given: DataType, wanted: DataType, path: str) -> Column:
-    """Return a cast that fails the query at a value that does not fit, where Spark's own gives null or wraps around."""
-    back = value.cast(wanted)
-    if isinstance(given, T.NullType) or isinstance(wanted, (T.StringType, T.BinaryType)):
-        return back
-    fits = back.isNotNull()
-    if isinstance(wanted, T.IntegralType) and not isinstance(given, (T.StringType, T.BooleanType)):
-        number = value if isinstance(given, T.NumericType) else value.cast(T.LongType())
-        low, behind = (F.lit(Decimal(each)) for each in _RANGES[wanted.typeName()])
-        fits &= (number >= low) & (number < behind)
-    elif isinstance(wanted, T.FloatType) and isinstance(given, T.NumericType):
-        # Spark takes a number that is too large for it for infinite
-        fits &= (F.abs(back) != _INFINITE) | (F.abs(value.cast(T.DoubleType())) == _INFINITE)
-    problem = F.concat(
-        F.lit("value "),
-        value.cast(T.StringType()),
-        F.lit(f" of column {path} does not fit its type {wanted.simpleString()}"),
-    )
-    return F.when(value.isNull() | fits, back).otherwise(F.raise_error(problem).cast(wanted))
 
 
 def _check_changes(table: pa.Schema, merged: pa.Schema, policy: FitPolicy) -> None:
@@ -248,26 +139,3 @@ def _changed(path: str, old: pa.DataType, new: pa.DataType) -> list[tuple[str, p
 def _spelled(incoming: pa.Schema, names: Sequence[str]) -> pa.Schema:
     spelled = spellings(names)
     return pa.schema([field.with_name(spelled.get(field.name, field.name)) for field in incoming])
-
-
-def never_older(new: Sequence[Column], old: Sequence[Column], names: Sequence[str]) -> Column:
-    """Return the new value of the first ordering field; fails the query where the row is older, as the stored one would win.
-
-    Args:
-        new: The row's new ordering values, compared field by field as Spark does: null first, NaN last.
-    """
-
-    def shown(values: Sequence[Column]) -> Column:
-        return F.concat_ws(", ", *[F.coalesce(each.cast("string"), F.lit("null")) for each in values])
-
-    problem = F.concat(
-        F.lit(f"{', '.join(names)} {'order' if len(names) > 1 else 'orders'} the versions of a row, and one would go from "),
-        shown(old), F.lit(" to "), shown(new),
-        F.lit(": the older row would lose against the stored one. Delete the row and insert it anew"),
-    )  # fmt: skip
-    # Spark 3.5 compares structs only when their fields have the same names
-    older, newer = (
-        F.struct(*[each.alias(name) for each, name in zip(values, names, strict=True)])
-        for values in (new, old)
-    )
-    return F.when(older < newer, F.raise_error(problem)).otherwise(new[0])

@@ -22,7 +22,7 @@ from hudi_engine.spark.sql.own_rows import state_for_subqueries, statement_with_
 from hudi_engine.spark.sql.partitions import Static, path_of, static_partitions
 from hudi_engine.spark.sql.statement import Statement, StatementResult, Target, data_columns
 from hudi_engine.spark.sql.statements import clause_after, split_outside
-from hudi_engine.spark.write.rows.casts import drop_meta_columns, fit_to_table, refuse_other_fields
+from hudi_engine.spark.write.rows.casts import check_fields, drop_meta_columns, fit_to_table
 from hudi_engine.table.lookup.unit import INSERT_FLAG
 from hudi_engine.table.state import TableState
 from hudi_engine.table.write.result import WriteResult
@@ -182,7 +182,7 @@ def _named(
         )
     columns = AnyCase((field.name, field.dataType) for field in schema.fields)
     for field in rows.schema.fields:
-        refuse_other_fields(field.dataType, columns[field.name], field.name)
+        check_fields(field.dataType, columns[field.name], field.name)
     for name, value in static.items():
         rows = rows.withColumn(name, F.lit(value))
     return fit_to_table(rows, schema, fill_missing=True)

@@ -23,7 +23,7 @@ from hudi_engine.spark.jvm.frames import under_name
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.statement import Statement, Target
 from hudi_engine.spark.write.rows import settled
-from hudi_engine.spark.write.rows.casts import check_cast, exact_cast, fit_to_table, refuse_other_fields
+from hudi_engine.spark.write.rows.casts import check_cast, check_fields, exact_cast, fit_to_table
 from hudi_engine.spark.write.rows.key_check import KeyCheck
 from hudi_engine.spark.write.rows.partial_update_nulls import reject_null_overwrite
 from hudi_engine.spark.write.rows.sides import Clause, ClauseRows, Said, Sides, holds
@@ -366,8 +366,6 @@ def _as_stored(schema: T.StructType, rows: DataFrame, value: T.StructField, name
     column = schema[name]
     if value.dataType == column.dataType:
         return F.col(value.name)
-    if value.dataType.typeName() == "void":
-        return F.col(value.name).cast(column.dataType)
-    refuse_other_fields(value.dataType, column.dataType, name)
+    check_fields(value.dataType, column.dataType, name)
     check_cast(rows, value, column)
     return exact_cast(value.name, value.dataType, column.dataType, name)

@@ -13,9 +13,10 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.evolution import cast_table
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH
-from hudi_engine.spark.schema.fit import fit_frame, fit_schema
+from hudi_engine.spark.schema.fit import fit_schema
 from hudi_engine.spark.write.request import WriteRequest
 from hudi_engine.spark.write.rows.batch import AlignedBatch, fetch_counted, fit_policy
+from hudi_engine.spark.write.rows.casts import fit_frame
 from hudi_engine.spark.write.spread.distributed import DistributedBatch
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.state import TableState

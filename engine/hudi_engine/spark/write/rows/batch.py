@@ -28,10 +28,11 @@ from hudi_engine.format.schema.meta_fields import (
 )
 from hudi_engine.format.schema.sql_names import spark_name
 from hudi_engine.spark.jvm.frames import size_estimate
-from hudi_engine.spark.read.collect import to_arrow_within_limit
+from hudi_engine.spark.read.collect import bounded
 from hudi_engine.spark.read.small_plans import interpreted, is_small
-from hudi_engine.spark.schema.fit import FitPolicy, Missing, fit_frame, fit_schema, quoted
+from hudi_engine.spark.schema.fit import FitPolicy, Missing, fit_schema, quoted
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
+from hudi_engine.spark.write.rows.casts import exact_marks, fit_frame
 from hudi_engine.spark.write.rows.source_plan import estimated_rows, is_parquet_scan
 from hudi_engine.table.lookup.kinds import IndexKind
 from hudi_engine.table.snapshot.reserved import refuse_reserved
@@ -135,12 +136,13 @@ def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
     rows_limit = options[EngineOptions.SMALL_BATCH_ROWS]
     if rows_limit == 0:
         return None
-    limited = batch.frame.limit(rows_limit + 1)
-    reads_little = _reads_little(limited, options)
+    rows = bounded(batch.frame, options[EngineOptions.SMALL_BATCH_BYTES], rows_limit + 1)
+    # asked of the plan that is run, as planning takes longer than a small batch
+    reads_little = _reads_little(rows.measured, options)
     if not reads_little and not _may_be_small(batch.frame, options):
         return None
-    with interpreted(limited.sparkSession, when=reads_little):
-        table = to_arrow_within_limit(batch.frame, options[EngineOptions.SMALL_BATCH_BYTES], rows_limit + 1)
+    with interpreted(batch.frame.sparkSession, when=reads_little):
+        table = rows.collect()
     return _if_small(batch, table, options)
 
 
@@ -152,8 +154,8 @@ def fetch_counted(batch: AlignedBatch, kept: DataFrame, rows: int, options: Opti
     if rows > options[EngineOptions.SMALL_BATCH_ROWS]:
         return None
     columns = [quoted(name) for name in batch.frame.columns]
-    table = to_arrow_within_limit(kept.select(*columns), options[EngineOptions.SMALL_BATCH_BYTES])
-    return _if_small(batch, table, options)
+    rows = bounded(kept.select(*columns), options[EngineOptions.SMALL_BATCH_BYTES])
+    return _if_small(batch, rows.collect(), options)
 
 
 def _reads_little(frame: DataFrame, options: Options) -> bool:
@@ -178,22 +180,6 @@ def _if_small(batch: AlignedBatch, table: pa.Table | None, options: Options) -> 
     if table is None or table.num_rows > most or table.nbytes > options[EngineOptions.SMALL_BATCH_BYTES]:
         return None
     return cast_batch(table, batch.schema)
-
-
-def exact_marks(frame: DataFrame, known: pa.Schema | None = None) -> DataFrame:
-    """Return rows whose marks of deletes have the names that Hudi looks for, in whatever case they came.
-
-    Args:
-        known: Data columns of the table; a column that is spelled as the table spells it is the table's.
-    """
-    taken = set(known.names if known is not None else ())
-    marks = {mark: mark for mark in (IS_DELETED, DELETES)}
-    renamed = {
-        name: marks[name.lower()]
-        for name in frame.columns
-        if name.lower() in marks and name not in marks and name not in taken
-    }
-    return frame.withColumnsRenamed(renamed) if renamed else frame
 
 
 def refuse_false_marks(wanted: pa.Schema, known: pa.Schema | None) -> None:

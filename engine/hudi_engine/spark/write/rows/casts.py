@@ -1,47 +1,62 @@
-"""Brings the columns of a query to those of a table, by name and type, without losing a value in silence."""
+"""Columns brought to those of a table: by name whatever its case, each value in its column's type or an error.
+
+Spark's own cast goes by position in structs, and turns what does not fit into null or wraps it around. The casts are made as
+SQL text, as only there every Spark has `try_cast`.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from hudi_engine.errors import SchemaError
-from hudi_engine.format.schema.any_case import AnyCase
+from hudi_engine.errors import ConfigError, SchemaError
+from hudi_engine.format.schema.any_case import AnyCase, spellings
 from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED, META_FIELDS
-from hudi_engine.spark.catalog.sql_text import type_text
+from hudi_engine.spark.catalog.sql_text import literal, type_text
 from hudi_engine.spark.schema.fit import quoted
-from hudi_engine.spark.schema.spark_types import stored_type
-from hudi_engine.spark.write.rows.batch import exact_marks
-from hudi_engine.spark.write.rows.set_values import field_problems
+from hudi_engine.spark.schema.spark_types import arrow_to_spark, stored_type
 
 META_PREFIX = "_hoodie_"
 DELETE_MARKS = (IS_DELETED, DELETES)
 """Mark a row as deleted in an upsert. A table may have the first as a column; the other is never stored."""
-_INFINITE = float("inf")
-_INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+_NESTED = (T.StructType, T.ArrayType, T.MapType)
 _ADVICE = ". Select a value that does, or give the column another type"
 _log = logging.getLogger(__name__)
 
 
-def drop_meta_columns(frame: DataFrame) -> DataFrame:
-    """Return the frame without Hudi's own columns, which ``select *`` over a Hudi source brings along.
+def exact_marks(frame: DataFrame, known: pa.Schema | None = None) -> DataFrame:
+    """Return rows whose delete marks have the names that Hudi looks for, in whatever case they came.
 
-    Only some of them were named by the query on purpose, which is a warning. The marks of deleted rows stay, under the names that
-    Hudi looks for.
+    Args:
+        known: Data columns of the table; a column that is spelled as the table spells it is the table's.
     """
+    taken = set(known.names if known is not None else ())
+    marks = {mark: mark for mark in DELETE_MARKS}
+    renamed = {
+        name: marks[name.lower()]
+        for name in frame.columns
+        if name.lower() in marks and name not in marks and name not in taken
+    }
+    return frame.withColumnsRenamed(renamed) if renamed else frame
+
+
+def drop_meta_columns(frame: DataFrame) -> DataFrame:
+    """Return the frame without Hudi's own columns, which ``select *`` over a Hudi source has; delete marks stay."""
     drop = [c for c in frame.columns if c.lower().startswith(META_PREFIX) and c.lower() not in DELETE_MARKS]
     if drop and not {c.lower() for c in drop} >= {*META_FIELDS}:
-        _log.warning("%s", told_of_dropped(drop))
+        # only some of them: the query names them on purpose
+        _log.warning("%s", dropped_columns_warning(drop))
     return exact_marks(frame.drop(*drop) if drop else frame)
 
 
-def told_of_dropped(names: Sequence[str]) -> str:
-    """Say that columns are left out for their names, and what to do."""
+def dropped_columns_warning(names: Sequence[str]) -> str:
+    """Return the warning about columns that are left out for their names."""
     one = names[0]
     return (
         f"{', '.join(names)} not written: names that begin with {META_PREFIX} are Hudi's own; to keep such a value give "
@@ -49,23 +64,47 @@ def told_of_dropped(names: Sequence[str]) -> str:
     )
 
 
-def fit_to_table(
-    frame: DataFrame, table: T.StructType, *, fill_missing: bool = False, advice: str | None = None
+def fit_frame(
+    frame: DataFrame, names: Sequence[str], schema: pa.Schema, kept: Sequence[str] = ()
 ) -> DataFrame:
-    """Name, order and cast the columns as the table has them.
+    """Return a frame with the columns of ``schema``, null where it has none, and those of ``kept`` after them.
 
     Args:
-        frame: The query's rows; column names are matched without regard to case, columns the table lacks go.
-        fill_missing: Columns the query lacks become null; otherwise they stay away.
-        advice: Ends the message about a value that does not fit; None for that of SQL.
+        names: Columns of the frame to take; `fit_schema` has allowed their types.
     """
-    place = None if advice is None else F.lit(advice)
+    given, wanted = spellings(names), arrow_to_spark(schema).fields
+    as_wanted = [(field.name, field.dataType) for field in wanted]
+    if [(field.name, field.dataType) for field in frame.schema.fields] == as_wanted and not kept:
+        return frame
+    source_types = AnyCase((field.name, field.dataType) for field in frame.schema.fields)
+    columns = []
+    for field in wanted:
+        name = given.get(field.name)
+        if name is None:
+            column = F.lit(None).cast(field.dataType)
+        else:
+            column = fit_column(name, source_types[name], field.dataType)
+        columns.append(column.alias(field.name))
+    return frame.select(*columns, *[F.col(quoted(name)) for name in kept])
+
+
+def fit_to_table(
+    frame: DataFrame, table: T.StructType, *, fill_missing: bool = False, advice: str = _ADVICE
+) -> DataFrame:
+    """Name, order and cast the columns of a query as the table has them; columns the table lacks are dropped.
+
+    Args:
+        fill_missing: Columns the query lacks become null; otherwise they are left out.
+        advice: Ends the message about a value that does not fit.
+    """
     given = AnyCase((column.name, column) for column in frame.schema.fields)
     selected: list[Column] = []
     for target in table.fields:
         source = given.get(target.name)
         if source is not None:
-            selected.append(exact_cast(source.name, source.dataType, target.dataType, target.name, place))
+            selected.append(
+                exact_cast(source.name, source.dataType, target.dataType, target.name, literal(advice))
+            )
         elif fill_missing:
             selected.append(F.lit(None).cast(target.dataType).alias(target.name))
     try:
@@ -75,7 +114,7 @@ def fit_to_table(
             source = given.get(target.name)
             if source is not None:
                 try:
-                    check_cast(frame, source, target, _ADVICE if advice is None else advice)
+                    check_cast(frame, source, target, advice)
                 except SchemaError as problem:
                     raise problem from error
         raise
@@ -93,110 +132,175 @@ def check_cast(frame: DataFrame, source: T.StructField, target: T.StructField, a
 
 
 def exact_cast(
-    source: str, given: T.DataType, wanted: T.DataType, name: str, place: Column | None = None
+    source: str, given: T.DataType, wanted: T.DataType, name: str, advice: str = literal(_ADVICE)
 ) -> Column:
-    """Cast a column; a value that does not fit fails the query instead of becoming null or wrapping around.
+    """Cast a column; the query fails at a value that does not fit. Fields of structs the table lacks are dropped.
 
     Args:
-        place: The value's place, as the end of the message.
-    """
-    column = F.col(quoted(source))
-    if given == wanted:
-        return column.alias(name)
-    if not (isinstance(given, T.AtomicType) and isinstance(wanted, T.AtomicType)):
-        return nested_cast(column, given, wanted, name).alias(name)
-    widens = stored_type(given.simpleString()) == stored_type(wanted.simpleString())
-    if widens or isinstance(wanted, T.StringType):
-        return column.cast(wanted).alias(name)
-    tried = F.expr(f"try_cast({quoted(source)} as {type_text(wanted)})")
-    if isinstance(wanted, T.FloatType):
-        # Spark takes a number that is too large for it for infinite
-        wider = F.expr(f"try_cast({quoted(source)} as double)")
-        grown = (F.abs(tried) == _INFINITE) & (F.abs(wider) != _INFINITE)
-        tried = F.when(~grown, tried)
-    problem = F.concat(
-        F.lit("value "),
-        column.cast("string"),
-        F.lit(f" of column {name} does not fit its type {wanted.simpleString()}"),
-        F.lit(_ADVICE) if place is None else place,
-    )
-    failed = F.raise_error(problem).cast(wanted)
-    return F.when(column.isNull() | tried.isNotNull(), tried).otherwise(failed).alias(name)
-
-
-def nested_cast(value: Column, given: T.DataType, wanted: T.DataType, path: str) -> Column:
-    """Return a value as the table has it: fields by name, those the table lacks go, numbers only widen.
-
-    Args:
-        path: Name of the column or field, for messages.
+        advice: SQL text that ends the message about such a value.
 
     Raises:
-        SchemaError: A field is missing, or its values may not fit.
+        SchemaError: A struct lacks a field of the table's, or only one of the types is nested.
     """
-    if given == wanted:
-        return value
-    if isinstance(given, T.StructType) and isinstance(wanted, T.StructType):
-        return _struct(value, given, wanted, path)
-    if isinstance(given, T.ArrayType) and isinstance(wanted, T.ArrayType):
-        element, kind = given.elementType, wanted.elementType
-        return F.transform(value, lambda item: nested_cast(item, element, kind, f"{path}.element"))
-    if isinstance(given, T.MapType) and isinstance(wanted, T.MapType):
-        before, after = given.valueType, wanted.valueType
-        return F.transform_values(value, lambda _, item: nested_cast(item, before, after, f"{path}.value"))
-    if _fits(given, wanted):
-        return value.cast(wanted)
-    raise SchemaError(
-        f"{path} is {given.simpleString()} in the model and {wanted.simpleString()} in the table; cast it in the model, "
-        "or rebuild the table with --full-refresh"
+    check_fields(given, wanted, name, extra=True)
+    return fit_column(source, given, wanted, name, advice).alias(name)
+
+
+def fit_column(
+    source: str, given: T.DataType, wanted: T.DataType, path: str = "", advice: str | None = None
+) -> Column:
+    """Return a column in the type of the table's; arguments as for `fitted`."""
+    return (
+        F.col(quoted(source))
+        if given == wanted
+        else F.expr(fitted(quoted(source), given, wanted, path, advice))
     )
 
 
-def refuse_other_fields(given: T.DataType, wanted: T.DataType, path: str) -> None:
-    """Refuse a value that a statement gives a column, whose structs have other fields than the table's.
+def set_value(rows: DataFrame, text: str, field: T.StructField) -> Column:
+    """Return SQL of a value as a column of the table; the query fails at a value that does not fit.
 
     Raises:
-        SchemaError: Names all fields that the table lacks, and those that the value lacks.
+        ConfigError: A struct has other fields than the table's.
+        pyspark.errors.PySparkException: It cannot be resolved.
     """
-    problems = field_problems(given, wanted, path)
+    value = f"({text}\n)"  # a comment may end the text
+    given = rows.select(F.expr(value)).schema.fields[0].dataType
+    _refuse_assigned_fields(given, field.dataType, field.name)
+    return F.expr(fitted(value, given, field.dataType, field.name, "''"))
+
+
+def assigned_column(source: str, given: T.DataType, wanted: T.DataType, path: str) -> Column:
+    """Return a column with values that were written for a column of the table, as `set_value` does."""
+    _refuse_assigned_fields(given, wanted, path)
+    return fit_column(source, given, wanted, path, "''")
+
+
+def _refuse_assigned_fields(given: T.DataType, wanted: T.DataType, path: str) -> None:
+    try:
+        check_fields(given, wanted, path)
+    except SchemaError as error:
+        raise ConfigError(str(error)) from error
+
+
+def check_fields(given: T.DataType, wanted: T.DataType, path: str, *, extra: bool = False) -> None:
+    """Refuse a value whose structs have other fields than the table's, all in one SchemaError.
+
+    Args:
+        extra: Whether it may have fields that the table lacks.
+    """
+    problems = _field_problems(given, wanted, path, extra=extra)
     if problems:
         raise SchemaError("; ".join(problems))
 
 
-def _struct(value: Column, given: T.StructType, wanted: T.StructType, path: str) -> Column:
-    fields = AnyCase((field.name, field) for field in given.fields)
-    absent = [field.name for field in wanted.fields if field.name not in fields]
-    if absent:
-        raise SchemaError(
-            f"{path} lacks the field {', '.join(absent)} that the table has ({wanted.simpleString()}); select it, null will "
-            "do, or rebuild the table with --full-refresh"
-        )
-    made = []
-    for field in wanted.fields:
-        source = fields[field.name]
-        item = nested_cast(
-            value.getField(source.name), source.dataType, field.dataType, f"{path}.{field.name}"
-        )
-        made.append(item.alias(field.name))
-    return F.when(value.isNotNull(), F.struct(*made))
+def _field_problems(given: T.DataType, wanted: T.DataType, path: str, *, extra: bool) -> list[str]:
+    if isinstance(given, T.ArrayType) and isinstance(wanted, T.ArrayType):
+        return _field_problems(given.elementType, wanted.elementType, f"{path}.element", extra=extra)
+    if isinstance(given, T.MapType) and isinstance(wanted, T.MapType):
+        return _field_problems(given.valueType, wanted.valueType, f"{path}.value", extra=extra)
+    if not (isinstance(given, T.StructType) and isinstance(wanted, T.StructType)):
+        if (
+            isinstance(given, T.NullType)
+            or not isinstance(given, _NESTED)
+            and not isinstance(wanted, _NESTED)
+        ):
+            return []
+        return [
+            f"{path} is {given.simpleString()} in the query and {wanted.simpleString()} in the table; cast it in the query, or "
+            "rebuild the table (in dbt with --full-refresh)"
+        ]
+    has, needs = ({field.name.lower(): field for field in struct.fields} for struct in (given, wanted))
+    legal = ", ".join(wanted.names)
+    advice = f"its fields: {legal}. Fields go by name, as in named_struct('{wanted.names[0]}', ...)"
+    found = [
+        f"{path} has no field {field.name!r}; {advice}"
+        for name, field in has.items()
+        if name not in needs and not extra
+    ]
+    found += [
+        f"{path} lacks the field {field.name!r}, which the table has ({legal}): give it too, null will do"
+        for name, field in needs.items()
+        if name not in has
+    ]
+    for name in [name for name in needs if name in has]:
+        inner = f"{path}.{needs[name].name}"
+        found += _field_problems(has[name].dataType, needs[name].dataType, inner, extra=extra)
+    return found
 
 
-def _fits(given: T.DataType, wanted: T.DataType) -> bool:
-    """Tell whether every value of a type is one of the other, so that the cast of a nested field loses nothing."""
-    checks: tuple[Callable[[], bool], ...] = (
-        lambda: isinstance(given, T.AtomicType) and isinstance(wanted, T.StringType),
-        lambda: isinstance(given, T.NullType),
-        lambda: isinstance(given, _INTEGERS) and isinstance(wanted, (T.FloatType, T.DoubleType)),
-        lambda: isinstance(given, T.FloatType) and isinstance(wanted, T.DoubleType),
-        lambda: (
-            isinstance(given, _INTEGERS)
-            and isinstance(wanted, _INTEGERS)
-            and _INTEGERS.index(type(given)) <= _INTEGERS.index(type(wanted))
-        ),
-        lambda: (
-            isinstance(given, T.DecimalType)
-            and isinstance(wanted, T.DecimalType)
-            and wanted.scale >= given.scale
-            and wanted.precision - wanted.scale >= given.precision - given.scale
-        ),
+def fitted(value: str, given: T.DataType, wanted: T.DataType, path: str, advice: str | None) -> str:
+    """Return SQL of a value in the type of the table's column; fields of structs that it lacks are null.
+
+    Args:
+        value: SQL of the value.
+        path: Name of the column or field, for messages.
+        advice: SQL text that ends the message at which the query fails for a value that does not fit; None for types of which
+            every value fits.
+    """
+    if given == wanted:
+        return value
+    name = f"`__hudi_{path.count('.')}`"
+    if isinstance(given, T.StructType) and isinstance(wanted, T.StructType):
+        fields = AnyCase((field.name, field) for field in given.fields)
+        parts = []
+        for field in wanted.fields:
+            source = fields.get(field.name)
+            part = f"cast(null as {type_text(field.dataType)})"
+            if source is not None:
+                inner = f"{value}[{literal(source.name)}]"
+                part = fitted(inner, source.dataType, field.dataType, f"{path}.{field.name}", advice)
+            parts.append(f"{literal(field.name)}, {part}")
+        return f"if({value} is null, null, named_struct({', '.join(parts)}))"
+    if isinstance(given, T.ArrayType) and isinstance(wanted, T.ArrayType):
+        element = fitted(name, given.elementType, wanted.elementType, f"{path}.element", advice)
+        return value if element == name else f"transform({value}, {name} -> {element})"
+    if isinstance(given, T.MapType) and isinstance(wanted, T.MapType):
+        item = fitted(name, given.valueType, wanted.valueType, f"{path}.value", advice)
+        if item != name:
+            value = f"transform_values({value}, (`__hudi_key`, {name}) -> {item})"
+        if given.keyType == wanted.keyType:
+            return value
+        return f"transform_keys({value}, (`__hudi_key`, {name}) -> cast(`__hudi_key` as string))"
+    if advice is None:
+        return f"cast({value} as {type_text(wanted)})"
+    return _checked(value, given, wanted, path, advice)
+
+
+def _checked(value: str, given: T.DataType, wanted: T.DataType, path: str, advice: str) -> str:
+    """Return SQL of a cast that fails the query at a value that does not fit."""
+    kind = type_text(wanted)
+    same = stored_type(given.simpleString()) == stored_type(wanted.simpleString())
+    if same or isinstance(given, T.NullType) or isinstance(wanted, T.StringType):
+        return f"cast({value} as {kind})"
+    tried = f"try_cast({value} as {kind})"
+    if isinstance(wanted, T.FloatType):
+        # Spark takes a number that is too large for it for infinite
+        grown = f"abs({tried}) = double('inf') and abs(try_cast({value} as double)) <> double('inf')"
+        tried = f"if({grown}, null, {tried})"
+    problem = literal(f" of column {path} does not fit its type {wanted.simpleString()}")
+    failed = f"raise_error(concat('value ', cast({value} as string), {problem}, {advice}))"
+    return f"if({value} is null or {tried} is not null, {tried}, cast({failed} as {kind}))"
+
+
+def never_older(new: Sequence[Column], old: Sequence[Column], names: Sequence[str]) -> Column:
+    """Return the new value of the first ordering field; fails the query where the row is older, as the stored one would win.
+
+    Args:
+        new: The row's new ordering values, compared field by field as Spark does: null first, NaN last.
+    """
+
+    def shown(values: Sequence[Column]) -> Column:
+        return F.concat_ws(", ", *[F.coalesce(each.cast("string"), F.lit("null")) for each in values])
+
+    problem = F.concat(
+        F.lit(f"{', '.join(names)} {'order' if len(names) > 1 else 'orders'} the versions of a row, and one would go from "),
+        shown(old), F.lit(" to "), shown(new),
+        F.lit(": the older row would lose against the stored one. Delete the row and insert it again"),
+    )  # fmt: skip
+    # Spark 3.5 compares structs only when their fields have the same names
+    older, newer = (
+        F.struct(*[each.alias(name) for each, name in zip(values, names, strict=True)])
+        for values in (new, old)
     )
-    return any(check() for check in checks)
+    return F.when(older < newer, F.raise_error(problem)).otherwise(new[0])

@@ -20,13 +20,13 @@ from hudi_engine.format.spelling import no_such_column
 from hudi_engine.spark.lookup.joins import combined
 from hudi_engine.spark.read.expression import expression
 from hudi_engine.spark.read.spark_read import snapshot_frame
-from hudi_engine.spark.schema.fit import fit_value, quoted
+from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.write.rows.batch import AlignedBatch
+from hudi_engine.spark.write.rows.casts import assigned_column, fit_column
 from hudi_engine.spark.write.rows.key_columns import with_keys_of
 from hudi_engine.spark.write.rows.match import SOURCE, TARGET
 from hudi_engine.spark.write.rows.partial_update_nulls import reject_null_overwrite
 from hudi_engine.spark.write.rows.replacement import flagged, keyed
-from hudi_engine.spark.write.rows.set_values import by_name
 from hudi_engine.spark.write.rows.settled import (
     ACTION,
     DELETE,
@@ -237,8 +237,8 @@ class MergeClauses(OfTheWholeTable):
 
             def fit(_: DataFrame, value: StructField, name: str) -> Column:
                 column = name.removeprefix(_ORDER)
-                bring = by_name if column.lower() in said else fit_value
-                return bring(F.col(value.name), value.dataType, kinds[column], column)
+                bring = assigned_column if column.lower() in said else fit_column
+                return bring(value.name, value.dataType, kinds[column], column)
 
             return Clause(rows, action, _sql(condition), values, fit)
 
