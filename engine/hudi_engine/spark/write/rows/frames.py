@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampType
 
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.format.schema.any_case import AnyCase, refuse_same_names
 from hudi_engine.format.schema.nested import map_leaf_types
+from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.schema.spark_types import MOST_DIGITS, arrow_to_spark
 
 if TYPE_CHECKING:
@@ -22,22 +22,6 @@ if TYPE_CHECKING:
 
 # Arrow raises its own for most values; for others Python's, such as OverflowError for whole numbers beyond eight bytes
 _REFUSALS = (pa.ArrowException, ValueError, TypeError, OverflowError)
-
-
-ZONE = "spark.sql.session.timeZone"
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2})(?::?00)?)?")
-# java.time.ZoneId.SHORT_IDS, which Spark takes beside the names of the time zone database
-_SHORT = {
-    "Z": "UTC", "UT": "UTC", "GMT": "UTC",
-    "EST": "-05:00", "MST": "-07:00", "HST": "-10:00",
-    "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires",
-    "ART": "Africa/Cairo", "AST": "America/Anchorage", "BET": "America/Sao_Paulo", "BST": "Asia/Dhaka",
-    "CAT": "Africa/Harare", "CNT": "America/St_Johns", "CST": "America/Chicago", "CTT": "Asia/Shanghai",
-    "EAT": "Africa/Addis_Ababa", "ECT": "Europe/Paris", "IET": "America/Indiana/Indianapolis",
-    "IST": "Asia/Kolkata", "JST": "Asia/Tokyo", "MIT": "Pacific/Apia", "NET": "Asia/Yerevan",
-    "NST": "Pacific/Auckland", "PLT": "Asia/Karachi", "PNT": "America/Phoenix", "PRT": "America/Puerto_Rico",
-    "PST": "America/Los_Angeles", "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
-}  # fmt: skip
 
 
 class ArrowStream(Protocol):
@@ -81,13 +65,22 @@ def as_frame(spark: SparkSession, rows: Frame, known: pa.Schema | None = None) -
         known: Data columns of the table that the rows are for, None when it has none yet.
 
     Raises:
-        ConfigError: They are none of these, or Arrow does not know the session's time zone, which times without one need.
+        ConfigError: They are none of these.
         SchemaError: A column has a type that Spark does not have, or no value and no type, and the table does not have it;
             or two columns have one name.
     """
     if isinstance(rows, DataFrame):
         return rows
-    table = _plain(_fitted(_arrow(rows), known, _is_pandas(rows)), str(spark.conf.get(ZONE)))
+    table = _plain(_fitted(_arrow(rows), known, _is_pandas(rows)))
+    frame = _as_spark(spark, table)
+    naive = [
+        field.name for field in table.schema if pa.types.is_timestamp(field.type) and field.type.tz is None
+    ]
+    times = {name: F.col(quoted(name)).cast(TimestampType()) for name in naive}
+    return frame.withColumns(times) if times else frame
+
+
+def _as_spark(spark: SparkSession, table: pa.Table) -> DataFrame:
     schema = arrow_to_spark(table.schema, otherwise=_CAST)
     if int(spark.version.partition(".")[0]) >= 4:
         return spark.createDataFrame(table, schema)
@@ -161,18 +154,16 @@ def _whole_numbers(column: pa.ChunkedArray, wanted: pa.DataType | None, pandas: 
         return column  # some do not fit: whether the table's column may become wider is decided with those of Spark
 
 
-def _plain(table: pa.Table, zone: str) -> pa.Table:
+def _plain(table: pa.Table) -> pa.Table:
     """Return the rows in the types that Spark knows."""
     columns = {}
     for field, column in zip(table.schema, table.columns):
         try:
-            cast = _decoded(column).cast(_plain_type(field.type))
+            columns[field.name] = _decoded(column).cast(_plain_type(field.type))
         except (pa.ArrowException, UnicodeEncodeError) as error:
             raise SchemaError(
                 f"column {field.name!r} of the rows cannot be given to Spark: {error}"
             ) from error
-        naive = pa.types.is_timestamp(cast.type) and cast.type.tz is None
-        columns[field.name] = in_session_zone(cast, zone) if naive else cast
     return pa.table(columns)
 
 
@@ -245,36 +236,3 @@ def _first_refused(rows: pandas.DataFrame) -> str:
         except _REFUSALS:
             return f"column {str(name)!r}: "
     return ""
-
-
-def in_session_zone(times: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:
-    """Return times without a zone as moments; one that clocks show twice is the earlier, one they skip the later.
-
-    Args:
-        zone: The session's time zone, as Spark spells it.
-
-    Raises:
-        ConfigError: Arrow does not know the zone.
-    """
-    name = _SHORT.get(zone, zone)
-    offset = _offset(name)
-    if offset is not None:
-        # Arrow takes names of the time zone database only, offsets beside them no sooner than in its later releases
-        unit = times.type.unit
-        return pc.subtract(times, pa.scalar(offset, pa.duration(unit))).cast(pa.timestamp(unit, "UTC"))
-    try:
-        return pc.assume_timezone(times, name, ambiguous="earliest", nonexistent="latest")
-    except pa.ArrowInvalid as error:
-        raise ConfigError(
-            f"{ZONE} is {zone!r}, in which times without a zone cannot be taken ({error}); set it to UTC, a name such as "
-            "'Europe/Paris' or an offset such as '+05:30', or give the times a zone"
-        ) from error
-
-
-def _offset(name: str) -> timedelta | None:
-    match = _OFFSET.fullmatch(name)
-    if match is None:
-        return None
-    sign, hours, minutes = match.groups()
-    offset = timedelta(hours=int(hours), minutes=int(minutes or 0))
-    return -offset if sign == "-" else offset
