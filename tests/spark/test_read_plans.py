@@ -11,7 +11,7 @@ from hudi_engine.spark.catalog import TableName, refresh_table, register_table
 from hudi_engine.spark.jvm.frames import depends_on_time
 from hudi_engine.spark.read import spark_read
 from hudi_engine.spark.read.spark_read import map_slices, snapshot_frame
-from hudi_engine.spark.write.rows.source_plan import estimated_rows, is_parquet_scan
+from hudi_engine.spark.write.rows.batch import estimated_rows, is_parquet_scan
 from hudi_engine.table.state import TableState
 from pyspark.sql import functions as F
 

@@ -7,7 +7,7 @@ import shutil
 import pytest
 from hudi_engine import ConfigError, DataError, HudiTable, build_table, rebuild_table
 from hudi_engine.errors import TableExistsError, WriteConflictError
-from hudi_engine.spark.write.spread import bulk_order
+from hudi_engine.spark.write.spread import distributed
 
 from tests.spark.orders import (
     COLUMNS,
@@ -140,13 +140,13 @@ def test_a_bulk_insert_gathers_partitions_unless_all_rows_of_large_files_are_loa
     rows = frame(spark, (1, 10, "a", "one"), (2, 10, "b", "two"), (3, 10, "a", "three"), (4, 10, "b", "four"))
     rows.coalesce(1).write.parquet(str(tmp_path / "first"))
     rows.coalesce(1).write.parquet(str(tmp_path / "second"))
-    monkeypatch.setattr(bulk_order, "UNSHUFFLED_FILE_BYTES", 100)
+    monkeypatch.setattr(distributed, "UNSHUFFLED_FILE_BYTES", 100)
     table = create(spark, tmp_path, partition_by=["dt"], options={"hoodie.engine.small.batch.rows": 0})
     loaded = spark.read.parquet(str(tmp_path / "first"), str(tmp_path / "second"))
     assert loaded.rdd.getNumPartitions() == 2
     assert table.bulk_insert(loaded).files_written == 4
     assert table.bulk_insert(loaded.where("id < 4")).files_written == 4, "what the filter leaves is large too"
-    monkeypatch.setattr(bulk_order, "UNSHUFFLED_FILE_BYTES", 1000)
+    monkeypatch.setattr(distributed, "UNSHUFFLED_FILE_BYTES", 1000)
     assert table.bulk_insert(loaded.where("id < 4")).files_written == 2
     assert table.bulk_insert(loaded.where("id < 0")).files_written == 0
     by_two = {"hoodie.bulkinsert.shuffle.parallelism": 2}
@@ -156,7 +156,7 @@ def test_a_bulk_insert_gathers_partitions_unless_all_rows_of_large_files_are_loa
 @pytest.mark.core
 def test_a_bulk_insert_of_many_source_tasks_uses_as_few_as_there_are_cores(spark, tmp_path, monkeypatch):
     """Each task makes a file of each partition, so fewer tasks make larger files; none holds more rows than it may."""
-    monkeypatch.setattr(bulk_order, "UNSHUFFLED_FILE_BYTES", 100)
+    monkeypatch.setattr(distributed, "UNSHUFFLED_FILE_BYTES", 100)
     cores = spark.sparkContext.defaultParallelism
     rows = spark.range(3000).selectExpr(
         "cast(id as int) id", "1L ts", "concat('p', id % 2) dt", "cast(id as string) name"
@@ -202,11 +202,11 @@ def test_a_bulk_insert_writes_when_a_task_holds_too_many_rows(spark, tmp_path):
 @pytest.mark.core
 def test_partition_counts_of_parquet_sources_decide_spread(spark, tmp_path, monkeypatch):
     counts = []
-    original = bulk_order._rows_by_partition
+    original = distributed._rows_of_few_partitions
     monkeypatch.setattr(
-        bulk_order, "_rows_by_partition", lambda *given: counts.append(original(*given)) or counts[-1]
+        distributed, "_rows_of_few_partitions", lambda *given: counts.append(original(*given)) or counts[-1]
     )
-    monkeypatch.setattr(bulk_order, "UNSHUFFLED_FILE_BYTES", 100)
+    monkeypatch.setattr(distributed, "UNSHUFFLED_FILE_BYTES", 100)
     a_task_a_file = {"spark.sql.files.maxPartitionBytes": "2000", "spark.sql.files.openCostInBytes": "0"}
     for key, value in a_task_a_file.items():
         spark.conf.set(key, value)

@@ -8,22 +8,29 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
 
 from hudi_engine.errors import ConfigError, RepeatedKeyError, translate_unicode_errors
 from hudi_engine.format.config.declared.engine_options import EngineOptions, WriterOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
+from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.other_keys import CHECKPOINT
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.generator import build_key_generator
 from hudi_engine.format.keygen.partition_path import check_new_partition
-from hudi_engine.format.merge.modes.registry import combine_batch
+from hudi_engine.format.layout.layout import RowLayout
+from hudi_engine.format.merge.modes.registry import combine_batch, refuse_to_write
 from hudi_engine.format.progress import under_way
-from hudi_engine.format.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY
+from hudi_engine.format.schema.any_case import spellings
+from hudi_engine.format.schema.avro_change import columns_with_nulls, has_required, with_nulls_allowed
+from hudi_engine.format.schema.evolution import cast_table
+from hudi_engine.format.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY, meta_fields
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.telemetry.callback import check_callback
 from hudi_engine.format.telemetry.figures import FIGURES, WriteFigures
@@ -31,38 +38,59 @@ from hudi_engine.format.telemetry.phases import phase, seconds_so_far, timed
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.spark.catalog.session import sidecar_runner
 from hudi_engine.spark.read.session import prepare_session
-from hudi_engine.spark.schema.fit import FitPolicy
-from hudi_engine.spark.write.incoming import Incoming, fetch_evaluated, key_scope_of, reads_of, refit
+from hudi_engine.spark.schema.fit import FitPolicy, fit_schema
 from hudi_engine.spark.write.inspection import inspect, reads_if_inspected
 from hudi_engine.spark.write.request import (
     WriteRequest,
     check_columns,
     check_inside,
     check_no_null_key,
+    check_request,
+    combines,
     extra_metadata,
     following,
     names_changes,
+    skips_existing,
+    skips_unchanged,
 )
-from hudi_engine.spark.write.resolved import ResolvedWrite
-from hudi_engine.spark.write.rows.batch import AlignedBatch, align, delete_batch, fetch_small, fit_policy
-from hudi_engine.spark.write.rows.match import flag_unmatched
+from hudi_engine.spark.write.rows.batch import (
+    AlignedBatch,
+    align,
+    delete_batch,
+    fetch_counted,
+    fetch_small,
+    fit_policy,
+)
+from hudi_engine.spark.write.rows.casts import fit_frame
+from hudi_engine.spark.write.rows.clauses import flag_unmatched
+from hudi_engine.spark.write.rows.partial_update_nulls import for_write
 from hudi_engine.spark.write.rows.settled import Decided
-from hudi_engine.spark.write.schema_change import refuse_new_columns
-from hudi_engine.spark.write.spread.distributed import prepare_distributed, write_distributed
+from hudi_engine.spark.write.schema_change import refuse_new_columns, with_columns, with_same_columns
+from hudi_engine.spark.write.spread.distributed import (
+    DistributedBatch,
+    bulk_layout,
+    prepare_distributed,
+    write_distributed,
+)
 from hudi_engine.spark.write.spread.driver_path import run_on_driver
 from hudi_engine.spark.write.spread.executor_path import check_partition_count, run_small_batch
 from hudi_engine.table.handles.changelog import check_operations
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.lookup.across_partitions import resolve_globally
+from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.lookup.partition import TaggedUnit
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.table.snapshot.publication import publication_of
-from hudi_engine.table.state import TableState
+from hudi_engine.table.state import TableState, commit_schema_text
+from hudi_engine.table.txn.column_ids import column_ids
+from hudi_engine.table.txn.conflict import NEW_KEYS_ONLY, REPLACED, ROWS_LEFT, KeyScope, ReadsOfWrite
 from hudi_engine.table.txn.retry import retried
 from hudi_engine.table.txn.transaction import WriteTransaction
+from hudi_engine.table.write.define.rebuild import check_same_definition
+from hudi_engine.table.write.define.table_options import with_table_options, with_write_options
 from hudi_engine.table.write.fixed_columns import check_fixed_columns, check_returning
 from hudi_engine.table.write.metadata_only import rows_of_groups
-from hudi_engine.table.write.operation import NOTHING, WHOLE_TABLE
+from hudi_engine.table.write.operation import NOTHING, UPSERT, WHOLE_TABLE, Operation
 from hudi_engine.table.write.place.partitions import (
     groups_taken_out,
     partition_units,
@@ -75,6 +103,317 @@ from hudi_engine.table.write.place.unchanged import unchanged_file_groups
 from hudi_engine.table.write.removal import removal_is_conflict
 from hudi_engine.table.write.result import WriteResult, summarise
 from hudi_engine.table.write.stored_paths import check_stored_paths
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """Rows with their keys: on the driver, or distributed.
+
+    Args:
+        schema: Data columns of the table after this write.
+        table: The rows when they are on the driver.
+        index: Index of the write, None for the one the options name.
+        cached: Frames that are cached until the rows are written.
+    """
+
+    schema: pa.Schema
+    columns: pa.Schema
+    table: pa.Table | None = None
+    distributed: DistributedBatch | None = None
+    index: IndexKind | None = None
+    cached: tuple[DataFrame, ...] = ()
+
+    def release(self) -> None:
+        """Free every cache."""
+        for frame in self.cached:
+            frame.unpersist()
+        if self.distributed is not None:
+            self.distributed.release()
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows came, None when they were not counted."""
+        if self.table is not None:
+            return int(self.table.num_rows)
+        counted = None if self.distributed is None else self.distributed.rows
+        return None if counted is None else sum(counted.values())
+
+    @property
+    def partitions(self) -> list[str] | None:
+        """Partition paths of the rows, None when they are not known yet."""
+        if self.table is not None:
+            return [str(value) for value in pc.unique(self.table.column(PARTITION_PATH)).to_pylist()]
+        assert self.distributed is not None
+        return None if self.distributed.rows is None else list(self.distributed.rows)
+
+
+def fetch_evaluated(batch: AlignedBatch, rows: DistributedBatch, options: Options) -> pa.Table | None:
+    """Bring rows to the driver that Spark has evaluated, kept and counted, where they are few after all.
+
+    Args:
+        rows: The same, with key columns; freed when they are here, or cannot be fetched.
+
+    Returns:
+        The rows as an Arrow table; None where they are many, or were not evaluated.
+    """
+    if rows.rows is None or not rows.kept:
+        return None
+    try:
+        table = fetch_counted(batch, rows.frame, sum(rows.rows.values()), options)
+    except BaseException:
+        rows.release()
+        raise
+    if table is not None:
+        rows.release()
+    return table
+
+
+def refit(incoming: Incoming, before: TableState, now: TableState, request: WriteRequest) -> Incoming:
+    """Fit rows to the table's columns as of the begin of the write, when another writer changed them meanwhile.
+
+    Args:
+        incoming: The rows, fitted to ``before``.
+        before: The table before the rows were computed.
+
+    Raises:
+        SchemaError: The rows do not fit any more.
+    """
+    known = now.data_schema()
+    if request.new_schema or known is None or before.schema_json() == now.schema_json():
+        return incoming
+    if request.operation.delete_only:
+        return replace(incoming, schema=known)
+    given = {name.lower() for name in request.frame.columns}
+    if request.changes is not None:
+        # rows of which only some columns came have the stored values in the others, but for those that were dropped since
+        given |= {name.lower() for name in known.names}
+    came = pa.schema([field for field in incoming.columns if field.name.lower() in given])
+    schema = fit_schema(came, known, fit_policy(now.config, request.options))
+    if schema.equals(incoming.columns):
+        return incoming
+    names = incoming.columns.names
+    if incoming.table is not None:
+        table = _fit_table(incoming.table, came, schema, names)
+        return replace(incoming, schema=schema, columns=schema, table=table)
+    assert incoming.distributed is not None
+    batch = incoming.distributed
+    kept = [name for name in batch.frame.columns if name not in names]
+    frame = fit_frame(batch.frame.drop(*set(names) - set(came.names)), came.names, schema, kept)
+    return replace(
+        incoming, schema=schema, columns=schema, distributed=replace(batch, frame=frame, schema=schema)
+    )
+
+
+def reads_of(
+    state: TableState, request: WriteRequest, incoming: Incoming, index: IndexKind
+) -> ReadsOfWrite | None:
+    """Return what of the table the rows were made from: the partitions they are in, or all.
+
+    All where the request says so, where keys are looked up in all, and where the rows do not carry the places that they were
+    read from.
+    """
+    if not request.own_rows:
+        return None
+    partitions, changes = incoming.partitions, request.changes
+    everywhere = not request.prepped and (index.is_global or request.base is not None)
+    everywhere = everywhere or request.reads_all
+    if partitions is None or everywhere or (changes is not None and changes.reads_all):
+        return ReadsOfWrite(state.timeline)
+    replaced = None if changes is None else changes.replaced
+    return ReadsOfWrite(state.timeline, frozenset(partitions), replaced)
+
+
+def key_scope_of(config: TableConfig, request: WriteRequest, index: IndexKind) -> KeyScope:
+    """Tell where another writer's new rows can hold the same key."""
+    if request.changes is not None:
+        if not request.changes.by_key:
+            return KeyScope.PARTITION
+        index = index_kind(request.options)
+    if not config.record_key_fields:
+        return KeyScope.NONE
+    return KeyScope.TABLE if index.is_global else KeyScope.PARTITION
+
+
+def _fit_table(table: pa.Table, came: pa.Schema, schema: pa.Schema, names: list[str]) -> pa.Table:
+    spelled = spellings(schema.names)
+    data = table.select(came.names).rename_columns([spelled[name] for name in came.names])
+    data = cast_table(data, schema)
+    for name in table.column_names:
+        if name not in names:
+            data = data.append_column(name, table.column(name))
+    return data
+
+
+_NESTED = (T.StructType, T.ArrayType, T.MapType)
+
+
+@dataclass(frozen=True)
+class ResolvedWrite:
+    """A write with everything that does not depend on its rows decided.
+
+    Args:
+        request: What the caller wants, with the options that the table keeps below those of the call.
+        state: The table with the settings and the columns that the write gives it.
+    """
+
+    request: WriteRequest
+    state: TableState
+    index: IndexKind
+
+    @classmethod
+    def of(cls, storage: Storage, request: WriteRequest) -> ResolvedWrite:
+        """Settle a write against the table as it is now, or as the caller has read it.
+
+        Raises:
+            HudiError: The table, or one of its settings, does not allow the write.
+        """
+        state = request.base or request.held or TableState.load(storage)
+        state.config.check_writable()
+        if not request.new_schema:
+            state.check_rows_writable()
+        state = with_columns(state, request)
+        options = with_table_options(state.config, request.options, request.operation.name.value)
+        config = with_write_options(state.config, options)
+        refuse_to_write(config)
+        request = replace(request, options=options)
+        index = index_kind(options)
+        check_request(config, request, index)
+        return cls(request, replace(state, config=config), index)
+
+    def at_begin(self, transaction: WriteTransaction) -> ResolvedWrite:
+        """Settle the write again, against the table as the lock of its begin showed it.
+
+        Raises:
+            WriteConflictError: Another writer rebuilt the table, or changed columns that this write changes too.
+        """
+        config = with_write_options(transaction.config, self.options)
+        check_same_definition(self.config, config, transaction.instant)
+        if self.request.prepped and self.operation.name is UPSERT.name:
+            config = for_write(config)
+        now = TableState(self.state.storage, config, transaction.timeline)
+        return replace(self, state=with_same_columns(self.state, now))
+
+    @property
+    def config(self) -> TableConfig:
+        """The table's settings, with what the call adds to them."""
+        return self.state.config
+
+    @property
+    def options(self) -> Options:
+        """The options of the call over those that the table keeps."""
+        return self.request.options
+
+    @property
+    def operation(self) -> Operation:
+        """The operation that the caller chose."""
+        return self.request.operation
+
+    @property
+    def action(self) -> str:
+        """The timeline action of the commit."""
+        return self.operation.action(self.config.table_type)
+
+    @property
+    def way(self) -> Operation:
+        """The operation as rows are written: with a bucket index those of a bucket meet in one task, without a bulk pass."""
+        return self.operation if self.index.buckets is None else replace(self.operation, bulk=False)
+
+    def context(self, incoming: Incoming, instant: str) -> WriteContext:
+        """Return what writing tasks need to know of the table and the write."""
+        state = replace(self.state, is_written_anew=self.request.new_schema)
+        context = state.write_context(
+            self.options,
+            incoming.schema,
+            self.state.read_context(incoming.schema, self.options),
+            instant=instant,
+            action=self.action,
+            operation=self.operation.name.value,
+        )
+        layout = (
+            bulk_layout(self.options, self.config, incoming.schema) if self.operation.bulk else RowLayout()
+        )
+        context = replace(context, layout=layout)
+        if self.operation.delete_only or not has_required(context.avro_schema):
+            return context
+        # columns that another writer's table requires become optional with the commit that brings nulls
+        nulls = _null_columns(incoming, self.config, context.avro_schema)
+        return replace(context, avro_schema=with_nulls_allowed(context.avro_schema, nulls))
+
+    def unit_plan(self) -> UnitPlan:
+        """Return how the rows of a partition are treated."""
+        request = self.request
+        has_keys = bool(self.config.record_key_fields)
+        combined = has_keys and combines(request) and not names_changes(self.config, request)
+        if request.single_rows and request.match_condition is None and self.index.buckets is None:
+            # several rows of one key are what is looked for
+            combined = False
+        return UnitPlan(
+            self.index,
+            self.operation.lookup or skips_existing(request),
+            combined,
+            self.operation.delete_only,
+            skips_existing(request),
+            self.operation.packing,
+            self.operation.replaces != NOTHING,
+            request.update_columns,
+            skips_unchanged(request),
+            request.single_rows,
+        )
+
+    def commit_metadata(
+        self,
+        context: WriteContext,
+        stats: Sequence[WriteStat],
+        replaced: dict[str, list[str]] | None,
+        *,
+        left: bool,
+    ) -> CommitMetadata:
+        """Return the metadata of the commit: files, the table's columns, and notes for other writers.
+
+        Args:
+            replaced: File groups that it takes out, by partition; None where it takes out none.
+            left: Whether stored rows were compared and left as they are.
+        """
+        request = self.request
+        notes = {} if request.changes is None else {REPLACED: request.changes.replaced.to_text()}
+        notes |= {NEW_KEYS_ONLY: "true"} if skips_existing(request) else {}
+        notes |= {ROWS_LEFT: "true"} if left else {}
+        notes = {**extra_metadata(self.options), **notes}
+        if request.new_schema and self.operation.replaces == WHOLE_TABLE:
+            # a commit inherits the checkpoint of the one before, and a rebuilt table has consumed nothing
+            notes.setdefault(CHECKPOINT, "{}")
+        by_partition: dict[str, list[WriteStat]] = {}
+        for stat in stats:
+            by_partition.setdefault(stat.partition_path or "", []).append(stat)
+        ids = column_ids(context.read.schema_history, context.instant)
+        return CommitMetadata(
+            partition_to_write_stats=by_partition,
+            extra_metadata={"schema": _schema_text(context), **ids, **notes},
+            operation_type=self.operation.name.value,
+            compacted=False,
+            partition_to_replace_file_ids=replaced,
+        )
+
+
+def _null_columns(incoming: Incoming, config: TableConfig, record: Mapping[str, Any]) -> set[str]:
+    """Return the columns in which rows have nulls; of distributed rows those in which they may have."""
+    if incoming.table is not None:
+        return columns_with_nulls(incoming.table, record)
+    assert incoming.distributed is not None
+    fields = incoming.distributed.frame.schema.fields
+    nulls = {each.name for each in fields if each.nullable or isinstance(each.dataType, _NESTED)}
+    if len(config.record_key_fields) == 1:
+        # a row whose only key column is null is refused
+        nulls -= {config.record_key_fields[0]}
+    return nulls
+
+
+def _schema_text(context: WriteContext) -> str:
+    avro: dict[str, Any] = dict(context.avro_schema)
+    meta = meta_fields(operation=context.config.keeps_operations)
+    avro["fields"] = [field for field in avro["fields"] if field["name"] not in meta]
+    return commit_schema_text(avro)
+
 
 logger = logging.getLogger(__name__)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -27,13 +28,12 @@ from hudi_engine.format.schema.meta_fields import (
     RECORD_KEY,
 )
 from hudi_engine.format.schema.sql_names import spark_name
-from hudi_engine.spark.jvm.frames import size_estimate
+from hudi_engine.spark.jvm.frames import optimized_plan, row_size_estimate, size_estimate
 from hudi_engine.spark.read.collect import bounded
 from hudi_engine.spark.read.small_plans import interpreted, is_small
 from hudi_engine.spark.schema.fit import FitPolicy, Missing, fit_schema, quoted
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.spark.write.rows.casts import exact_marks, fit_frame
-from hudi_engine.spark.write.rows.source_plan import estimated_rows, is_parquet_scan
 from hudi_engine.table.lookup.kinds import IndexKind
 from hudi_engine.table.snapshot.reserved import refuse_reserved
 from hudi_engine.table.state import TableState
@@ -283,3 +283,36 @@ def _text_may_differ(given: pa.DataType, wanted: pa.DataType) -> bool:
 
 def _is_exact(kind: pa.DataType) -> bool:
     return bool(pa.types.is_decimal(kind) or pa.types.is_integer(kind))
+
+
+def is_parquet_scan(frame: DataFrame, *, whole: bool = False) -> bool:
+    """Tell whether the rows come straight from Parquet files, by columns and filters that nothing but the time may change.
+
+    Such rows are cheaper to read twice than to keep, and only the columns needed are read. Anything else (joins,
+    aggregates, Python functions, text formats, databases) is evaluated once and kept.
+
+    Args:
+        whole: Whether filters do not count, which may leave few of the files' rows.
+    """
+    plan = optimized_plan(frame)
+    if not plan.deterministic():
+        return False
+    passed = ("Project",) if whole else ("Project", "Filter")
+    while class_name(plan) in passed:
+        plan = plan.children().head()
+    if class_name(plan) != "LogicalRelation" or class_name(plan.relation()) != "HadoopFsRelation":
+        return False
+    return class_name(plan.relation().fileFormat()) == "ParquetFileFormat"
+
+
+def estimated_rows(frame: DataFrame) -> int:
+    """Return rows of a Parquet scan, from the bytes of its files and the usual width of its columns in memory.
+
+    Files are smaller than rows in memory, so it is rather too low.
+    """
+    return size_estimate(frame) // row_size_estimate(frame)
+
+
+def class_name(thing: Any) -> str:
+    """Return the name of an object's class in Java, without its package."""
+    return str(thing.getClass().getSimpleName())

@@ -24,7 +24,6 @@ from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.write.rows.batch import AlignedBatch
 from hudi_engine.spark.write.rows.casts import assigned_column, fit_column
 from hudi_engine.spark.write.rows.key_columns import with_keys_of
-from hudi_engine.spark.write.rows.match import SOURCE, TARGET
 from hudi_engine.spark.write.rows.partial_update_nulls import reject_null_overwrite
 from hudi_engine.spark.write.rows.replacement import flagged, keyed
 from hudi_engine.spark.write.rows.settled import (
@@ -41,9 +40,9 @@ from hudi_engine.spark.write.rows.settled import (
     newest_of_each_key,
     settled,
 )
-from hudi_engine.spark.write.rows.sides import Clause, ClauseRows, Said, Sides, holds
+from hudi_engine.spark.write.rows.sides import SOURCE, TARGET, Clause, ClauseRows, Said, Sides, holds
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
-from hudi_engine.table.lookup.unit import DELETE_FLAG, ORDER
+from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, ORDER
 from hudi_engine.table.state import TableState
 
 _KEY, _PARTITION, _ORDER = "__hudi_key", "__hudi_partition", "__hudi_order_"
@@ -326,3 +325,46 @@ def _sql(condition: str | None) -> Column | None:
 
 def _holding(condition: str) -> Column:
     return holds(_sql(condition))
+
+
+_FOUND = "__hudi_found"
+
+
+def flag_unmatched(
+    spark: SparkSession,
+    state: TableState,
+    batch: AlignedBatch,
+    condition: str,
+    options: Options,
+    *,
+    everywhere: bool,
+) -> AlignedBatch:
+    """Add a flag to rows that have no stored row with their key for which ``condition`` holds.
+
+    Args:
+        condition: SQL over the aliases DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST.
+        everywhere: Whether keys count in all partitions (global index), not only in the row's own.
+
+    Raises:
+        ConfigError: Spark cannot resolve the condition.
+    """
+    if state.data_schema() is None or not state.timeline.completed_writes:
+        return AlignedBatch(batch.frame.withColumn(INSERT_FLAG, F.lit(True)), batch.schema, batch.carried)
+    names = batch.schema.names
+    source = with_keys_of(state, batch.frame, batch.schema, options)
+    source = source.withColumnsRenamed({RECORD_KEY: _KEY, PARTITION_PATH: _PARTITION})
+    stored = snapshot_frame(spark, state, options)
+    same = f"{SOURCE}.{_KEY} = {TARGET}.{RECORD_KEY}"
+    if not everywhere:
+        same += f" and {SOURCE}.{_PARTITION} = {TARGET}.{PARTITION_PATH}"
+    sides = Sides(SOURCE, TARGET)
+    said = Said(None, f"the match condition {condition!r}", partial(expression, condition))
+    plain = source.drop(_KEY, _PARTITION).alias(SOURCE)
+    with sides.explained(lambda: [said], stored.alias(TARGET), plain):
+        target = stored.alias(TARGET).withColumn(_FOUND, F.lit(True))
+        joined = source.alias(SOURCE).join(target, F.expr(same) & expression(condition), "left")
+        flagged = joined.select(
+            *[F.col(f"{SOURCE}.`{name.replace('`', '``')}`") for name in (*names, *batch.marks)],
+            F.col(_FOUND).isNull().alias(INSERT_FLAG),
+        )
+    return AlignedBatch(flagged, batch.schema, batch.carried)

@@ -26,7 +26,7 @@ from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.write.rows.arguments import resolving
 from hudi_engine.spark.write.rows.batch import AlignedBatch
 from hudi_engine.spark.write.rows.key_columns import with_keys_of
-from hudi_engine.spark.write.rows.match import SOURCE, TARGET
+from hudi_engine.spark.write.rows.sides import SOURCE, TARGET
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import Replaced

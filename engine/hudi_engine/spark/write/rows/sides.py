@@ -25,6 +25,8 @@ from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.write.rows.arguments import resolving
 from hudi_engine.spark.write.rows.settled import ACTION, CLAUSE
 
+SOURCE, TARGET = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"
+"""Names of the rows that come, and of the table's, in SQL of a write."""
 STORED, CAME = "__hudi_stored", "__hudi_came"
 """True where a joined row has a row of the table, and one of the source; null elsewhere."""
 _UNKNOWN = ("[UNRESOLVED_COLUMN", "[FIELD_NOT_FOUND")
