@@ -195,6 +195,7 @@ def check_fields(given: T.DataType, wanted: T.DataType, path: str, *, extra: boo
 
 
 def _field_problems(given: T.DataType, wanted: T.DataType, path: str, *, extra: bool) -> list[str]:
+    """Return a message for each field of structs that only one side has; see `check_fields`."""
     if isinstance(given, T.ArrayType) and isinstance(wanted, T.ArrayType):
         return _field_problems(given.elementType, wanted.elementType, f"{path}.element", extra=extra)
     if isinstance(given, T.MapType) and isinstance(wanted, T.MapType):
