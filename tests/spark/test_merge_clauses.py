@@ -127,7 +127,11 @@ def test_a_condition_that_spark_does_not_understand_is_named_with_the_reason(
             MergeClauses(by_source="delete", by_source_condition="array(1)"),
             r"by_source_condition 'array\(1\)' cannot be resolved",
         ),
-        (MergeClauses(update_set={"n": "array(1)"}), "the clauses of the merge cannot be resolved together"),
+        (
+            MergeClauses(update_set={"n": "date'2026-01-01'"}),
+            "the clauses of the merge cannot be resolved together",
+        ),
+        (MergeClauses(update_set={"n": "array(1)"}), "n is array<int> in the query and int in the table"),
     ],
 )
 def test_the_clause_that_fails_is_named(spark, tmp_path, clauses, message):
