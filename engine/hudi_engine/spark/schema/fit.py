@@ -48,9 +48,6 @@ def fit_schema(
     Args:
         table: Data columns of the table, None for a table without a schema.
         spelling: Names as a table without a schema spells them.
-
-    Raises:
-        SchemaError: Changes that Hudi or the policy refuses; all in one message.
     """
     spelled = spelled_columns(incoming, table, spelling)
     if table is None:

@@ -52,11 +52,7 @@ def stored_type(dtype: str) -> str:
 
 
 def spark_to_arrow(schema: StructType) -> pa.Schema:
-    """Return Arrow schema that a Hudi table has for a Spark schema.
-
-    Raises:
-        SchemaError: Every column whose name or type a Hudi table cannot hold, in one message.
-    """
+    """Return Arrow schema that a Hudi table has for a Spark schema."""
     problems: list[str] = []
     fields = [
         pa.field(field.name, _to_arrow(field.dataType, field.name, problems)) for field in schema.fields
@@ -76,9 +72,6 @@ def arrow_to_spark(
     Args:
         schema: Arrow schema of a table, or of rows to write.
         otherwise: What to do about a type that Spark does not have.
-
-    Raises:
-        SchemaError: A column has an Arrow type that Spark does not have.
     """
     return StructType(
         [StructField(field.name, _to_spark(field.type, field.name, otherwise), True) for field in schema]

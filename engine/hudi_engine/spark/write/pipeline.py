@@ -174,9 +174,6 @@ def refit(incoming: Incoming, before: TableState, now: TableState, request: Writ
     Args:
         incoming: The rows, fitted to ``before``.
         before: The table before the rows were computed.
-
-    Raises:
-        SchemaError: The rows do not fit any more.
     """
     known = now.data_schema()
     if request.new_schema or known is None or before.schema_json() == now.schema_json():
@@ -262,11 +259,7 @@ class ResolvedWrite:
 
     @classmethod
     def of(cls, storage: Storage, request: WriteRequest) -> ResolvedWrite:
-        """Settle a write against the table as it is now, or as the caller has read it.
-
-        Raises:
-            HudiError: The table, or one of its settings, does not allow the write.
-        """
+        """Settle a write against the table as it is now, or as the caller has read it."""
         state = request.base or request.held or TableState.load(storage)
         state.config.check_writable()
         if not request.new_schema:
@@ -281,11 +274,7 @@ class ResolvedWrite:
         return cls(request, replace(state, config=config), index)
 
     def at_begin(self, transaction: WriteTransaction) -> ResolvedWrite:
-        """Settle the write again, against the table as the lock of its begin showed it.
-
-        Raises:
-            WriteConflictError: Another writer rebuilt the table, or changed columns that this write changes too.
-        """
+        """Settle the write again, against the table as the lock of its begin showed it."""
         config = with_write_options(transaction.config, self.options)
         check_same_definition(self.config, config, transaction.instant)
         if self.request.prepped and self.operation.name is UPSERT.name:
@@ -423,9 +412,6 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
 
     Returns:
         Counts of the commit.
-
-    Raises:
-        HudiError: A typed error; the table is unchanged.
     """
     prepare_session(spark)
     check_callback(request.options)
@@ -453,14 +439,7 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
 def _repeated(
     request: WriteRequest, attempt: Callable[[], WriteResult], *, whole: bool = False
 ) -> WriteResult:
-    """Repeat an attempt after conflicts, as often as the options allow: the only retries of a write.
-
-    A plain batch repeats its commit alone. A write whose rows depend on the table repeats whole, so that it looks at the table
-    again; rows that the caller made of the table would bring the same conflict each time.
-
-    Args:
-        whole: Whether the attempt looks at the table again.
-    """
+    """Repeat an attempt after conflicts, as often as the options allow: the only retries of a write."""
     fixed = request.base is not None if whole else request.own_rows
     return retried(attempt, 0 if fixed else request.options[WriterOptions.CONFLICT_RETRIES])
 
@@ -490,10 +469,7 @@ def _places_rows(config: TableConfig, request: WriteRequest) -> bool:
 
 
 def _is_skipped(incoming: Incoming, request: WriteRequest) -> bool:
-    """Tell whether an empty batch makes no instant: asked so, or a statement of which no row fulfils the condition.
-
-    An overwrite with no rows always does, and so does a commit that carries a checkpoint or other texts, or changes columns.
-    """
+    """Tell whether an empty batch makes no instant: asked so, or a statement of which no row fulfils the condition."""
     if request.columns is not None or request.operation.replaces != NOTHING:
         return False
     if incoming.table is None or incoming.table.num_rows:
@@ -595,12 +571,7 @@ def _incoming(spark: SparkSession, write: ResolvedWrite) -> Incoming:
 
 
 def _fetched(write: ResolvedWrite, batch: AlignedBatch, keyed: AlignedBatch) -> Incoming:
-    """Give the rows their keys, on the driver when they are few.
-
-    Args:
-        batch: The rows as they were fitted.
-        keyed: The same, or what a match condition or own rows made of them.
-    """
+    """Give the rows their keys, on the driver when they are few."""
     options, operation, index = write.options, write.operation, write.index
     schema = _table_schema(write.state, batch, write.request)
     table = fetch_small(keyed, options)

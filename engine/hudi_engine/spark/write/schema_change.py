@@ -35,9 +35,6 @@ def columns_to_be(state: TableState, wanted: pa.Schema) -> pa.Schema:
 
     Args:
         wanted: All its data columns to be, spelled in any way.
-
-    Raises:
-        SchemaError: Names that Hudi does not allow, or that differ by case only.
     """
     check_avro_names(wanted)
     known = state.data_schema()
@@ -50,11 +47,6 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
     Args:
         new: All its data columns to be, spelled as the table spells them.
         replaces: Which file groups the write that brings them takes out.
-
-    Raises:
-        SchemaError: A change of type that Hudi refuses, or that changes what a key, ordering or partition column says; one of
-            these that would go, or a column that was dropped and comes back with another type, or a new column of a name that
-            is not free.
     """
     old, config = state.data_schema(), state.config
     refuse_reserved(name for name in new.names if old is None or name not in old.names)
@@ -87,11 +79,7 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
 
 
 def refuse_new_columns(state: TableState, new: pa.Schema) -> None:
-    """Refuse other columns for a table whose columns have ids; nothing is looked at where they are the table's.
-
-    Raises:
-        SchemaError: The columns are others, and ALTER TABLE changed the table with schema on read.
-    """
+    """Refuse other columns for a table whose columns have ids; nothing is looked at where they are the table's."""
     old = state.data_schema()
     if old is None or _columns(old) == _columns(new):
         return
@@ -111,12 +99,7 @@ def _columns(schema: pa.Schema) -> set[tuple[str, pa.DataType]]:
 
 
 def with_columns(state: TableState, request: WriteRequest) -> TableState:
-    """Return the table as a write finds it, with the columns that the write gives it.
-
-    Raises:
-        SchemaError: As check_schema_change does.
-        WriteConflictError: Another writer changed its columns since they were looked at.
-    """
+    """Return the table as a write finds it, with the columns that the write gives it."""
     if request.columns is None:
         return state
     if request.columns_of is not None:
@@ -132,9 +115,6 @@ def with_same_columns(before: TableState, now: TableState) -> TableState:
     Args:
         before: The table as the rows were fitted to it.
         now: As the begin of the write found it.
-
-    Raises:
-        WriteConflictError: Another writer changed its columns meanwhile.
     """
     if before.columns is None:
         return now
@@ -147,9 +127,6 @@ def check_same_columns(before: TableState, now: TableState) -> None:
 
     Args:
         before: The table as it was when its columns to be were made up.
-
-    Raises:
-        WriteConflictError: The columns are others.
     """
     if not same_schema(before.schema_json(), now.schema_json()):
         raise WriteConflictError(
@@ -167,10 +144,6 @@ def alter_schema(
 
     Args:
         seen: The table as the caller has read it, None to read it.
-
-    Raises:
-        SchemaError: A change of type that Hudi refuses, or dropping a key, ordering or partition column.
-        WriteConflictError: Another writer changed the columns first.
     """
     before = seen or TableState.load(storage)
 

@@ -19,11 +19,7 @@ from hudi_engine.table.state import TableState
 
 
 def column_names(value: object, what: str) -> list[str] | None:
-    """Return a list of names from one name or several; None stays None.
-
-    Raises:
-        ConfigError: Something else than names.
-    """
+    """Return a list of names from one name or several; None stays None."""
     if value is None:
         return None
     names = [value] if isinstance(value, str) else value
@@ -35,11 +31,7 @@ def column_names(value: object, what: str) -> list[str] | None:
 
 
 def struct_of(spark: SparkSession, schema: StructType | str) -> StructType:
-    """Return columns given as a StructType or as text.
-
-    Raises:
-        ConfigError: Text that is no list of columns, or another type.
-    """
+    """Return columns given as a StructType or as text."""
     if isinstance(schema, StructType):
         return schema
     if not isinstance(schema, str):
@@ -49,12 +41,7 @@ def struct_of(spark: SparkSession, schema: StructType | str) -> StructType:
 
 
 def own_columns(spark: SparkSession, schema: StructType | str) -> pa.Schema:
-    """Return the columns that a table is to have, given as its snapshot shows them, with all meta columns, or without any.
-
-    Raises:
-        ConfigError: As struct_of does.
-        SchemaError: A name or type that a table cannot have.
-    """
+    """Return the columns that a table is to have, given as its snapshot shows them, with all meta columns, or without any."""
     columns = spark_to_arrow(struct_of(spark, schema))
     if set(META_FIELDS) <= set(columns.names):
         columns = pa.schema([each for each in columns if each.name not in meta_fields(operation=True)])
@@ -66,9 +53,6 @@ def check_assignments(base: TableState, assignments: Mapping[str, str]) -> None:
 
     Args:
         assignments: Column to SQL expression, as the caller gave it.
-
-    Raises:
-        ConfigError: There are such.
     """
     if not isinstance(assignments, Mapping) or not assignments:
         raise ConfigError(

@@ -81,9 +81,6 @@ def align(
 
     Args:
         table_schema: Data columns of the table so far, None for a table without a schema.
-
-    Raises:
-        SchemaError: A type or name Hudi cannot hold, two columns that differ by case only, or a change Hudi refuses.
     """
     frame = exact_marks(frame, table_schema)
     own = [field for field in frame.schema.fields if field.name not in (*META_FIELDS, OPERATION)]
@@ -188,10 +185,6 @@ def refuse_false_marks(wanted: pa.Schema, known: pa.Schema | None) -> None:
     Args:
         wanted: Data columns of a batch, or that a table is to get.
         known: Data columns that the table has, None for a new one: what it has already stays what Hudi takes it for.
-
-    Raises:
-        SchemaError: A mark that is not boolean or not spelled as Hudi spells it, or one whose name the table has in another
-            spelling, under which no row is deleted.
     """
     had = spellings(known.names if known is not None else ()).get(IS_DELETED)
     for field in wanted:
@@ -246,15 +239,7 @@ def delete_batch(
 
 
 def _as_stored(batch: AlignedBatch, stored: pa.Schema) -> AlignedBatch:
-    """Return keys to delete with decimals as the table has them; a value that the table's type does not hold is nobody's key.
-
-    Args:
-        batch: Key and partition columns as they were given.
-        stored: The same columns as the table has them.
-
-    Raises:
-        SchemaError: A type whose text may differ from that of the stored value, and which no cast makes the same.
-    """
+    """Return keys to delete with decimals as the table has them; a value that the table's type does not hold is nobody's key."""
     frame, fields = batch.frame, []
     for field in batch.schema:
         place = stored.get_field_index(field.name)

@@ -138,9 +138,6 @@ def exact_cast(
 
     Args:
         advice: SQL text that ends the message about such a value.
-
-    Raises:
-        SchemaError: A struct lacks a field of the table's, or only one of the types is nested.
     """
     check_fields(given, wanted, name, extra=True)
     return fit_column(source, given, wanted, name, advice).alias(name)
@@ -158,12 +155,7 @@ def fit_column(
 
 
 def set_value(rows: DataFrame, text: str, field: T.StructField) -> Column:
-    """Return SQL of a value as a column of the table; the query fails at a value that does not fit.
-
-    Raises:
-        ConfigError: A struct has other fields than the table's.
-        pyspark.errors.PySparkException: It cannot be resolved.
-    """
+    """Return SQL of a value as a column of the table; the query fails at a value that does not fit."""
     value = f"({text}\n)"  # a comment may end the text
     given = rows.select(F.expr(value)).schema.fields[0].dataType
     _refuse_assigned_fields(given, field.dataType, field.name)

@@ -344,9 +344,6 @@ def flag_unmatched(
     Args:
         condition: SQL over the aliases DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST.
         everywhere: Whether keys count in all partitions (global index), not only in the row's own.
-
-    Raises:
-        ConfigError: Spark cannot resolve the condition.
     """
     if state.data_schema() is None or not state.timeline.completed_writes:
         return AlignedBatch(batch.frame.withColumn(INSERT_FLAG, F.lit(True)), batch.schema, batch.carried)

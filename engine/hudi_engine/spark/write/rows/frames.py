@@ -63,11 +63,6 @@ def as_frame(spark: SparkSession, rows: Frame, known: pa.Schema | None = None) -
     Args:
         rows: A Spark, pandas or Polars DataFrame, an Arrow table, or anything else with ``__arrow_c_stream__``.
         known: Data columns of the table that the rows are for, None when it has none yet.
-
-    Raises:
-        ConfigError: They are none of these.
-        SchemaError: A column has a type that Spark does not have, or no value and no type, and the table does not have it;
-            or two columns have one name.
     """
     if isinstance(rows, DataFrame):
         return rows
@@ -213,11 +208,7 @@ def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def pandas_to_arrow(rows: pandas.DataFrame) -> pa.Table:
-    """Return the columns of a pandas DataFrame, without its index.
-
-    Raises:
-        SchemaError: Two columns have one name, or the values of one have no Arrow type in common.
-    """
+    """Return the columns of a pandas DataFrame, without its index."""
     refuse_same_names(map(str, rows.columns))
     try:
         return pa.Table.from_pandas(rows, preserve_index=False)

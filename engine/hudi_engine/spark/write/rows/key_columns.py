@@ -96,11 +96,6 @@ def with_key_columns(
     Args:
         schema: Arrow schema of the rows in the table.
         keyed: Whether there is to be a record key; without one its fields are checked all the same.
-
-    Raises:
-        ConfigError: The table's key settings make no sense.
-        SchemaError: A key or partition column is missing or of a type that cannot be one. (A value that is no
-            time by the table's timestamp settings fails when Spark runs.)
     """
     generator = build_key_generator(config, options=options, complex_single_prefix=complex_single_prefix)
     keys, parts = _fields(generator, schema)
@@ -212,9 +207,6 @@ def field_text(generator: KeyGenerator, schema: pa.Schema, name: str, dated: boo
     Args:
         schema: Arrow schema of the rows in the table.
         dated: Whether it is a ``timestamp`` partition field.
-
-    Raises:
-        ConfigError, SchemaError: A timestamp setting makes no sense; the field is missing or of a type that cannot be one.
     """
     steps = resolve_field(schema, name)
     found = FieldText(name, steps, field_type(schema, steps), dated, generator)

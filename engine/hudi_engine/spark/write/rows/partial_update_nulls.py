@@ -29,11 +29,7 @@ def for_write(config: TableConfig) -> TableConfig:
 
 
 def refuse_nulls(rows: DataFrame, assignments: Mapping[str, str], config: TableConfig) -> None:
-    """Refuse to set columns to null where the stored values would silently stay.
-
-    Raises:
-        ConfigError: An expression is null whatever the row is.
-    """
+    """Refuse to set columns to null where the stored values would silently stay."""
     if not merge_rule(config).fills:
         return
     values = [expression(str(text)).alias(name) for name, text in assignments.items()]

@@ -278,11 +278,7 @@ class Replacement:
 
 
 def _beside(going: DataFrame, staying: DataFrame, columns: Sequence[Column]) -> DataFrame:
-    """Return those of the rows that stay whose key, in their partition, is also that of a row that goes.
-
-    Args:
-        columns: The columns to return, each null and of the type that the batch has.
-    """
+    """Return those of the rows that stay whose key, in their partition, is also that of a row that goes."""
     key, place = "__hudi_going_key", "__hudi_going_partition"
     keys = going.select(F.col(RECORD_KEY).alias(key), F.col(PARTITION_PATH).alias(place)).distinct()
     same = (F.col(RECORD_KEY) == F.col(key)) & (F.col(PARTITION_PATH) == F.col(place))

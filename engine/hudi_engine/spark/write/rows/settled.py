@@ -138,10 +138,7 @@ def settled(
 def _one_a_new_key(
     placed: DataFrame, config: TableConfig, batch: AlignedBatch, index: IndexKind
 ) -> DataFrame:
-    """Return rows of which one is new for a key: the newest, or what rows make together that fill each other's gaps.
-
-    Rows of stored ones stay as many as they are: two of one key are told of where they are looked up.
-    """
+    """Return rows of which one is new for a key: the newest, or what rows make together that fill each other's gaps."""
     if not config.record_key_fields:
         return placed
     # a row without a key stays too, to be refused

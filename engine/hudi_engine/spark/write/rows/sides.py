@@ -160,9 +160,6 @@ class Sides:
         Args:
             target: Rows with the columns of the table, under their name.
             source: Rows with those of the source, under theirs.
-
-        Raises:
-            ConfigError: Names the first such expression.
         """
         for each in said:
             if _QUERY.search(each.what):

@@ -110,11 +110,6 @@ def prepare_distributed(
 
     Args:
         reads_once: After counting the rows are read once only, so that a scan of files need not be kept.
-
-    Raises:
-        InvalidKeyError: Rows without a record key.
-        PathEscapeError: A partition value that would leave the table.
-        DataError: More partitions than one commit may touch.
     """
     config = _key_config(state.config, batch.schema, operation)
     frame = batch.frame
@@ -177,11 +172,7 @@ def _key_config(config: TableConfig, schema: pa.Schema, operation: Operation) ->
 def _rows_by_partition(
     frame: DataFrame, schema: pa.Schema | None, options: Options, config: TableConfig
 ) -> dict[str, int]:
-    """Count the rows of each partition, and refuse those that cannot be written.
-
-    Args:
-        schema: Columns that the key columns were made of; None for rows that came with them.
-    """
+    """Count the rows of each partition, and refuse those that cannot be written."""
     limit = options[EngineOptions.MAX_PARTITIONS]
 
     def count(schema: pa.Schema | None) -> list[Row]:
@@ -506,9 +497,6 @@ def bulk_layout(options: Options, config: TableConfig, schema: pa.Schema) -> Row
 
     Args:
         options: Sort columns and sort mode of bulk loads, ``hoodie.layout.optimize.*``.
-
-    Raises:
-        ConfigError: A column is not there, or has no order.
     """
     columns = WriteOptions.BULK_INSERT_SORT_COLUMNS
     layout = RowLayout.from_options(options, columns=columns).fitted(schema, columns.key)
@@ -543,10 +531,7 @@ def ordered_for_bulk(frame: DataFrame, context: WriteContext, source: DataFrame 
 def _left_where_they_are(
     frame: DataFrame, context: WriteContext, source: DataFrame | None
 ) -> DataFrame | None:
-    """Return rows whose partitions need not be brought together; unless the user chooses, the file sizes decide.
-
-    They are known beforehand when the rows come straight from Parquet files, of which only the partition columns are read.
-    """
+    """Return rows whose partitions need not be brought together; unless the user chooses, the file sizes decide."""
     gathers = context.options[WriteOptions.BULK_INSERT_SHUFFLE_BY_PARTITION]
     tasks = context.options[WriteOptions.BULK_INSERT_PARALLELISM]
     if not context.config.is_partitioned or gathers is False:
@@ -579,11 +564,7 @@ def _rows_of_few_partitions(
 def _in_full_tasks(
     frame: DataFrame, context: WriteContext, counted: Mapping[str, int], readers: int
 ) -> DataFrame:
-    """Return the rows of all of the source's files in as few tasks as use the machine and hold their rows until the end.
-
-    Each task gives each partition a file: fewer tasks make fewer and larger ones, which scans and merges open faster. Where
-    executors come and go nobody can tell how many tasks the machine needs.
-    """
+    """Return the rows of all of the source's files in as few tasks as use the machine and hold their rows until the end."""
     spark = frame.sparkSession
     if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
         return frame

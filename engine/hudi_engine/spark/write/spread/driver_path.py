@@ -41,9 +41,6 @@ def run_on_driver(
 
     Returns:
         The write stats.
-
-    Raises:
-        StorageError: The storage failed.
     """
     with storage_errors(context.storage, "write data files"):
         groups = split_by_partition(batch, PARTITION_PATH)
