@@ -19,14 +19,7 @@ the project and the environment are read again by each command. Further options,
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line.
-
-    Args:
-        arguments: The words after the program's name; None for those of this process.
-
-    Returns:
-        0 when all is well, 1 when a command read from standard input failed.
-    """
+    """Run a command line; returns 1 when a command read from standard input failed."""
     parser = argparse.ArgumentParser(
         prog="dbt-hudi", epilog=_ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -19,11 +19,7 @@ _VALUES = re.compile(r"^(\s*(?:dbt\s+)?set\s[^=]*=).*", re.DOTALL)
 
 
 def typed_lines(prompt: str, own: Iterable[str]) -> Iterator[str]:
-    """Yield what is typed, until the end of the input; Ctrl-C drops a line.
-
-    Args:
-        own: Commands of the shell itself, for completion.
-    """
+    """Yield what is typed, until the end of the input; Ctrl-C drops a line. ``own``: the shell's commands."""
     history = _with_readline(Completion(own))
     try:
         while True:
@@ -79,22 +75,14 @@ def _with_readline(completion: Completion) -> tuple[ModuleType, Path] | None:
 
 
 class Completion:
-    """What a word of a line may become: commands, their options, names of nodes and macros of the project.
-
-    Args:
-        manifest: dbt's file about the project, where it was parsed.
-    """
+    """Completes commands, options, and names of nodes and macros by dbt's manifest."""
 
     def __init__(self, own: Iterable[str], manifest: Path = _MANIFEST) -> None:
         self._own = list(own)
         self._manifest = manifest
 
     def nth(self, before: str, text: str, number: int) -> str | None:
-        """Return one of the candidates, None after the last, as readline asks for them.
-
-        Args:
-            number: Which candidate, from 0.
-        """
+        """Return candidate ``number``, from 0, None after the last, as readline expects."""
         found = self.candidates(before.split(), text)
         return found[number] if number < len(found) else None
 

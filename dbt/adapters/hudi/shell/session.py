@@ -34,11 +34,7 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
 class Shell:
-    """Runs dbt commands one after the other; one that fails does not end it.
-
-    Args:
-        options: Words that every dbt command gets at its end.
-    """
+    """Runs dbt commands one after the other; one that fails does not end it. Each gets ``options`` at its end."""
 
     def __init__(self, options: Sequence[str] = ()) -> None:
         self._options = list(options)
@@ -51,14 +47,7 @@ class Shell:
         }
 
     def run(self, source: TextIO) -> int:
-        """Take lines until they end or one says exit.
-
-        Args:
-            source: Where the lines come from; a terminal gets a prompt, with history and completion.
-
-        Returns:
-            1 when a command of a script failed, else 0.
-        """
+        """Take lines until they end or one is exit; a terminal gets a prompt. Returns 1 when a script's command failed."""
         keep_up()
         typed = source.isatty()
         if typed:

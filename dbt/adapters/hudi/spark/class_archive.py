@@ -43,11 +43,7 @@ _OWN_CHOICE = re.compile(
 
 
 def archive_options(java: Path, version: str, conf: Mapping[str, str], given: str) -> list[str]:
-    """Return the options with which Java uses the archive, or writes it when there is none; none where neither works.
-
-    Args:
-        given: Java options that come from elsewhere; a word on archives or logs in them goes before ours.
-    """
+    """Return the options by which Java uses or writes the archive, none where it cannot; ``given`` options win."""
     try:
         archive = _archive(java, version, conf, given)
         if archive is None:

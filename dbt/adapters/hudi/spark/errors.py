@@ -129,11 +129,7 @@ def _text(error: Exception) -> str:
 
 @contextmanager
 def dbt_errors(what: str) -> Iterator[None]:
-    """Turn errors of Spark and of the engine into dbt's, with a short message; the long text goes to the debug log.
-
-    Args:
-        what: The SQL text or action, for the debug log.
-    """
+    """Turn errors of Spark and of the engine into dbt's; the long text goes to the debug log with ``what``."""
     try:
         yield
     except DbtBaseException:

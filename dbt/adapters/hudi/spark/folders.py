@@ -25,16 +25,7 @@ _TIMELINE_FOLDERS = (".hoodie", ".hoodie/timeline")
 
 
 def make_root(root: str, *, writes: bool = False) -> None:
-    """Make the place that tables are kept below, unless it is there.
-
-    A new folder gets a .gitignore: tables below a project are no part of its repository.
-
-    Args:
-        writes: Tables or names will be written there, so that one that must not be written to is refused.
-
-    Raises:
-        DbtRuntimeError: Tables cannot be kept there.
-    """
+    """Make the folder of tables unless it is there, with a .gitignore; refuse one that cannot be written to."""
     try:
         if "://" in root:
             open_storage(root).list("")
@@ -85,12 +76,7 @@ def remove_schema_folder(base: str) -> None:
 
 
 def move_folder(source: str, target: str, options: Mapping[str, str]) -> None:
-    """Move a table's folder to where nothing is.
-
-    Raises:
-        FileExistsError: Something is there.
-        HudiError, OSError: As move_table.
-    """
+    """Move a table's folder; FileExistsError when something is at the target."""
     resolved = resolve_options(options)
     source_parent, source_name = _split(source)
     target_parent, target_name = _split(target)
@@ -118,11 +104,7 @@ def timeline_mark(base: str) -> str:
 
 
 def table_around(base: str) -> str | None:
-    """Return the nearest of the folders above one that is a Hudi table; None where none is, or none that may be looked at.
-
-    Args:
-        base: The folder, which need not be there.
-    """
+    """Return the nearest folder above one that is a Hudi table; None where none is that can be read."""
     place = place_of(real_location(base))
     while place is not None:
         with contextlib.suppress(OSError, HudiError):

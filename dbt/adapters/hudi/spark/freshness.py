@@ -31,14 +31,7 @@ def last_changes(
     work: Callable[[str], AbstractContextManager[SparkSession]],
     sources: Iterable[BaseRelation],
 ) -> dict[BaseRelation, datetime.datetime | None]:
-    """Return the UTC time of each source's last change, None for a table without a commit.
-
-    Args:
-        work: Opens a session; Spark is not started for files and for tables whose folder is known.
-
-    Raises:
-        DbtRuntimeError: A source is not there.
-    """
+    """Return the UTC time of each source's last change, None for a table without a commit; ``work`` opens a session."""
     names = {source: named(source) for source in sources}
     with dbt_errors("freshness"):
         found = {source: _without_spark(warehouse, name) for source, name in names.items()}

@@ -165,11 +165,7 @@ class HudiCursor:
         self.response = AdapterResponse("OK")
 
     def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
-        """Run one or more statements separated by semicolons.
-
-        Args:
-            sql: Spark SQL; parameters are written ``?``.
-        """
+        """Run one or more statements of Spark SQL separated by semicolons; parameters are written ``?``."""
         self.close()
         for statement in split_statements(sql):
             with self._handle.job(statement) as session:
@@ -213,11 +209,7 @@ class HudiCursor:
         return rows
 
     def fetchmany(self, size: int) -> list[Any]:
-        """Return the next rows.
-
-        Args:
-            size: Rows to return at most.
-        """
+        """Return the next rows, at most ``size``."""
         if self._rows is None:
             self._rows = self._collect(None if self._frame is None else self._frame.limit(size))
         rows, self._rows = self._rows[:size], self._rows[size:]

@@ -41,11 +41,7 @@ _launch: Callable[..., Any] = launch_gateway
 
 
 def check_java() -> tuple[Path, str]:
-    """Return the Java that Spark will run on, and its version.
-
-    Raises:
-        DbtRuntimeError: There is none, or it is too old for this Spark.
-    """
+    """Return the Java that Spark will run on, and its version; refuses one that is too old."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else "java"
     found = shutil.which(java)
@@ -116,11 +112,7 @@ def launch_java(conf: Mapping[str, str], folder: str | None) -> None:
 
 
 def how_java_ended(within_s: float = 0.0) -> str | None:
-    """Say how the Java that this process started ended; None while it runs, and when there is none.
-
-    Args:
-        within_s: How long to wait for an end that a broken connection announces, in seconds.
-    """
+    """Return how the Java of this process ended, None while it runs; waits ``within_s`` seconds for its end."""
     process = getattr(SparkContext._gateway, "proc", None)
     if process is None:
         return None

@@ -26,12 +26,7 @@ _QUERY_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 @dataclass(eq=False)
 class _Work:
-    """Work of a connection.
-
-    Args:
-        words: The context of that thread, which dbt's log goes by.
-        began: When it began, in seconds of the clock.
-    """
+    """Work of a connection; ``began`` in seconds of the clock, ``words`` the context of its thread's log."""
 
     session: SparkSession
     group: str
@@ -43,11 +38,7 @@ class _Work:
 
 
 class LongWork:
-    """Watches all work of this process, with one thread that sleeps until something has taken long.
-
-    Args:
-        every_s: Seconds between two lines about the same work.
-    """
+    """Reports all work of this process that takes long, every ``every_s`` seconds, from one thread."""
 
     def __init__(self, say: Callable[[str], None], every_s: float = EVERY_S) -> None:
         self._say = say
@@ -58,11 +49,7 @@ class LongWork:
 
     @contextmanager
     def watched(self, session: SparkSession, group: str, what: str = "dbt") -> Iterator[None]:
-        """Say every now and then how far the work inside the block is.
-
-        Args:
-            what: The work in words or SQL, for work that is no node's.
-        """
+        """Report the progress of the work inside the block; ``what`` names work that is no node's."""
         text = " ".join(_QUERY_COMMENT.sub(" ", what).split())[:_WHAT_LENGTH]
         label = str(get_node_info().get("node_name") or text)
         work = _Work(

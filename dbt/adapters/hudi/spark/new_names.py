@@ -15,12 +15,7 @@ from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 
 def rename(warehouse: Warehouse, session: SparkSession, old: TableName, new: TableName) -> None:
-    """Rename a table or view; a table below the location root moves its folder.
-
-    Raises:
-        DbtRuntimeError: The old name does not exist or is that of another writer's table, or the new one is the same, taken or in
-            no schema that is there; or the table of another name lies in the folder that would move.
-    """
+    """Rename a table or view; a table below the location root moves its folder."""
     if (old.database.lower(), old.name.lower()) == (new.database.lower(), new.name.lower()):
         raise DbtRuntimeError(
             f"{old.label} cannot be renamed to {new.label}: that is the name it has, as Spark tells no two names apart by their "
@@ -111,10 +106,7 @@ def _is_renamed(warehouse: Warehouse, entry: CatalogEntry, taken: CatalogEntry) 
 
 
 def _folder_of_name(warehouse: Warehouse, entry: CatalogEntry) -> str | None:
-    """Return a table's folder where it lies there by its name, so that the next process would show it under that name again.
-
-    Spark keeps names in lower case, and folders need not have it.
-    """
+    """Return a table's folder where its place gives it this name, whatever the case; None elsewhere."""
     assert entry.base is not None
     places, shared = warehouse.places, SharedFolders(warehouse.directory)
     default = places.default_base(entry.name.database, entry.name.name)

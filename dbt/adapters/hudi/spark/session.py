@@ -109,14 +109,7 @@ def runtime_conf(credentials: HudiCredentials) -> dict[str, str]:
 def base_session(
     credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None = None
 ) -> tuple[SparkSession, bool]:
-    """Return the process's Spark session, started when there is none.
-
-    Args:
-        folder: Folder that relative paths in SQL count from, in a Spark that is started here.
-
-    Returns:
-        The session and whether dbt started it.
-    """
+    """Return the process's Spark session, started when there is none, and whether dbt started it."""
     global _early
     try:
         if _early is not None:
@@ -216,14 +209,7 @@ def names_in_profile(keys: Iterable[str]) -> str:
 
 
 def check_changed_settings(other: Sequence[str], wanted: Mapping[str, str], spark: SparkSession) -> None:
-    """Refuse settings by which names and files are other ones, and say once a command which of the rest do not count.
-
-    Args:
-        other: Settings that are not those which the Spark was started with.
-
-    Raises:
-        DbtRuntimeError: when names or files would be other ones.
-    """
+    """Refuse settings by which names and files are other ones; warn once a command of others that do not count."""
     refused = [key for key in other if _OF_PLACES.fullmatch(key)]
     if refused:
         raise DbtRuntimeError(
@@ -250,11 +236,7 @@ def early_session(
     engine_conf: Mapping[str, str],
     folder: str | None,
 ) -> None:
-    """Start Spark in a thread of its own, unless one runs; an error is raised where a session is first opened.
-
-    Args:
-        folder: Folder that relative paths in SQL count from.
-    """
+    """Start Spark in a thread unless one runs; an error is raised where a session is first opened."""
     global _early
     if (_early is not None and not _early.done()) or _running_session() is not None:
         return

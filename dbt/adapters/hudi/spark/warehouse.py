@@ -112,13 +112,7 @@ class FolderNames:
 
 
 class Warehouse:
-    """All that a profile's ``location_root`` and catalog hold.
-
-    Args:
-        credentials: The profile; its ``location_root`` becomes absolute.
-        project_root: Folder of ``dbt_project.yml``.
-        writes: Whether the command will write tables or names.
-    """
+    """All that a profile's ``location_root`` and catalog hold; ``writes``: the command will write there."""
 
     # how often this process has changed tables and names, by whichever of its dbt runs
     _changes = 0
@@ -300,11 +294,7 @@ class Warehouse:
 
     @contextmanager
     def one_writer(self, session: SparkSession, base: str) -> Iterator[None]:
-        """One thread of this process writes to a table at a time, as hooks of many models into one log do.
-
-        Args:
-            session: The connection's session; it sees what was committed while it waited.
-        """
+        """Let one thread of this process write to a table at a time; the session then sees the newest commit."""
         with self._lock:
             writer = self._writers.setdefault(plain_location(base), threading.RLock())
         with writer:
@@ -381,11 +371,7 @@ class Warehouse:
             return None
 
     def require_table(self, session: SparkSession, schema: str, name: str) -> HudiTable:
-        """Return the Hudi table behind a name.
-
-        Raises:
-            DbtRuntimeError: when the name is not a Hudi table.
-        """
+        """Return the Hudi table behind a name; DbtRuntimeError when the name is none."""
         base = self.hudi_base(session, schema, name)
         if base is None:
             known = [entry.name.name for entry in self.entries(session, schema) if entry.is_hudi_table]
@@ -426,11 +412,7 @@ class Warehouse:
         self.changed()
 
     def note(self, session: SparkSession, schema: str, name: str, **notes: Unpack[NotesGiven]) -> None:
-        """Keep notes of a Hudi table with it.
-
-        Raises:
-            DbtRuntimeError: when the name is not a Hudi table, or that of another writer's.
-        """
+        """Keep notes of a Hudi table with it; DbtRuntimeError for another writer's table."""
         table = self.require_table(session, schema, name)
         self._check_own(session, schema, name, table)
         self.register(session, schema, name, table, **notes)
@@ -450,11 +432,7 @@ class Warehouse:
         rebuilt: bool = False,
         **notes: Unpack[NotesGiven],
     ) -> None:
-        """Register the table of a model with its tblproperties, and keep a pointer when it lives at a place of its own.
-
-        Args:
-            rebuilt: The table is another one now, whose NOT NULL columns are not known.
-        """
+        """Register a model's table with its tblproperties, and a pointer to a place of its own."""
         if plan.own_location and self.directory is not None:
             self.directory.save_pointer(plan.schema.lower(), plan.name, plan.base)
         given: NotesGiven = {"properties": _table_properties(plan, table, rebuilt=rebuilt), **notes}
@@ -559,12 +537,7 @@ class Warehouse:
 
 
 def _table_properties(plan: ModelPlan, table: HudiTable, *, rebuilt: bool) -> dict[str, str] | None:
-    """Return the properties that a model's write leaves its table with; None where those stay that are there.
-
-    Args:
-        plan: The model, whose properties take the place of others, if it has any.
-        rebuilt: The table is another one now, so that what its columns must not be is no longer known.
-    """
+    """Return the properties after a model's write, None to keep them; a rebuilt table forgets NOT NULL."""
     if not plan.properties and not rebuilt:
         return None
     known = dict(EntryNotes.load(table.storage).properties)

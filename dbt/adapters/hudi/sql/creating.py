@@ -27,11 +27,7 @@ from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 
 def create_table(warehouse: Warehouse, session: SparkSession, new: NewTable) -> WriteResult | None:
-    """Make a table and register it, before what else has its name goes.
-
-    Raises:
-        DbtRuntimeError: Its name or place is taken.
-    """
+    """Make a table and register it, before what else has its name is removed."""
     plan = _plan(warehouse, new)
     warehouse.require_schema(session, new.name)
     entry = warehouse.entry(session, plan.schema, plan.name)

@@ -12,15 +12,7 @@ _QUERIES = frozenset(("", "select", "with", "from", "values", "table", "map", "r
 
 
 def check_query(sql: str, node: Mapping[str, Any] | None = None) -> None:
-    """Refuse a statement that is no query, before a limit is put behind it.
-
-    Args:
-        sql: The statement, or the code of a Python model.
-        node: The node that is shown, as dbt gives it to macros.
-
-    Raises:
-        DbtRuntimeError: It is none; the message says what to do instead.
-    """
+    """Refuse a statement or Python model that is no query, before dbt puts a limit behind it."""
     if node is not None and node.get("language") == "python":
         name = node.get("name")
         raise DbtRuntimeError(

@@ -207,11 +207,7 @@ class DirectoryCatalog:
         note_schemas(self.root, [schema])
 
     def drop_schema(self, schema: str) -> None:
-        """Remove a schema's view definitions and pointers, and its folder when nothing else is in it.
-
-        Raises:
-            ConfigError: when tables are left in the folder.
-        """
+        """Remove a schema's definitions and pointers, and its folder; ConfigError when tables are left in it."""
         folder = checked_name(schema)
         for status in self._storage.list(folder):
             if not status.is_dir and status.name.endswith((POINTER, _VIEW, _SOURCE, _FUNCTION)):
@@ -272,11 +268,7 @@ class DirectoryCatalog:
         self._storage.remove(_file(schema, table, _SOURCE))
 
     def save_view(self, spark: SparkSession, schema: str, view: str) -> None:
-        """Keep the definition a view has in a session's catalog.
-
-        Raises:
-            ConfigError: when the session has no such view.
-        """
+        """Keep the definition a view has in a session's catalog; ConfigError when the session has no such view."""
         definition = ViewDefinition.of(spark, TableName(schema, view))
         self._storage.replace(_file(schema, view, _VIEW), definition.to_json())
         note_shown(self.root, [definition])
@@ -448,11 +440,7 @@ def _is_at(base: str, label: str, look: Settling) -> bool:
 
 
 def checked_name(name: str) -> str:
-    """Return a schema or table name that can be a folder.
-
-    Raises:
-        ConfigError: when it cannot.
-    """
+    """Return a schema or table name that can be a folder; raises ConfigError for another."""
     if not name or "/" in name or "\0" in name or name.startswith("."):
         raise ConfigError(
             f"{name!r} cannot be a schema or table of a directory catalog, where names are folders: it must "
@@ -483,11 +471,7 @@ def note_schemas(root: str, schemas: Iterable[str]) -> None:
 
 
 def gone_schemas(spark: SparkSession, root: str, there: Iterable[str]) -> list[str]:
-    """Return the schemas that sessions have from folders which are gone, dropped by another process.
-
-    Args:
-        there: Names of the schemas that it has.
-    """
+    """Return the schemas that sessions have from folders which another process has dropped; ``there``: those it has."""
     known = {schema.lower() for schema in there}
     gone = sorted(schema for folder, schema in _FROM_FOLDERS if folder == root and schema not in known)
     # of names that are no identifiers, spark.catalog would not tell
@@ -518,11 +502,7 @@ def forget_schemas(
 
 
 def forget_gone(spark: SparkSession, schema: str, there: Collection[str]) -> None:
-    """Drop the entries of Hudi tables whose folders are gone, which Spark would read as tables without rows.
-
-    Args:
-        there: Names of the tables that it has.
-    """
+    """Drop the entries of Hudi tables whose folders were removed, which Spark would read as tables without rows."""
     known = {name.lower() for name in there}
     for text in listed_names(spark, schema):
         face = next((each for each in _FACES if text.endswith(each)), "")
@@ -574,11 +554,7 @@ def _unload(spark: SparkSession, catalog: DirectoryCatalog) -> None:
 
 
 def read_pointer(storage: Storage, path: str, label: str) -> str | None:
-    """Return the folder that a pointer names, None when there is no such file.
-
-    Raises:
-        CorruptTableError: It is damaged.
-    """
+    """Return the folder that a pointer names, None when there is no such file; CorruptTableError when damaged."""
     try:
         raw = json.loads(storage.read(path))
         return public_location(str(raw["base"]))
@@ -592,10 +568,7 @@ def read_pointer(storage: Storage, path: str, label: str) -> str | None:
 
 
 def all_pointers(catalog: DirectoryCatalog) -> dict[TableName, str]:
-    """Return the names of all schemas that have pointers and where these lead.
-
-    Damaged ones, which lead nowhere, are left out, and with a warning those that may not be looked at.
-    """
+    """Return the names of all schemas that have pointers and where these lead, without unreadable ones."""
     storage = open_storage(catalog.root)
 
     def entries(schema: str) -> list[FileStatus]:
@@ -696,13 +669,7 @@ def show_found(spark: SparkSession, found: Found, warnings: list[str]) -> bool:
 
 
 def held_in(folder: str) -> list[str]:
-    """Return the names of what a schema's folder holds: tables, damaged and half built ones too, views, functions, other files.
-
-    Notes of other writers' tables are left out, and so is the folder of Spark's own tables, which its catalog knows.
-
-    Args:
-        folder: The schema's folder; it need not be there.
-    """
+    """Return the names of what a schema's folder holds, except notes of sources and Spark's own tables."""
     storage = open_storage(folder)
     found = set()
     for each in storage.list(""):

@@ -35,12 +35,7 @@ def is_mark(name: str) -> bool:
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """A table or permanent view of the catalog.
-
-    Args:
-        is_view: Whether the catalog has a view there, as for the snapshot of a merge-on-read table.
-        comment: Its comment, None for none.
-    """
+    """A table or permanent view of the catalog; the snapshot of a merge-on-read table is a view."""
 
     name: TableName
     is_view: bool

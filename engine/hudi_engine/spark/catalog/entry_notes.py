@@ -33,12 +33,7 @@ class NotesGiven(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class EntryNotes:
-    """Comments and properties of a table.
-
-    Args:
-        comment: What the table is, ``""`` for nothing.
-        column_comments: What its columns are, by column name.
-    """
+    """Comments (``""`` for none) and properties of a table; comments of columns by name."""
 
     comment: str = ""
     column_comments: Mapping[str, str] = field(default_factory=dict)
@@ -46,11 +41,7 @@ class EntryNotes:
 
     @classmethod
     def load(cls, storage: Storage) -> EntryNotes:
-        """Read the notes of a table; a table without any has empty ones.
-
-        Raises:
-            CorruptTableError: when the file cannot be parsed, or has properties that are not the user's to set.
-        """
+        """Read the notes of a table, empty ones without a file; CorruptTableError for a damaged file."""
         try:
             return cls._parsed(json.loads(storage.read(NOTES_PATH)))
         except FileNotFoundError:
@@ -78,11 +69,7 @@ class EntryNotes:
         column_comments: Mapping[str, str] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> EntryNotes:
-        """Return a copy in which each argument that is not None takes the place of what was there.
-
-        Raises:
-            ConfigError: for properties that Spark reserves or that the engine sets itself.
-        """
+        """Return a copy with the arguments that are not None; ConfigError for properties that are not the user's to set."""
         problems = property_problems(properties or ())
         if problems:
             raise ConfigError("; ".join(problems), tuple(problems))

@@ -71,12 +71,7 @@ def register_foreign(
 
 
 def sweep_cache(place: Storage, keep_ms: int = _KEEP_MS) -> int:
-    """Delete files of a cache that no manifest lists any more; returns how many.
-
-    Args:
-        place: Storage of the cache of one table.
-        keep_ms: Age in milliseconds up to which such files stay.
-    """
+    """Delete files of a table's cache that no manifest lists and that are older; returns how many."""
     listed = listed_uris(place)
     oldest = time.time() * 1000 - keep_ms
     top = CATALOG_FOLDER.partition("/")[0]

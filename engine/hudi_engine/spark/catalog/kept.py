@@ -32,11 +32,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class FunctionDefinition:
-    """A permanent SQL function as it is kept in a file.
-
-    Args:
-        database: Schema in which unqualified names of the statement are looked up.
-    """
+    """A permanent SQL function as it is kept in a file; ``database`` is the schema of its unqualified names."""
 
     name: TableName
     statement: str
@@ -49,11 +45,7 @@ class FunctionDefinition:
 
     @classmethod
     def from_json(cls, name: TableName, body: bytes, source: str) -> FunctionDefinition:
-        """Parse a file.
-
-        Raises:
-            CorruptTableError: It is damaged; names ``source``.
-        """
+        """Parse a file; CorruptTableError names ``source``."""
         try:
             raw: dict[str, Any] = json.loads(body)
             if raw["format"] != _FORMAT:
@@ -107,14 +99,7 @@ def function_names(spark: SparkSession, schema: str) -> set[str]:
 def create_all(
     spark: SparkSession, functions: Iterable[FunctionDefinition]
 ) -> list[tuple[FunctionDefinition, Exception]]:
-    """Create functions, those that call others after them.
-
-    Args:
-        spark: A session that nobody else uses, see `FunctionDefinition.create`.
-
-    Returns:
-        Those that cannot be created, with the reason.
-    """
+    """Create functions in an own session, those that call others after them; returns those that fail, with the reason."""
     waiting = list(functions)
     failed: list[tuple[FunctionDefinition, Exception]] = []
     while waiting:
@@ -133,12 +118,7 @@ def create_all(
 def read_kept(
     storage: Storage, listings: Mapping[str, Sequence[FileStatus]], kind: type[_Kept], warnings: list[str]
 ) -> list[_Kept]:
-    """Read the definitions of one kind; a damaged one is left out with a warning.
-
-    Args:
-        listings: What the folders of its schemas hold.
-        warnings: Takes a sentence for each that is left out.
-    """
+    """Read the definitions of one kind in listed folders; a damaged one is left out with a warning."""
     suffix, found = SUFFIX_OF[kind], []
     for schema, statuses in listings.items():
         for status in statuses:
@@ -199,15 +179,7 @@ def drop_outdated(
     listings: Mapping[str, Sequence[FileStatus]],
     kept: Iterable[ViewDefinition | FunctionDefinition],
 ) -> None:
-    """Drop views and functions that another process has dropped or made anew since this one was filled with them.
-
-    Else a table could not take the name of such a view, and such a function would go on as it was. What was made by nobody's file
-    stays, and so does what has a file that cannot be read.
-
-    Args:
-        spark: The session that is to be filled: what it has looked up of a function goes too.
-        listings: What the folders of its schemas hold.
-    """
+    """Drop views and functions that another process has dropped or replaced since this one was filled with them."""
     now = {_key(type(each), each.name): _digest(each) for each in kept}
     schemas = {schema.lower() for schema in listings}
     files = {

@@ -26,23 +26,14 @@ _CORRUPT = "_corrupt_record"
 
 @dataclass(frozen=True)
 class PlainFiles:
-    """Files of one format.
-
-    Args:
-        location: Folder or file, as a path or URI.
-    """
+    """Files of one format in a folder or file, given as a path or URI."""
 
     location: str
     format: str
     options: Mapping[str, str] = field(default_factory=dict)
 
     def list(self) -> list[FileStatus]:
-        """List the files that Spark reads.
-
-        Raises:
-            TableNotFoundError: There are none.
-            ConfigError: The folder is a Hudi table, whose files are not all of its newest state.
-        """
+        """List the files that Spark reads; TableNotFoundError without any, ConfigError for a Hudi table."""
         storage = open_storage(self.location)
         top = storage.stat("")
         if top is None:
@@ -65,13 +56,7 @@ def mark_of(files: list[FileStatus]) -> str:
 
 
 def register_files(spark: SparkSession, name: TableName, source: PlainFiles) -> None:
-    """Show files as a table; call again to see those that came since.
-
-    Raises:
-        ConfigError: when Spark cannot read them as what they are said to be.
-        TableExistsError: when the name belongs to a table or view of the catalog.
-        TableNotFoundError: when there are no files.
-    """
+    """Show files as a table; call again to see those that came since."""
     storage = open_storage(source.location)
     _check_start(storage, source, max(source.list(), key=lambda each: each.modified_ms))
     existing = _own_entry(spark, name)

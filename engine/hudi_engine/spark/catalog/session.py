@@ -56,10 +56,7 @@ def apart(spark: SparkSession) -> SparkSession:
 
 
 def query_loggers() -> list[logging.Logger]:
-    """Return the loggers in which PySpark 4 prints each SQL error as one line of JSON with the whole Java stack.
-
-    PySpark makes them: what it tells a logger of another class under their names is a TypeError instead of the error.
-    """
+    """Return the loggers in which PySpark 4 prints SQL errors as JSON; made by PySpark, whose class they need."""
     names = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
     try:
         from pyspark.logger import PySparkLogger

@@ -59,12 +59,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSpec:
-    """An external table of files.
-
-    Args:
-        location: URI of the folder with the manifest, not percent-encoded.
-        comment: Table comment, ``""`` for none.
-    """
+    """An external table of files; ``location`` is the URI of the manifest's folder, not percent-encoded."""
 
     name: TableName
     columns: Sequence[Column]
@@ -93,14 +88,7 @@ class TableSpec:
 
 @dataclass(frozen=True)
 class ViewSpec:
-    """A permanent view.
-
-    Args:
-        columns: Its columns; only names and comments count.
-        comment: View comment, ``""`` for none.
-        settings: Settings that the session has where it is made, if they are not any session's.
-        mode: Spark's word after WITH SCHEMA, ``""`` for none.
-    """
+    """A permanent view; only names and comments of ``columns`` count."""
 
     name: TableName
     columns: Sequence[Column]
@@ -158,14 +146,7 @@ def listed_names(spark: SparkSession, database: str) -> list[str]:
 
 
 def put_table(spark: SparkSession, spec: TableSpec, existing: CatalogEntry | None) -> bool:
-    """Make the entry equal to the spec.
-
-    Args:
-        existing: What the catalog has under the name; must not be a view.
-
-    Returns:
-        Whether anything was changed.
-    """
+    """Make the entry equal to the spec; returns whether anything was changed. ``existing`` must not be a view."""
     if existing is not None and existing.properties.get(FINGERPRINT_PROPERTY) == spec.fingerprint:
         return False
     definition = _analysed(spark, spec)
@@ -258,11 +239,7 @@ def store_statistics(spark: SparkSession, name: TableName, size_bytes: int) -> N
 
 
 def _alter_or_replace(spark: SparkSession, existing: CatalogEntry, definition: Any) -> None:
-    """Alter an entry; where the metastore refuses the types at their positions, make it anew.
-
-    A Hive metastore does so unless ``hive.metastore.disallow.incompatible.col.type.changes`` is false there. Nothing of
-    the entry has changed by then.
-    """
+    """Alter an entry; replace it where the metastore refuses the types at their positions."""
     try:
         _alter(spark, existing, definition)
     except spark_errors() as error:

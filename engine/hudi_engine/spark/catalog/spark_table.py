@@ -185,15 +185,7 @@ def put_entries(
     notes: EntryNotes,
     place: Storage | None = None,
 ) -> bool:
-    """Make the entries of a published table equal to it; returns whether any was changed.
-
-    Args:
-        place: Storage with the manifest, None for the table's own.
-
-    Raises:
-        ConfigError: The table has no schema yet.
-        UnsupportedTableError: Spark would read something else than a column stores.
-    """
+    """Make the entries of a published table equal to it; ``place`` has the manifest if not the table itself."""
     if published.schema is None:
         raise ConfigError(
             f"the table at {storage.base!r} has no schema yet, so {name.label} cannot be registered: write "
@@ -224,12 +216,7 @@ def refresh_table(
     *,
     table_type: TableType | None = None,
 ) -> None:
-    """Make sessions see the newest manifest of a table.
-
-    Args:
-        spark: A session that may have read the table.
-        table_type: The table's type, when the caller knows it.
-    """
+    """Make sessions see the newest manifest of a table."""
     merged = table_type is TableType.MERGE_ON_READ
     if table_type is None:
         entry = find_entry(spark, name)
@@ -244,11 +231,7 @@ def refresh_table(
 
 
 def drop_table(spark: SparkSession, name: TableName) -> None:
-    """Drop the entries of a Hudi table; its files stay. Nothing happens when there are none.
-
-    Raises:
-        TableExistsError: when the name belongs to something that is not a Hudi table.
-    """
+    """Drop the entries of a Hudi table; its files stay. TableExistsError when the name is something else's."""
     main = find_entry(spark, name)
     base = None if main is None else main.base
     if main is not None and base is None:
@@ -367,10 +350,7 @@ def _check_free(entry: CatalogEntry | None, bases: Collection[str | None]) -> No
 def _own_entry(
     spark: SparkSession, entry: CatalogEntry | None, name: TableName, base: str, *, is_view: bool
 ) -> CatalogEntry | None:
-    """Return the entry to be altered, None when one has to be made.
-
-    An entry of a Hudi table that is of the other kind, as after a change of the table's type, is dropped.
-    """
+    """Return the entry to be altered, None when one has to be made, as after a change of the table's type."""
     if entry is None:
         return None
     if entry.base is None:
@@ -401,14 +381,7 @@ def _columns(schema: pa.Schema, comments: Mapping[str, str]) -> list[Column]:
 
 
 def snapshot_query(files: TableName, columns: Sequence[str]) -> str:
-    """Return the SELECT of the snapshot.
-
-    Args:
-        files: The table over the manifest with base files and sidecars.
-
-    Raises:
-        UnsupportedTableError: when a column has the name of Spark's metadata column.
-    """
+    """Return the SELECT of the snapshot over the table of base files and sidecars."""
     if any(column.lower() == METADATA_COLUMN for column in columns):
         raise UnsupportedTableError(
             f"{files.label} has a column {METADATA_COLUMN!r}, which hides Spark's own column of that name: a "

@@ -13,11 +13,7 @@ _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0
 
 
 def identifier(name: str) -> str:
-    """Return ``name`` in backticks, those inside it doubled.
-
-    Raises:
-        ConfigError: when the name is empty.
-    """
+    """Return ``name`` in backticks, those inside it doubled; ConfigError for an empty name."""
     if not name:
         raise ConfigError("a catalog name is empty; give the table, schema and every column a name")
     return "`" + name.replace("`", "``") + "`"
@@ -77,14 +73,7 @@ class TableName:
 
     @classmethod
     def parse(cls, text: str, database: str | None = None) -> TableName:
-        """Split ``database.table``; parts may be in backticks, ``spark_catalog.`` may stand in front.
-
-        Args:
-            database: That of a name of one part; None where there is none.
-
-        Raises:
-            ConfigError: for anything else.
-        """
+        """Split ``database.table``, parts in backticks or not; ``database`` completes a name of one part."""
         parts = _split(text)
         if len(parts) == 3 and parts[0].lower() == "spark_catalog":
             parts = parts[1:]

@@ -124,11 +124,7 @@ class ViewDefinition:
 
     @classmethod
     def of(cls, spark: SparkSession, name: TableName) -> ViewDefinition:
-        """Read a view out of a session's catalog.
-
-        Raises:
-            ConfigError: when there is no such view.
-        """
+        """Read a view out of a session's catalog; ConfigError when there is no such view."""
         entry = find_entry(spark, name)
         if entry is None or not entry.is_view:
             raise ConfigError(
@@ -176,11 +172,7 @@ class ViewDefinition:
 
     @classmethod
     def from_json(cls, name: TableName, body: bytes, source: str) -> ViewDefinition:
-        """Parse a file.
-
-        Raises:
-            CorruptTableError: when it is damaged, naming ``source``.
-        """
+        """Parse a file; CorruptTableError names ``source``."""
         try:
             raw: dict[str, Any] = json.loads(body)
             if raw["format"] != _FORMAT:
@@ -273,10 +265,7 @@ def _selected(view: CatalogEntry) -> tuple[str, ...]:
 
 
 def in_dependency_order(spark: SparkSession, views: Iterable[ViewDefinition]) -> list[ViewDefinition]:
-    """Sort views so that each comes after the views it reads.
-
-    A query that cannot be parsed, or a circle, does not stop the others; creating such a view will say why.
-    """
+    """Sort views so that each comes after the views it reads; unreadable queries and circles stop no others."""
     waiting = {(view.name.database.lower(), view.name.name.lower()): view for view in views}
     reads = {key: _names_read(spark, view) & waiting.keys() - {key} for key, view in waiting.items()}
     ordered: list[ViewDefinition] = []

@@ -123,11 +123,7 @@ def text_of(statement: str, expression: JavaPlan) -> str:
 
 
 def checked_text(session: SparkSession, text: str, expression: JavaPlan) -> str:
-    """Return the part of a statement that an expression of its plan was taken from.
-
-    Raises:
-        StatementError: Spark makes another expression of the part.
-    """
+    """Return the text of an expression; StatementError where Spark makes another expression of it."""
     with suppress(PySparkException):
         again = parse_expression(session, text)
         if _without_ids(again) == _without_ids(expression):

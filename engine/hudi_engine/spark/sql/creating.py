@@ -77,11 +77,7 @@ def _plain_type(kind: T.DataType) -> T.DataType:
 
 
 def check_new_table(spec: plans.JavaPlan, label: str) -> None:
-    """Refuse table-level clauses of a CREATE TABLE of PySpark 4 that a Hudi table does not keep.
-
-    Raises:
-        StatementError: It has constraints or a collation.
-    """
+    """Refuse table-level clauses of a CREATE TABLE of PySpark 4 that a Hudi table does not keep."""
     if plans.hasattr_java(spec, "constraints") and spec.constraints().size():
         kinds = ", ".join(
             plans.kind(each).removesuffix("Constraint") for each in plans.items(spec.constraints())
@@ -95,11 +91,7 @@ def check_new_table(spec: plans.JavaPlan, label: str) -> None:
 
 
 def check_new_columns(schema: T.StructType, label: str) -> None:
-    """Refuse columns of a CREATE TABLE whose values the table would have to fill in.
-
-    Raises:
-        StatementError: A column is generated, an identity, or has a collation, a default other than null, or NOT NULL inside.
-    """
+    """Refuse columns of a CREATE TABLE whose values the table would have to fill in."""
     for column in schema.fields:
         _refuse_required_inside(column, label)
         if getattr(column.dataType, "collation", None) not in (None, "UTF8_BINARY"):
@@ -113,14 +105,7 @@ def check_new_columns(schema: T.StructType, label: str) -> None:
 
 
 def check_added(column: T.StructField, label: str) -> None:
-    """Refuse a column that a table gets later and that may not be null, itself or inside: the rows there lack it.
-
-    Args:
-        column: The column as the statement has it.
-
-    Raises:
-        StatementError: It is NOT NULL, or has it inside.
-    """
+    """Refuse an added column that is NOT NULL, itself or inside: the stored rows lack it."""
     if not column.nullable:
         raise StatementError(
             f"column {column.name} of {label}: a column that is added cannot be NOT NULL, as the rows there lack it; leave that out"
@@ -139,14 +124,7 @@ def whole_column(parts: Sequence[str], label: str) -> str:
 
 
 def check_default(column: str, default: str | None, label: str) -> None:
-    """Refuse a default other than null, which every column has anyway.
-
-    Args:
-        default: SQL text of the default, None for none.
-
-    Raises:
-        StatementError: There is a default.
-    """
+    """Refuse a default (SQL text, None for none) other than null, which every column has."""
     if default is not None and default.strip().lower() != "null":
         raise StatementError(
             f"column {column} of {label}: DEFAULT {default} is not kept by a Hudi table and rows would read NULL; "

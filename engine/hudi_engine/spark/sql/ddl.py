@@ -295,11 +295,7 @@ def _write_view(statement: Statement, schema: str, name: str) -> None:
 
 
 def is_kept(statement: Statement, kind: type[ViewDefinition | FunctionDefinition], name: TableName) -> bool:
-    """Make the session know a view or function that the warehouse keeps under a name, as it is; returns whether there is one.
-
-    Raises:
-        StatementError: Spark cannot make it.
-    """
+    """Make the session know a view or function that another process has made; returns whether there is one."""
     directory, kept = statement.warehouse.directory, TableName(name.database.lower(), name.name)
     try:
         return directory is not None and directory.restore(statement.session, kind, kept)

@@ -117,10 +117,7 @@ def _overwrite(
     static: Static,
     read: TableState | None,
 ) -> StatementResult:
-    """Replace the table, or the partitions that come, by Spark's overwrite mode.
-
-    What others commit to a table that the rows were read from, after ``read``, is a conflict.
-    """
+    """Replace the table or some partitions, by Spark's overwrite mode; commits of others after ``read`` conflict."""
     partition_by = [item.name for item in table.config.partition_fields]
     dynamic = str(statement.session.conf.get(_OVERWRITE_MODE, "static")).lower() == "dynamic"
     one_partition = bool(static) and len(static) == len(partition_by)

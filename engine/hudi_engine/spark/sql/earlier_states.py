@@ -140,14 +140,7 @@ class EarlierStates:
 
 
 def rows_as_of(session: SparkSession, state: TableState, instant: str | None) -> DataFrame:
-    """Return a table's rows as of an instant, without Hudi's own columns, which names of tables leave out.
-
-    Args:
-        instant: Newest requested time that counts, None for now.
-
-    Raises:
-        TimelineError: Files of the state were removed, or may have been while they were listed.
-    """
+    """Return a table's rows as of an instant (None for now), without Hudi's own columns."""
     rows = snapshot_frame(session, state, resolve_options({}), as_of=instant)
     state.check_still(instant)
     return rows.drop(*meta_fields(operation=True))

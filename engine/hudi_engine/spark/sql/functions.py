@@ -20,11 +20,7 @@ _FIRST_VERSION = 4
 
 
 def check_version(session: SparkSession, name: str) -> None:
-    """Refuse a function in a Spark that has no SQL functions.
-
-    Raises:
-        StatementError: The session's Spark is older than 4.
-    """
+    """Refuse a function in a Spark older than 4, which has no SQL functions."""
     if int(session.version.split(".")[0]) < _FIRST_VERSION:
         raise StatementError(
             f"function {name}: SQL functions need PySpark 4, and this is Spark {session.version}; install pyspark>=4, or "
@@ -35,11 +31,7 @@ def check_version(session: SparkSession, name: str) -> None:
 def create(
     session: SparkSession, directory: DirectoryCatalog | None, name: TableName, statement: str
 ) -> None:
-    """Run a CREATE FUNCTION and keep it.
-
-    Args:
-        directory: The catalog of folders, None with a metastore, which keeps functions itself.
-    """
+    """Run a CREATE FUNCTION and keep it in the folder catalog; a metastore (None) keeps functions itself."""
     check_version(session, name.label)
     session.sql(statement)
     if directory is not None:

@@ -44,11 +44,7 @@ _BLANK = ("", NULL_PLACEHOLDER, EMPTY_PLACEHOLDER, DEFAULT_PARTITION_VALUE)
 
 
 class Merge:
-    """What a MERGE makes of the table's rows, for `HudiTable.merge_rows`.
-
-    Raises:
-        StatementError: The statement cannot be run on this table.
-    """
+    """What a MERGE makes of the table's rows, for `HudiTable.merge_rows`."""
 
     def __init__(self, statement: Statement, target: Target, table: HudiTable) -> None:
         plan, config = statement.plan, table.config
@@ -212,10 +208,7 @@ def _own_columns(stored: DataFrame, config: TableConfig) -> T.StructType:
 
 
 def columns_given(plan: plans.JavaPlan, columns: Sequence[str]) -> dict[str, Column]:
-    """Return the columns that clauses of a MERGE give values, each with the rows whose clause does.
-
-    An INSERT gives null to those that it leaves out.
-    """
+    """Return the columns that clauses of a MERGE give values, each with the rows whose clause does."""
     found: dict[str, list[int]] = {}
     for number, (rows, action) in enumerate(_actions(plan)):
         given = columns

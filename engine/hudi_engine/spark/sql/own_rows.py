@@ -148,10 +148,7 @@ def state_for_subqueries(
 def with_newest_source(
     statement: Statement, target: Target, decide: Callable[[DataFrame], DataFrame]
 ) -> Callable[[DataFrame], DataFrame]:
-    """Return the decision of a MERGE, before which Spark is shown the table as it is where the source reads it too.
-
-    The target's rows have been found by then, so that a newer commit is a conflict.
-    """
+    """Return the decision of a MERGE, which shows Spark the newest table first where the source reads it."""
     if not _any_is_read(statement.session, TableName(target.schema, target.name), _other_names(statement)):
         return decide
 

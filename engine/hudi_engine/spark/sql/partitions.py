@@ -161,11 +161,7 @@ def _as_shown(state: TableState, path: str) -> str:
 
 
 def static_partitions(plan: plans.JavaPlan, partition_by: Sequence[str], target: Target) -> Static:
-    """Return the values that PARTITION (...) gives, None for null; it may name others without a value.
-
-    Raises:
-        StatementError: It names what is no partition column of the table.
-    """
+    """Return the values that PARTITION (...) gives, None for null; a column without a value is left out."""
     pairs = [(str(pair._1()), pair._2()) for pair in plans.items(plan.partitionSpec())]
     refuse_other_columns((name for name, _ in pairs), partition_by, target)
     given = {name: value.get() for name, value in pairs if value.isDefined()}
@@ -184,10 +180,7 @@ def refuse_other_columns(names: Iterable[str], partition_by: Sequence[str], targ
 
 
 def path_of(statement: Statement, target: Target, table: HudiTable, static: Static) -> str:
-    """Return the path of the partition that values for all partition columns make, by the key generator that rows go through.
-
-    Other values may make the same: times of a day, or null and a text without letters.
-    """
+    """Return the partition path that values for all partition columns make, by the table's key generator."""
     options = resolve_options(statement.warehouse.options_at(target.base))
     options = with_table_options(table.config, options, INSERT_OVERWRITE.name.value)
     kinds = AnyCase((field.name, field.dataType) for field in data_columns(table).fields)

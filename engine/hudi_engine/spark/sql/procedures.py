@@ -39,11 +39,7 @@ _ESCAPED: Mapping[str, str] = {
 
 
 def call(warehouse: Warehouse, session: SparkSession, statement: str) -> StatementResult | None:
-    """Run a CALL statement; None leaves one of a procedure of another catalog to Spark.
-
-    Raises:
-        ConfigError: for a procedure or an argument that does not exist here.
-    """
+    """Run a CALL statement; None leaves a procedure of another catalog to Spark."""
     if _is_of_another_catalog(session, statement):
         return None
     called, text = _parts(statement)
@@ -74,11 +70,7 @@ def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Stateme
 
 
 def _in_schema(warehouse: Warehouse, session: SparkSession, named: tuple[str, str]) -> tuple[str, str]:
-    """Return a name without a schema as Spark has it, or by the target's schema where Spark's is ``default`` and has none such.
-
-    Raises:
-        StatementError: Neither is a Hudi table.
-    """
+    """Return a name without a schema as Spark has it, or else in the target's schema where Spark's is ``default``."""
     schema, name = named
     if schema.lower() == "default" and warehouse.entry(session, *named) is None:
         schema = warehouse.target_schema
@@ -114,14 +106,7 @@ def _is_of_another_catalog(session: SparkSession, statement: str) -> bool:
 
 
 def given_arguments(name: str, text: str, positions: tuple[str, ...]) -> dict[str, str]:
-    """Return the arguments of a call by name, texts as Spark reads them.
-
-    Args:
-        positions: Names of all arguments in their order.
-
-    Raises:
-        StatementError: One is not known, or is no argument.
-    """
+    """Return the arguments of a call by name; ``positions`` are the names of all arguments in order."""
     given: dict[str, str] = {}
     for number, (start, end) in enumerate(split_outside(text, 0, len(text), ",")):
         piece = text[start:end].strip()

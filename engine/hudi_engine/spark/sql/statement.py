@@ -40,11 +40,7 @@ def data_columns(table: HudiTable) -> T.StructType:
 
 @dataclass(frozen=True)
 class Target:
-    """A Hudi table named in a statement.
-
-    Args:
-        is_face: The name is a read-only face of the table (``_ro``, ``_rt``).
-    """
+    """A Hudi table named in a statement; ``is_face``: by its read-only name (``_ro``, ``_rt``)."""
 
     schema: str
     name: str
@@ -63,11 +59,7 @@ class Target:
         return (_OWN_CATALOG, self.schema, self.name) if self.alias is None else (self.alias,)
 
     def set_columns(self, assignments: JavaPlan) -> list[str]:
-        """Return the columns of the table that a SET, or the list of an INSERT clause, gives values.
-
-        Raises:
-            StatementError: One of them is given two, or it is no column of the table, such as a field of a struct.
-        """
+        """Return the columns that a SET, or the list of an INSERT clause, gives values; refuses fields of structs."""
         own = [part.lower() for part in self.own_name]
         columns = []
         for item in plans.items(assignments):
@@ -108,11 +100,7 @@ class OtherCatalogError(Exception):
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement.
-
-    Args:
-        warned: Tables that were warned of as INSERT looks up no keys.
-    """
+    """One statement; ``warned``: tables whose INSERT was warned of as it looks up no keys."""
 
     session: SparkSession
     text: str
@@ -136,11 +124,7 @@ class Statement:
         return plans.kind(self.plan)
 
     def target(self) -> Target | None:
-        """Return the Hudi table the statement is about, None when it is about something else.
-
-        Raises:
-            StatementError: It is about an internal part of a merge-on-read table.
-        """
+        """Return the Hudi table the statement is about, None when it is about something else."""
         node = self._target_node()
         parts, alias = plans.target_parts(node)
         named = self.lasting(parts)
@@ -172,11 +156,7 @@ class Statement:
         return self.names(parts)
 
     def names(self, parts: list[str]) -> tuple[str, str]:
-        """Return schema and name of a one, two or three part name.
-
-        Raises:
-            OtherCatalogError: The name is of another catalog.
-        """
+        """Return schema and name of a one, two or three part name; raises OtherCatalogError."""
         named = own_name(self.session, parts)
         if named is None:
             raise OtherCatalogError

@@ -13,14 +13,7 @@ _QUOTES = frozenset("'\"`")
 
 
 def split_statements(sql: str) -> list[str]:
-    """Cut SQL at the semicolons that lie outside quotes and comments.
-
-    Args:
-        sql: One or more statements in Spark's dialect.
-
-    Returns:
-        The statements without their semicolons; pieces that hold only blanks and comments are left out.
-    """
+    """Return the statements of a text, cut at semicolons outside quotes and comments; empty ones are left out."""
     pieces: list[str] = []
     start = 0
     has_code = False
@@ -60,14 +53,7 @@ def closing_bracket(sql: str, start: int) -> int:
 
 
 def clause_after(sql: str, keyword: str) -> tuple[int, int] | None:
-    """Where the text after a keyword outside brackets starts and ends.
-
-    Args:
-        keyword: ``where`` or ``set``; the text ends at the next of the two, or with the statement.
-
-    Returns:
-        Start and end (exclusive) of the text, None when the keyword does not occur outside brackets.
-    """
+    """Return start and end of the text after ``where`` or ``set`` outside brackets; None without the keyword."""
     start = None
     for position, word in _outer_words(sql):
         if start is not None and word in ("where", "set"):
@@ -78,11 +64,7 @@ def clause_after(sql: str, keyword: str) -> tuple[int, int] | None:
 
 
 def split_outside(sql: str, start: int, end: int, separator: str) -> list[tuple[int, int]]:
-    """Cut a stretch of SQL at a character outside brackets, quotes and comments.
-
-    Returns:
-        Start and end (exclusive) of each piece.
-    """
+    """Return start and end of each piece of a stretch, cut at a character outside brackets, quotes and comments."""
     pieces, depth, begin = [], 0, start
     for index, is_code in _significant(sql):
         if not start <= index < end or not is_code:
@@ -107,10 +89,7 @@ def without_leading_dot(sql: str, name: str) -> str:
 
 
 def order_keys(clause: str) -> list[dict[str, str | bool]]:
-    """Return the keys of an ORDER BY, with or without those words: ``expression``, ``descending`` and ``nulls_last``.
-
-    As in Spark, nulls come first of an ascending key and last of a descending one unless written otherwise.
-    """
+    """Return the keys of an ORDER BY: ``expression``, ``descending`` and ``nulls_last``, with Spark's defaults."""
     text = re.sub(r"(?i)\A\s*order\s+by\s+", "", clause)
     found: list[dict[str, str | bool]] = []
     for start, end in split_outside(text, 0, len(text), ","):
