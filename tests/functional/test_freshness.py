@@ -9,7 +9,7 @@ from dbt.tests.util import run_dbt
 from hudi_engine.format.storage import open_storage
 from hudi_engine.table.state import TableState
 
-from dbt.adapters.hudi.spark.freshness import last_write_time
+from dbt.adapters.hudi.spark.catalog_rows import last_write_time
 
 EVENTS = """
 {{ config(materialized='incremental', unique_key='id', table_type='TYPE') }}

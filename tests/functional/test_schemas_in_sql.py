@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from hudi_engine.format.storage import open_storage
-from hudi_engine.spark.catalog.entry_notes import EntryNotes
+from hudi_engine.spark.catalog.entry import EntryNotes
 from hudi_engine.spark.sql import ddl
 
 from tests.functional.conftest import CATALOG

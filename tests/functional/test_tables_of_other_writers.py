@@ -11,7 +11,7 @@ import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from hudi_engine import HudiTable
 from hudi_engine.format.storage import open_storage
-from hudi_engine.spark.catalog.entry_notes import NOTES_PATH, EntryNotes
+from hudi_engine.spark.catalog.entry import NOTES_PATH, EntryNotes
 
 SOURCES = """
 sources:

@@ -17,9 +17,9 @@ from hudi_engine.spark.catalog import (
     register_foreign,
     register_table,
 )
-from hudi_engine.spark.catalog.entry_notes import EntryNotes
+from hudi_engine.spark.catalog.entry import EntryNotes
+from hudi_engine.spark.catalog.kept import made_under, settings_of
 from hudi_engine.spark.catalog.spark_entry import copied_view
-from hudi_engine.spark.catalog.view_file import made_under, settings_of
 
 from tests.helpers.handmade import HandmadeTable
 

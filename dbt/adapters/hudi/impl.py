@@ -20,7 +20,7 @@ from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
-from hudi_engine.spark.sql import functions
+from hudi_engine.spark.sql.ddl import check_function_version, drop_function_of
 from hudi_engine.spark.sql.own_rows import with_state_read
 from hudi_engine.spark.sql.statements import order_keys
 from hudi_engine.spark.write.rows.casts import drop_meta_columns
@@ -58,12 +58,12 @@ from dbt.adapters.hudi.rows.python_models import run_python_model
 from dbt.adapters.hudi.run import RUNS, ModelRun
 from dbt.adapters.hudi.samples import check_sample, in_part
 from dbt.adapters.hudi.spark import catalog_rows
+from dbt.adapters.hudi.spark.catalog_rows import last_changes
 from dbt.adapters.hudi.spark.folders import probe_writable
-from dbt.adapters.hudi.spark.freshness import last_changes
 from dbt.adapters.hudi.spark.memory import warn_of_memory
 from dbt.adapters.hudi.spark.new_names import rename
 from dbt.adapters.hudi.spark.warehouse import Warehouse
-from dbt.adapters.hudi.sql.shown import check_query
+from dbt.adapters.hudi.sql.creating import check_query
 
 if TYPE_CHECKING:
     import agate
@@ -141,7 +141,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         name = named(relation)
         with self._work(f"drop {relation}") as session:
             if relation.type == RelationType.Function:
-                functions.drop(session, self._warehouse.directory, name)
+                drop_function_of(session, self._warehouse.directory, name)
             elif not relation.include_policy.schema:
                 session.catalog.dropTempView(name.name)
             else:
@@ -397,7 +397,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     def hudi_check_functions(self, relation: BaseRelation) -> None:
         """Refuse a function resource where Spark has no SQL functions."""
         with self._work(f"create function {relation}") as session:
-            functions.check_version(session, relation.render())
+            check_function_version(session, relation.render())
 
     # --- docs, freshness, debug ---------------------------------------------------------------------------------
 

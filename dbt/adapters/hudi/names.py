@@ -10,8 +10,8 @@ from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.spark.catalog import function_names
 from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
-from hudi_engine.spark.sql import functions
 from hudi_engine.spark.sql.table_names import reads_table
 
 from dbt.adapters.hudi.logs import logger
@@ -23,7 +23,7 @@ from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.run import RUNS
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.warehouse import FolderNames
-from dbt.adapters.hudi.sql.stated import table_clauses
+from dbt.adapters.hudi.sql.creating import table_clauses
 
 
 class Names(AdapterPart):
@@ -136,7 +136,7 @@ class Names(AdapterPart):
                 ]
         with self.connections.work(f"list relations of {schema}") as session:
             entries = self.connections.warehouse.entries(session, schema)
-            made = functions.names(session, schema)
+            made = sorted(function_names(session, schema))
         return [
             *(
                 self._relation(

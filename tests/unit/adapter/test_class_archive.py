@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.hudi.spark.class_archive import archive_options
+from dbt.adapters.hudi.spark.java import archive_options
 
 WHOLE, UNFINISHED = b"\xa8\xab\x0b\xf0 classes", b"\0\0\0\0 classes"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.spark.catalog.entry_notes import NOTES_PATH, EntryNotes
+from hudi_engine.spark.catalog.entry import NOTES_PATH, EntryNotes
 from hudi_engine.spark.sql.not_null import NOT_NULL, forget_columns
 
 

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import Row
 from pyspark.sql import types as T
 
-from dbt.adapters.hudi.spark.values import values_for_dbt
+from dbt.adapters.hudi.spark.handle import values_for_dbt
 
 PAIR = T.StructType([T.StructField("x", T.IntegerType()), T.StructField("at", T.TimestampType())])
 NOON = datetime.datetime(2026, 7, 1, 12, tzinfo=datetime.timezone.utc)

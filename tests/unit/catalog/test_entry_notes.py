@@ -5,7 +5,7 @@ import json
 import pytest
 from hudi_engine.errors import ConfigError, CorruptTableError
 from hudi_engine.format.storage import open_storage
-from hudi_engine.spark.catalog.entry_notes import NOTES_PATH, EntryNotes
+from hudi_engine.spark.catalog.entry import NOTES_PATH, EntryNotes
 
 
 def test_notes_survive_and_none_keeps_what_was_there(tmp_path):

@@ -6,8 +6,8 @@ import json
 
 import pytest
 from hudi_engine.errors import CorruptTableError
+from hudi_engine.spark.catalog.kept import ViewDefinition
 from hudi_engine.spark.catalog.sql_text import TableName
-from hudi_engine.spark.catalog.view_file import ViewDefinition
 
 NAME = TableName("sales", "v")
 ZONE = {"spark.sql.session.timeZone": "UTC"}

@@ -18,7 +18,7 @@ from hudi_engine.format.timeline.instant import Instant, State
 from hudi_engine.table.state import TableState
 from hudi_engine.table.write.fixed_columns import check_returning
 
-from dbt.adapters.hudi.spark.freshness import last_write_time
+from dbt.adapters.hudi.spark.catalog_rows import last_write_time
 
 KEY = pa.field("id", pa.string())
 

@@ -11,8 +11,7 @@ from typing import Any
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.enums import IndexType
 from hudi_engine.format.config.options import laid_over
-from hudi_engine.spark.catalog.entry import kept_name_problems
-from hudi_engine.spark.catalog.entry_notes import property_problems
+from hudi_engine.spark.catalog.entry import kept_name_problems, property_problems
 
 from dbt.adapters.hudi.model.audit import AuditConfig, PlannedTest, read_audit
 from dbt.adapters.hudi.model.engine_options import (

@@ -9,7 +9,7 @@ from typing import Any
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.spelling import did_you_mean, nearest
 from hudi_engine.format.storage.given import public_location
-from hudi_engine.spark.catalog.plain_files import FORMATS
+from hudi_engine.spark.catalog.foreign import FORMATS
 
 from dbt.adapters.hudi.model.reading import option_text
 

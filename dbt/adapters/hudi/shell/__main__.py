@@ -2,6 +2,6 @@
 
 import sys
 
-from dbt.adapters.hudi.shell.program import main
+from dbt.adapters.hudi.shell.session import main
 
 sys.exit(main())

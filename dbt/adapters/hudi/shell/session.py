@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import os
 import re
@@ -13,6 +14,7 @@ from typing import TextIO
 
 from dbt.cli.main import cli, dbtRunner
 from dbt_common.events.base_types import EventMsg
+from hudi_engine.cli.output import escape_what_is_lacking
 from hudi_engine.format.spelling import did_you_mean
 
 from dbt.adapters.hudi.shell.prompt import typed_lines, without_values
@@ -173,3 +175,22 @@ def _without_comment(line: str) -> str:
 def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
+
+
+_ABOUT = """\
+shell keeps dbt and Spark up between commands, so that the second one answers in a second or two. Commands are typed
+without `dbt` (run -s orders+, test, show --inline 'select 1'), or read from standard input, one a line. The profile,
+the project and the environment are read again by each command. Further options, such as --target prod or
+--project-dir DIR, go to every command.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line; returns 1 when a command read from standard input failed."""
+    parser = argparse.ArgumentParser(
+        prog="dbt-hudi", epilog=_ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("command", choices=["shell"], help="what to do")
+    _, options = parser.parse_known_args(arguments)
+    escape_what_is_lacking(sys.stdout)
+    return Shell(options).run(sys.stdin)

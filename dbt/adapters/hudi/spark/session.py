@@ -26,8 +26,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hudi.credentials import ANSI, HudiCredentials
 from dbt.adapters.hudi.interrupt import is_interrupted
 from dbt.adapters.hudi.logs import is_first, logger
-from dbt.adapters.hudi.spark.class_archive import archive_options
-from dbt.adapters.hudi.spark.java import check_java, forget_java, how_java_ended, launch_java
+from dbt.adapters.hudi.spark.java import archive_options, check_java, forget_java, how_java_ended, launch_java
 from dbt.adapters.hudi.spark.memory import warn_of_limit
 
 # PySpark warns at every conversion; what is used of pandas here works with either version

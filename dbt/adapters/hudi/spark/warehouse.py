@@ -39,8 +39,7 @@ from hudi_engine.spark.catalog import (
     session_conf,
 )
 from hudi_engine.spark.catalog.directory import forget_other_warehouses, source_cache
-from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
-from hudi_engine.spark.catalog.entry_notes import EntryNotes
+from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX, EntryNotes
 from hudi_engine.spark.catalog.rebuilds import is_read_only
 from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
 from hudi_engine.spark.jvm.session import java_version
@@ -73,7 +72,7 @@ from dbt.adapters.hudi.spark.session import (
 from dbt.adapters.hudi.spark.shared_folders import SharedFolders
 
 if TYPE_CHECKING:
-    from hudi_engine.spark.catalog.entry_notes import NotesGiven
+    from hudi_engine.spark.catalog.entry import NotesGiven
     from hudi_engine.table.state import TableState
     from typing_extensions import Unpack
 

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, build_table, rebuild_table
 from hudi_engine.errors import TableExistsError, TableNotFoundError
+from hudi_engine.format.config.declared.table_options import TableOptions
+from hudi_engine.format.config.options import laid_over
 from hudi_engine.format.storage.uris import same_place
 from hudi_engine.spark.catalog import TableName
 from hudi_engine.spark.catalog.entry import CatalogEntry
+from hudi_engine.spark.catalog.sql_text import literal
 from hudi_engine.spark.sql.own_rows import statement_with_state_read
+from hudi_engine.spark.sql.statements import first_keyword
 from hudi_engine.spark.sql.warehouse import NewTable
 from hudi_engine.spark.write.rows.casts import drop_meta_columns
+from hudi_engine.table.write.define.problems import PARTITION_OPTIONS
 from hudi_engine.table.write.result import WriteResult
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.model.locations import absolute_location, location_problems
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
+from dbt.adapters.hudi.model.reading import option_text
 from dbt.adapters.hudi.rows.existing_target import find_existing, warn_replaced
 from dbt.adapters.hudi.rows.named_places import build_under_name
 from dbt.adapters.hudi.spark.new_names import rename
@@ -119,3 +126,48 @@ class SqlWarehouse(Warehouse):
     def rename(self, session: SparkSession, old: TableName, new: TableName) -> None:
         """Give a table or view another name."""
         rename(self, session, old, new)
+
+
+def table_clauses(plan: ModelPlan) -> str:
+    """Return the clauses of a CREATE TABLE that make the table as the configs of a model say."""
+    table = plan.table
+    options: dict[str, str] = {"type": table.table_type}
+    # partitions are an option, as a column of them may lie in a struct, or have a kind for its key generator
+    for key, columns in (
+        ("primaryKey", table.record_key),
+        ("preCombineField", table.precombine_field),
+        (PARTITION_OPTIONS[0], table.partition_by),
+    ):
+        if columns:
+            options[key] = ",".join(columns)
+    if table.hive_style is not None:
+        options[TableOptions.HIVE_STYLE_PARTITIONING.key] = option_text(table.hive_style)
+    clauses = [f"options ({_pairs(laid_over(options, plan.options))})"]
+    if plan.own_location:
+        clauses.append(f"location {literal(plan.base)}")
+    if plan.properties:
+        clauses.append(f"tblproperties ({_pairs(plan.properties)})")
+    return " ".join(clauses)
+
+
+def _pairs(given: Mapping[str, str]) -> str:
+    return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in given.items())
+
+
+_QUERIES = frozenset(("", "select", "with", "from", "values", "table", "map", "reduce"))
+
+
+def check_query(sql: str, node: Mapping[str, Any] | None = None) -> None:
+    """Refuse a statement or Python model that is no query, before dbt puts a limit behind it."""
+    if node is not None and node.get("language") == "python":
+        name = node.get("name")
+        raise DbtRuntimeError(
+            f"dbt show runs a query, but {name} is a Python model, whose rows are known when it has run: dbt run -s {name}, "
+            f"then dbt show --inline \"select * from {{{{ ref('{name}') }}}}\""
+        )
+    keyword = first_keyword(sql)
+    if keyword not in _QUERIES:
+        raise DbtRuntimeError(
+            f"dbt show puts a limit behind a query and shows its rows, but this is {keyword.upper()}: run such a statement in "
+            "a hook, or by run_query in a macro with dbt run-operation"
+        )

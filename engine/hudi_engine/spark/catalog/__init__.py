@@ -2,9 +2,8 @@
 
 from hudi_engine.spark.catalog.directory import DirectoryCatalog, LoadReport
 from hudi_engine.spark.catalog.entry import CatalogEntry
-from hudi_engine.spark.catalog.foreign import register_foreign
+from hudi_engine.spark.catalog.foreign import FORMATS, PlainFiles, mark_of, register_files, register_foreign
 from hudi_engine.spark.catalog.kept import FunctionDefinition, function_names
-from hudi_engine.spark.catalog.plain_files import FORMATS, PlainFiles, mark_of, register_files
 from hudi_engine.spark.catalog.session import session_conf, sidecar_runner
 from hudi_engine.spark.catalog.spark_entry import find_entry, list_entries, listed_schemas
 from hudi_engine.spark.catalog.spark_table import (

@@ -29,21 +29,21 @@ from hudi_engine.format.storage import is_refusal
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.given import public_location
-from hudi_engine.spark.catalog.entry import FILES_SUFFIX, READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
-from hudi_engine.spark.catalog.entry_notes import EntryNotes
-from hudi_engine.spark.catalog.foreign import register_foreign
+from hudi_engine.spark.catalog.entry import FILES_SUFFIX, READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX, EntryNotes
+from hudi_engine.spark.catalog.foreign import PlainFiles, register_files, register_foreign
 from hudi_engine.spark.catalog.kept import (
     SUFFIX_OF,
     FunctionDefinition,
+    ViewDefinition,
     create_all,
     drop_outdated,
     drop_shown,
+    in_dependency_order,
     note_removed,
     note_shown,
     read_kept,
     restore_kept,
 )
-from hudi_engine.spark.catalog.plain_files import PlainFiles, register_files
 from hudi_engine.spark.catalog.rebuilds import (
     Settling,
     folder_of_process,
@@ -55,7 +55,6 @@ from hudi_engine.spark.catalog.session import apart, sidecar_runner, sql_errors_
 from hudi_engine.spark.catalog.spark_entry import drop_entry, find_entry, listed_names
 from hudi_engine.spark.catalog.spark_table import drop_table, put_entries
 from hudi_engine.spark.catalog.sql_text import TableName, identifier, literal
-from hudi_engine.spark.catalog.view_file import ViewDefinition, in_dependency_order
 from hudi_engine.spark.jvm.catalog import database_exists, invalidate_cached_tables, session_catalog
 from hudi_engine.spark.jvm.errors import call_errors
 from hudi_engine.spark.read.reason import reason_of, spark_errors

@@ -9,20 +9,25 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from hudi_engine.errors import ConfigError
+from hudi_engine.errors import ConfigError, TableExistsError, TableNotFoundError
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import BaseFile
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.schema.meta_fields import without_meta_columns
-from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.storage.factory import open_storage
-from hudi_engine.spark.catalog.entry_notes import EntryNotes
+from hudi_engine.spark.catalog.entry import CatalogEntry, EntryNotes
 from hudi_engine.spark.catalog.session import sidecar_runner
+from hudi_engine.spark.catalog.spark_entry import Column, TableSpec, drop_entry, find_entry, put_table
 from hudi_engine.spark.catalog.spark_table import put_entries, refresh_table
-from hudi_engine.spark.catalog.sql_text import TableName
+from hudi_engine.spark.catalog.sql_text import TableName, type_text
+from hudi_engine.spark.read.reason import reason_of, spark_errors
 from hudi_engine.table.snapshot.manifest import Published, listed_uris, publish
 from hudi_engine.table.snapshot.manifest_file import CATALOG_FOLDER
 from hudi_engine.table.snapshot.native import natively_readable, release_of
@@ -107,3 +112,107 @@ def _readable_by(spark_version: str) -> IsReadable:
         )
 
     return is_readable
+
+
+FORMATS = ("parquet", "csv", "json")
+FILES_PROPERTY = "hoodie.catalog.files"
+# The first bytes of a Parquet file, without and with an encrypted footer.
+_PARQUET_STARTS = (b"PAR1", b"PARE")
+_CORRUPT = "_corrupt_record"
+
+
+@dataclass(frozen=True)
+class PlainFiles:
+    """Files of one format in a folder or file, given as a path or URI."""
+
+    location: str
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def list(self) -> list[FileStatus]:
+        """List the files that Spark reads; TableNotFoundError without any, ConfigError for a Hudi table."""
+        storage = open_storage(self.location)
+        top = storage.stat("")
+        if top is None:
+            raise TableNotFoundError(f"there is no folder {self.location}; make it, or correct the location")
+        if storage.exists(PROPERTIES_PATH):
+            raise ConfigError(f"the folder {self.location} is a Hudi table; read it with using: hudi")
+        found = storage.list("", recursive=True) if top.is_dir else [top]
+        files = [each for each in found if not each.is_dir and not _is_hidden(each.path)]
+        if not files:
+            raise TableNotFoundError(
+                f"the folder {self.location} holds no files; put {self.format} files into it"
+            )
+        return files
+
+
+def mark_of(files: list[FileStatus]) -> str:
+    """Return a text that changes when files come, go or change."""
+    told = "\n".join(f"{each.path} {each.size} {each.modified_ms}" for each in files)
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def register_files(spark: SparkSession, name: TableName, source: PlainFiles) -> None:
+    """Show files as a table; call again to see those that came since."""
+    storage = open_storage(source.location)
+    _check_start(storage, source, max(source.list(), key=lambda each: each.modified_ms))
+    existing = _own_entry(spark, name)
+    location = storage.uri()
+    columns = _columns(spark, source, location)
+    properties = {FILES_PROPERTY: source.format}
+    put_table(
+        spark, TableSpec(name, columns, location, source.options, "", properties, source.format), existing
+    )
+    spark.catalog.refreshTable(name.sql)
+
+
+def _own_entry(spark: SparkSession, name: TableName) -> CatalogEntry | None:
+    found = find_entry(spark, name)
+    if found is None or FILES_PROPERTY in found.properties:
+        return found
+    if found.foreign and not found.is_view:
+        drop_entry(spark, found)
+        return None
+    raise TableExistsError(
+        f"{name.label} is a {'view' if found.is_view else 'table'} of the warehouse; give the source another schema or "
+        "identifier"
+    )
+
+
+def _check_start(storage: Storage, source: PlainFiles, file: FileStatus) -> None:
+    with storage.open_input(file.path) as opened:
+        is_parquet = opened.read(len(_PARQUET_STARTS[0])) in _PARQUET_STARTS
+    if is_parquet != (source.format == "parquet"):
+        what = "is a" if is_parquet else "is no"
+        path = f"{source.location}/{file.path}".rstrip("/")
+        raise ConfigError(
+            f"{path} {what} Parquet file, but using is {source.format!r}; legal values: {', '.join(FORMATS)}"
+        )
+
+
+def _columns(spark: SparkSession, source: PlainFiles, location: str) -> list[Column]:
+    """Return the columns Spark finds in the files and in folders named column=value."""
+    try:
+        fields = spark.read.format(source.format).options(**source.options).load(location).schema.fields
+    except spark_errors() as error:
+        reason = reason_of(error)
+        raise ConfigError(
+            f"Spark cannot read {source.location} as {source.format}{_with_options(source, reason)}: {reason}"
+        ) from error
+    if not fields or [each.name for each in fields] == [_CORRUPT]:
+        raise ConfigError(
+            f"Spark finds no columns in {source.location} as {source.format}; check what using and options say"
+        )
+    return [Column(each.name, type_text(each.dataType)) for each in fields]
+
+
+def _with_options(source: PlainFiles, reason: str) -> str:
+    """Name the options that Spark's reason names, else all of them."""
+    named = {key: value for key, value in source.options.items() if key.lower() in reason.lower()}
+    told = ", ".join(f"{key}: {value!r}" for key, value in (named or source.options).items())
+    return f" with options {{{told}}}" if told else ""
+
+
+def _is_hidden(path: str) -> bool:
+    """Tell whether Spark passes a file over: a part of its path starts with a dot, or an underscore without ``=``."""
+    return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in path.split("/"))

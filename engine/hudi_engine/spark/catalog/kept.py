@@ -5,23 +5,285 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from hudi_engine.errors import CorruptTableError
+from hudi_engine.errors import ConfigError, CorruptTableError
 from hudi_engine.format.storage.base import FileStatus, Storage
-from hudi_engine.spark.catalog.entry import VIEW
+from hudi_engine.spark.catalog.entry import VIEW, CatalogEntry, is_mark, kept_text, kept_texts
 from hudi_engine.spark.catalog.session import apart
-from hudi_engine.spark.catalog.spark_entry import drop_entry, find_entry
-from hudi_engine.spark.catalog.sql_text import TableName
-from hudi_engine.spark.catalog.view_file import ViewDefinition
+from hudi_engine.spark.catalog.spark_entry import (
+    FINGERPRINT_PROPERTY,
+    Column,
+    ViewSpec,
+    drop_entry,
+    find_entry,
+    put_view,
+)
+from hudi_engine.spark.catalog.sql_text import TableName, identifier
 from hudi_engine.spark.jvm.catalog import functions_in
 from hudi_engine.spark.jvm.plans import parse
+from hudi_engine.spark.jvm.session import own_settings
 from hudi_engine.spark.read.reason import reason_of, spark_errors
+
+_KEPT_AS = "view.sqlConfig."
+# Name code to load, where to load it from, or put environment variables into a query; a file of a warehouse may not say those.
+_NEVER = ("spark.sql.catalog", "spark.sql.maven.", "spark.sql.variable.substitute")
+
+# Spark keeps none of these with a view, for they do not decide what its query means.
+_NOT_KEPT = (
+    "spark.sql.adaptive.",
+    "spark.sql.codegen.",
+    "spark.sql.execution.",
+    "spark.sql.hive.convert",
+    "spark.sql.optimizer.",
+    "spark.sql.shuffle.",
+    "spark.sql.view.maxNestedViewDepth",
+)
+
+_FOLLOWS = "EVOLUTION"
+_MODES = frozenset(("", "BINDING", "TYPE EVOLUTION", _FOLLOWS))
+"""What has to be asked for; unasked Spark takes what the columns can be cast to."""
+_RELATION = re.compile(r"UnresolvedRelation \[([^\]]*)\]")
+
+
+def settings_of(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that Spark keeps among the properties of a view."""
+    return {
+        key.removeprefix(_KEPT_AS): value for key, value in properties.items() if key.startswith(_KEPT_AS)
+    }
+
+
+@contextmanager
+def made_under(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Give a session the settings that a view is to be made under, and no others, for the time of this block.
+
+    Only what is set for a query at any time is taken of them, for they come from a file of the warehouse; a setting that this
+    version of Spark does not know is left out. What else the session has set would be kept with the view, so it is unset
+    meanwhile. All threads of a session share its settings: it is to be one of its own.
+
+    Args:
+        settings: Those of the maker's session; where there are none, as in files of earlier versions, nothing changes.
+    """
+    before: dict[str, str | None] = {}
+    try:
+        for key in _others_set(spark, settings) if settings else ():
+            before[key] = spark.conf.get(key)
+            spark.conf.unset(key)
+        for key, value in settings.items():
+            now = spark.conf.get(key, None)
+            if now != value and _may_be_set(spark, key):
+                before[key] = now
+                spark.conf.set(key, value)
+        yield
+    finally:
+        for key, usual in before.items():
+            if usual is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, usual)
+
+
+def _others_set(spark: SparkSession, settings: Mapping[str, str]) -> list[str]:
+    """Return what else the session has set of what Spark keeps with a view and may be set at any time."""
+    others = own_settings(spark) - settings.keys()
+    return [key for key in others if not key.startswith(_NOT_KEPT) and _may_be_set(spark, key)]
+
+
+def _may_be_set(spark: SparkSession, key: str) -> bool:
+    return key.startswith("spark.sql.") and not key.startswith(_NEVER) and spark.conf.isModifiable(key)
+
+
+@dataclass(frozen=True)
+class ViewDefinition:
+    """A permanent view as it is kept in a file.
+
+    Args:
+        columns: Name and comment (``""`` for none) of each column.
+        comment: View comment, ``""`` for none.
+        database: Schema in which unqualified names of the query are looked up.
+        selects: Names of the query's own columns, in the order of `columns`; none where they are not known.
+        settings: Settings of the session that made it, as Spark keeps them with the view.
+        mode: What becomes of the view when its query's columns change, in Spark's words after WITH SCHEMA; ``""`` for what
+            Spark does unasked. A view whose columns follow its query has none of its own.
+    """
+
+    name: TableName
+    columns: Sequence[tuple[str, str]]
+    query: str
+    comment: str
+    properties: Mapping[str, str]
+    database: str
+    selects: Sequence[str] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    mode: str = ""
+
+    @classmethod
+    def of(cls, spark: SparkSession, name: TableName) -> ViewDefinition:
+        """Read a view out of a session's catalog; ConfigError when there is no such view."""
+        entry = find_entry(spark, name)
+        if entry is None or not entry.is_view:
+            raise ConfigError(
+                f"{name.label} is not a view of this session's catalog, so its definition cannot be kept; "
+                "create the view first"
+            )
+        mode = entry.properties.get("view.schemaMode", "")
+        follows = mode == _FOLLOWS
+        fields = [] if follows else json.loads(entry.schema_json)["fields"]
+        namespace = [
+            value
+            for key, value in sorted(entry.properties.items())
+            if key.startswith("view.catalogAndNamespace.part.")
+        ]
+        return cls(
+            name,
+            tuple((field["name"], field["metadata"].get("comment", "")) for field in fields),
+            entry.handle.viewText().get(),
+            entry.comment or "",
+            {
+                key: value
+                for key, value in entry.properties.items()
+                if not key.startswith("view.") and not is_mark(key)
+            },
+            namespace[-1] if namespace else name.database,
+            () if follows else _selected(entry),
+            settings_of(entry.properties),
+            mode if mode in _MODES else "",
+        )
+
+    def to_json(self) -> bytes:
+        """Format as the file's content."""
+        raw = {
+            "format": _FORMAT,
+            "columns": [{"name": name, "comment": comment} for name, comment in self.columns],
+            "query": self.query,
+            "comment": self.comment,
+            "properties": dict(self.properties),
+            "database": self.database,
+            "selects": list(self.selects),
+            "settings": dict(self.settings),
+            "schemaMode": self.mode,
+        }
+        return json.dumps(raw, indent=2).encode()
+
+    @classmethod
+    def from_json(cls, name: TableName, body: bytes, source: str) -> ViewDefinition:
+        """Parse a file; CorruptTableError names ``source``."""
+        try:
+            raw: dict[str, Any] = json.loads(body)
+            if raw["format"] != _FORMAT:
+                raise ValueError(f"its format is {raw['format']!r}, not {_FORMAT}")
+            properties = kept_texts(raw["properties"])
+            marks = [key for key in properties if is_mark(key)]
+            if marks:
+                raise ValueError(f"its properties {', '.join(marks)} are those of a table")
+            mode = kept_text(raw.get("schemaMode", ""))
+            if mode not in _MODES:
+                raise ValueError(f"its schemaMode is {mode!r}")
+            return cls(
+                name,
+                tuple((kept_text(column["name"]), kept_text(column["comment"])) for column in raw["columns"]),
+                kept_text(raw["query"]),
+                kept_text(raw["comment"]),
+                properties,
+                kept_text(raw["database"]),
+                tuple(kept_text(each) for each in raw.get("selects", ())),
+                kept_texts(raw.get("settings", {})),
+                mode,
+            )
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise CorruptTableError(
+                f"{source} is no readable view definition: {error!r}. Delete it and build the view again"
+            ) from error
+
+    def create(self, spark: SparkSession) -> None:
+        """Create the view in a session unless it is there; fails as Spark does when the query is broken.
+
+        Its columns are those that the query's columns of these names give, wherever they stand by now: what the query takes all
+        columns of may have got more of them, or the same in another order, and Spark goes by place here.
+
+        Args:
+            spark: A session that nobody else uses: its settings are others meanwhile, its current schema is afterwards the view's.
+        """
+        mode = "" if spark.version.startswith("3.") else self.mode  # which binds the columns as they are
+        as_told, by_name = self._spec(self.query, mode), self._spec(self._query_by_name(), mode)
+        existing = find_entry(spark, self.name)
+        made_of = None if existing is None else existing.properties.get(FINGERPRINT_PROPERTY)
+        if made_of in (as_told.fingerprint, by_name.fingerprint):
+            return
+        with made_under(spark, self.settings):
+            spark.catalog.setCurrentDatabase(self.database)
+            self._create(spark, as_told, by_name, existing)
+
+    def _create(
+        self, spark: SparkSession, as_told: ViewSpec, by_name: ViewSpec, existing: CatalogEntry | None
+    ) -> None:
+        """Create it as it was told, and again by the names of its columns where that gave others."""
+        try:
+            fresh = put_view(spark, as_told, existing)
+        except AnalysisException:
+            if not self.selects:
+                raise
+            put_view(spark, by_name, existing)
+            return
+        made = find_entry(spark, self.name) if fresh and self.selects else None
+        if made is None or _selected(made) == self.selects:
+            return
+        try:
+            put_view(spark, by_name, made)
+        except AnalysisException:
+            drop_entry(spark, made)
+            raise
+
+    def _spec(self, query: str, mode: str) -> ViewSpec:
+        columns = [Column(name, "", comment) for name, comment in self.columns]
+        return ViewSpec(self.name, columns, query, self.comment, self.properties, self.settings, mode)
+
+    def _query_by_name(self) -> str:
+        return f"SELECT {', '.join(map(identifier, self.selects))} FROM (\n{self.query}\n)"
+
+    def names_read(self, spark: SparkSession) -> set[tuple[str, str]]:
+        """Return (schema, name), lower case, of every relation the query names."""
+        plan = parse(spark, self.query)
+        found = set()
+        for match in _RELATION.findall(plan.treeString()):
+            parts = [part.strip().strip("`").lower() for part in match.split(",")]
+            found.add((parts[-2] if len(parts) > 1 else self.database.lower(), parts[-1]))
+        return found
+
+
+def _selected(view: CatalogEntry) -> tuple[str, ...]:
+    """Return the names of the columns that a view takes from its query, as Spark keeps them."""
+    kept = view.properties
+    return tuple(
+        kept[f"view.query.out.col.{place}"] for place in range(int(kept.get("view.query.out.numCols", "0")))
+    )
+
+
+def in_dependency_order(spark: SparkSession, views: Iterable[ViewDefinition]) -> list[ViewDefinition]:
+    """Sort views so that each comes after the views it reads; unreadable queries and circles stop no others."""
+    waiting = {(view.name.database.lower(), view.name.name.lower()): view for view in views}
+    reads = {key: _names_read(spark, view) & waiting.keys() - {key} for key, view in waiting.items()}
+    ordered: list[ViewDefinition] = []
+    while waiting:
+        ready = [key for key in waiting if not reads[key] & waiting.keys()] or list(waiting)
+        ordered.extend(waiting.pop(key) for key in ready)
+    return ordered
+
+
+def _names_read(spark: SparkSession, view: ViewDefinition) -> set[tuple[str, str]]:
+    try:
+        return view.names_read(spark)
+    except spark_errors():
+        return set()
+
 
 _FORMAT = 1
 _CREATE = "CreateUserDefinedFunction"

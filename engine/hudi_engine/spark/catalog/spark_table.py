@@ -34,8 +34,9 @@ from hudi_engine.spark.catalog.entry import (
     SNAPSHOT,
     TABLE,
     CatalogEntry,
+    EntryNotes,
+    NotesGiven,
 )
-from hudi_engine.spark.catalog.entry_notes import EntryNotes, NotesGiven
 from hudi_engine.spark.catalog.session import sidecar_runner
 from hudi_engine.spark.catalog.spark_entry import (
     Column,

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from hudi_engine.errors import ConfigError
 from hudi_engine.spark.hive_sync.entry import OUTPUT_FORMAT, SERDE, HiveEntry
 from hudi_engine.spark.jvm.catalog import has_hive_catalog, hive_settings
-from hudi_engine.spark.jvm.line import gateway
+from hudi_engine.spark.jvm.session import gateway
 
 _BATCH = 1000
 _MADE_BY = "automatically created by hoodie"

@@ -7,8 +7,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hudi_engine.spark.jvm.line import gateway, java_session
 from hudi_engine.spark.jvm.plans import JavaPlan, items
+from hudi_engine.spark.jvm.session import gateway, java_session
 
 JavaCatalog = Any
 JavaIdentifier = Any

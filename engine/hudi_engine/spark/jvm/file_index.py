@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.spark.jvm.line import gateway, java_session
+from hudi_engine.spark.jvm.session import gateway, java_session
 from hudi_engine.table.snapshot.manifest_file import CATALOG_FOLDER
 
 _CHUNK = 20_000

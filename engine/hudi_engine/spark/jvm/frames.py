@@ -7,8 +7,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from hudi_engine.spark.jvm.line import gateway, java_session, line_of
 from hudi_engine.spark.jvm.plans import JavaPlan
+from hudi_engine.spark.jvm.session import gateway, java_session, line_of
 
 _SIMPLER, _TIMES = ("ReplaceExpressions", "ColumnPruning"), ("ComputeCurrentTime", "SpecialDatetimeValues")
 """Rules of Spark's optimizer that leave out what is not selected, and that write the time of the query into its plan."""

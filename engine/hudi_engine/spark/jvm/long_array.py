@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pyspark.sql import Column, SparkSession
 
 from hudi_engine.spark.jvm.errors import API_ERRORS
-from hudi_engine.spark.jvm.line import gateway, java_session, line_of
+from hudi_engine.spark.jvm.session import gateway, java_session, line_of
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_json_string
 
 from hudi_engine.errors import StatementError
-from hudi_engine.spark.jvm.line import gateway, java_session, line_of
+from hudi_engine.spark.jvm.session import gateway, java_session, line_of
 
 JavaPlan = Any
 

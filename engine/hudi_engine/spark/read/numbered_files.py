@@ -18,7 +18,7 @@ from pyspark.sql.types import IntegerType, LongType, StructType
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.spark.jvm.errors import API_ERRORS
 from hudi_engine.spark.jvm.file_index import filled_index, frame_of_index
-from hudi_engine.spark.jvm.line import gateway
+from hudi_engine.spark.jvm.session import gateway
 from hudi_engine.table.snapshot.native import ROW_INDEX_COLUMN
 
 logger = logging.getLogger(__name__)

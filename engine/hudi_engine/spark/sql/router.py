@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from hudi_engine.errors import HudiError, StatementError
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.errors import SPARK_ERRORS
-from hudi_engine.spark.sql import creating, ddl, dml, functions, information_schema, partitions, procedures
+from hudi_engine.spark.sql import ddl, dml, information_schema, partitions, procedures
 from hudi_engine.spark.sql.earlier_states import EarlierStates
 from hudi_engine.spark.sql.statement import (
     OtherCatalogError,
@@ -84,10 +84,10 @@ _REFUSED: Mapping[str, str] = {
 }
 # Statements that make, drop or show names, or are about all of a schema, and need the warehouse whatever the target is.
 _ON_NAME: Mapping[str, Callable[[Statement], StatementResult | None]] = {
-    "CreateTable": creating.create_table,
-    "CreateTableAsSelect": creating.create_table,
-    "ReplaceTable": creating.create_table,
-    "ReplaceTableAsSelect": creating.create_table,
+    "CreateTable": ddl.create_table,
+    "CreateTableAsSelect": ddl.create_table,
+    "ReplaceTable": ddl.create_table,
+    "ReplaceTableAsSelect": ddl.create_table,
     "CreateTableLike": ddl.create_table_like,
     "CreateTableLikeCommand": ddl.create_table_like,
     "CreateView": ddl.create_view,
@@ -98,8 +98,8 @@ _ON_NAME: Mapping[str, Callable[[Statement], StatementResult | None]] = {
     "DropView": ddl.drop_view,
     "CreateNamespace": ddl.create_schema,
     "DropNamespace": ddl.drop_schema,
-    "CreateUserDefinedFunction": functions.create_function,
-    "DropFunction": functions.drop_function,
+    "CreateUserDefinedFunction": ddl.create_function,
+    "DropFunction": ddl.drop_function,
     "AnalyzeTables": ddl.analyze_tables,
     "ShowPartitions": partitions.show_partitions,
 }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from hudi_engine import HudiTable
-    from hudi_engine.spark.catalog.entry_notes import NotesGiven
+    from hudi_engine.spark.catalog.entry import NotesGiven
     from hudi_engine.table.write.result import WriteResult
 
 
