@@ -10,7 +10,7 @@ from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.spark.catalog import function_names
+from hudi_engine.spark.catalog import DirectoryCatalog, function_names
 from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.spark.sql.table_names import reads_table
 
@@ -22,7 +22,6 @@ from dbt.adapters.hudi.parts import AdapterPart
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.run import RUNS
 from dbt.adapters.hudi.spark.errors import dbt_errors
-from dbt.adapters.hudi.spark.warehouse import FolderNames
 from dbt.adapters.hudi.sql.creating import table_clauses
 
 
@@ -35,17 +34,17 @@ class Names(AdapterPart):
         self.connections.warehouse.source_places = lambda: places_said(macro_resolver)
 
     @property
-    def _folders(self) -> FolderNames | None:
-        """What a command that only looks is answered from, without Spark; None where Spark is asked."""
-        return self.connections.warehouse.folders if self.connections.only_looks else None
+    def _directory(self) -> DirectoryCatalog | None:
+        """The catalog that answers a command which only reads, without Spark; None where Spark answers."""
+        return self.connections.warehouse.directory if self.connections.only_looks else None
 
     def list_schemas(self, database: str | None) -> list[str]:  # noqa: ARG002
         # dbt lists the schemas after it has named the nodes of a run and before anything else needs Spark
         self._check_selected()
         with dbt_errors("list schemas"):
-            folders = self._folders
-            if folders is not None:
-                return folders.schemas()
+            directory = self._directory
+            if directory is not None:
+                return sorted({*directory.schemas(), "default"})  # which Spark always has
         with self.connections.work(
             f"list schemas of {self.connections.warehouse.places.location_root}"
         ) as session:
@@ -128,9 +127,9 @@ class Names(AdapterPart):
 
     def _relations(self, schema: str, *, faces: bool = True) -> list[BaseRelation]:
         with dbt_errors(f"list relations of {schema}"):
-            folders = self._folders
-            if folders is not None:
-                known = folders.entries(schema, faces=faces)
+            directory = self._directory
+            if directory is not None:
+                known = directory.names(schema.lower(), faces=faces)
                 return [
                     self._relation(name.database, name.name, base is not None) for name, base in known.items()
                 ]

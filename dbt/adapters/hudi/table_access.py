@@ -40,15 +40,17 @@ class TableAccess(AdapterPart):
     def _look(self, relation: Relation, what: str, options: Mapping[str, Any]) -> Iterator[TableServices]:
         """Give the services of a table that need its files alone: without Spark where the folders know the table."""
         warehouse, name = self.connections.warehouse, self._names(relation)
-        folders = warehouse.folders
         with dbt_errors(f"{what} {name.label}"):
-            storage = None if folders is None else folders.table(name.database, name.name)
+            storage = warehouse.storage_on_disk(name.database, name.name)
             if storage is not None:
                 known = warehouse.options_at(storage.base)
                 yield TableServices(storage, resolve_options(laid_over(known, options)))
                 return
-            if folders is not None and self.connections.only_looks:
-                there = ", ".join(folders.tables(name.database)) or "none"
+            if warehouse.directory is not None and self.connections.only_looks:
+                names = warehouse.directory.names(name.database.lower())
+                there = (
+                    ", ".join(sorted(each.name for each, base in names.items() if base is not None)) or "none"
+                )
                 raise DbtRuntimeError(
                     f"{name.label} is not a Hudi table; Hudi tables of {name.database}: {there}"
                 )

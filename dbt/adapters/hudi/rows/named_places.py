@@ -20,7 +20,6 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.rows.existing_target import refuse_place_in_a_table, refuse_place_of_another
-from dbt.adapters.hudi.spark.removed_names import remove_hidden
 from dbt.adapters.hudi.spark.shared_folders import SharedFolders
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
@@ -88,7 +87,7 @@ def _lead_elsewhere(
     if not entry.is_hudi_table or entry.foreign:
         return
     with suppress(DbtRuntimeError):  # another name shows them too
-        if remove_hidden(name, place.base, SharedFolders(warehouse.directory)):
+        if SharedFolders(warehouse.directory).remove_hidden(name, place.base):
             return
     logger.warning(
         "{} moved to {}; the files at {} are left there, remove them when nobody reads them",

@@ -283,9 +283,9 @@ def _without_spark(warehouse: Warehouse, name: TableName) -> datetime.datetime |
     if written is not None:
         return written
     place = RUNS.source(name.database, name.name)
-    storage: Storage | None = None
     if place is not None and place.location is not None and not place.problem:
-        storage = open_storage(absolute_location(place.location, warehouse.places.project_root))
-    elif warehouse.folders is not None:
-        storage = warehouse.folders.table(name.database, name.name)
+        base = absolute_location(place.location, warehouse.places.project_root)
+        storage: Storage | None = open_storage(base)
+    else:
+        storage = warehouse.storage_on_disk(name.database, name.name)
     return UNKNOWN if storage is None else last_write_time(TableState.load(storage))

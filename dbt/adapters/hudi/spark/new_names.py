@@ -9,7 +9,6 @@ from hudi_engine.spark.catalog.entry import kept_name_problems
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.folders import move_folder
-from dbt.adapters.hudi.spark.removed_names import remove_hidden
 from dbt.adapters.hudi.spark.shared_folders import SharedFolders
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
@@ -60,17 +59,7 @@ def _rename_table(warehouse: Warehouse, session: SparkSession, entry: CatalogEnt
     base = entry.base
     source = _folder_of_name(warehouse, entry)
     if source is not None:
-        shared = SharedFolders(warehouse.directory)
-        for other, place in shared.inside(entry.name, source).items():
-            raise DbtRuntimeError(
-                f"{entry.name.label} cannot be renamed: in its folder {source} lies the table {other.label}, at {place}, which "
-                f"would move too and not be found. Build {other.label} in another folder, or drop it, first"
-            )
-        for other in shared.others(entry.name, base):
-            raise DbtRuntimeError(
-                f"{entry.name.label} cannot be renamed: its folder {source} is the table {other.label} too, which would lose it. "
-                f"DROP TABLE {other.label} first, which leaves the files"
-            )
+        SharedFolders(warehouse.directory).refuse_shared(entry.name, source, "renamed")
         base = warehouse.places.default_base(new.database, new.name)
         try:
             move_folder(source, base, warehouse.options)
@@ -80,7 +69,7 @@ def _rename_table(warehouse: Warehouse, session: SparkSession, entry: CatalogEnt
                 "move it first"
             ) from error
     elif warehouse.directory is not None:
-        remove_hidden(entry.name, base, SharedFolders(warehouse.directory))
+        SharedFolders(warehouse.directory).remove_hidden(entry.name, base)
         warehouse.directory.save_pointer(new.database.lower(), new.name, base)
     try:
         warehouse.register(session, new.database, new.name, warehouse.table(session, base))

@@ -63,7 +63,6 @@ from dbt.adapters.hudi.spark.folders import (
     timeline_mark,
 )
 from dbt.adapters.hudi.spark.long_work import LONG_WORK
-from dbt.adapters.hudi.spark.removed_names import check_schema_is_its_own, is_shown, remove_hidden
 from dbt.adapters.hudi.spark.session import (
     connection_session,
     early_session,
@@ -79,35 +78,6 @@ if TYPE_CHECKING:
 
 _KEPT_SCHEMA = "default"
 _CHANGE_NUMBERS = itertools.count(1)
-
-
-class FolderNames:
-    """Schemas, tables and views below the location root of a profile with the directory catalog."""
-
-    def __init__(self, directory: DirectoryCatalog) -> None:
-        self._directory = directory
-
-    def schemas(self) -> list[str]:
-        """Names of all schemas, with the one that Spark always has."""
-        return sorted({*self._directory.schemas(), "default"})
-
-    def entries(self, schema: str, *, faces: bool = True) -> dict[TableName, str | None]:
-        """Names of a schema: tables with their places, all that only reads with None."""
-        return self._directory.names(schema.lower(), faces=faces)
-
-    def table(self, schema: str, name: str) -> Storage | None:
-        """Return the storage of a table, None where the folders do not know the name; a second name counts for its table."""
-        faces = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
-        mains = [name[: -len(face)] for face in faces if name.lower().endswith(face)]
-        for each in (name, *mains):
-            base = self._directory.table_base(schema.lower(), each)
-            if base is not None:
-                return open_storage(base)
-        return None
-
-    def tables(self, schema: str) -> list[str]:
-        """Names of the Hudi tables of a schema."""
-        return sorted(name.name for name, base in self.entries(schema).items() if base is not None)
 
 
 class Warehouse:
@@ -143,11 +113,6 @@ class Warehouse:
         if self._credentials.catalog != "directory":
             return None
         return DirectoryCatalog(self.places.location_root, recover=recover_swap)
-
-    @cached_property
-    def folders(self) -> FolderNames | None:
-        """The names by the folders; None with a metastore."""
-        return None if self.directory is None else FolderNames(self.directory)
 
     def schema_folder(self, schema: str) -> str:
         """Return where the tables of a schema lie."""
@@ -331,8 +296,8 @@ class Warehouse:
             raise DbtRuntimeError(
                 f"the schema {_KEPT_SCHEMA} cannot be dropped, as Spark has no session without it; drop its tables by their names"
             )
-        shared = SharedFolders(self.directory)
-        check_schema_is_its_own(shared, schema)
+        shared = SharedFolders(self.directory, dropped_schema=schema)
+        shared.refuse_shared_schema(schema)
         for entry in self.entries(session, schema):
             self.drop(session, schema, entry.name.name, shared)
         session.sql(f"drop database if exists `{schema}` cascade")
@@ -438,53 +403,35 @@ class Warehouse:
         self.register(session, plan.schema, plan.name, table, **given)
 
     def drop(
-        self, session: SparkSession, schema: str, name: str, dropped: SharedFolders | None = None
+        self, session: SparkSession, schema: str, name: str, shared: SharedFolders | None = None
     ) -> None:
-        """Drop a table or view, with its files when they are a Hudi table's that no other name shows; no error for no such name.
-
-        Of a source at a place of its own only the name goes: its files are another writer's.
+        """Drop a table or view, with its files unless another name shows them or writes them; no error for no such name.
 
         Args:
-            dropped: The names that show folders, where all of the schema goes: its other names do not keep a folder then.
-
-        Raises:
-            DbtRuntimeError: The table's folder has this name, and another name shows it too; or another name's table lies in it.
+            shared: The names that keep folders; None for those of the whole warehouse.
         """
         table, entry = TableName(schema, name), self.entry(session, schema, name)
-        if entry is not None and entry.base is None:
-            session.sql(f"drop {'view' if entry.reads_only else 'table'} if exists {table.sql}")
-            if entry.reads_only and self.directory is not None:
-                self.directory.remove_view(schema.lower(), name)
-            self.forget_pointer(table)
-        elif entry is not None and entry.is_face:
+        base = self.base_on_disk(schema, name) if entry is None else entry.base
+        if entry is not None and (base is None or entry.is_face):
             session.sql(f"drop {'view' if entry.is_view else 'table'} if exists {table.sql}")
-        else:
-            base = entry.base if entry is not None else self.base_on_disk(schema, name)
-            if base is not None:
-                self._drop_table(session, table, base, entry is not None and entry.foreign, dropped)
+            if base is None:
+                self._forget_files(table, is_view=entry.is_view)
+        elif base is not None:
+            shared = shared or SharedFolders(self.directory)
+            is_foreign = entry is not None and entry.foreign
+            is_kept = is_foreign or shared.keeps_files(table, base)
+            if not is_foreign:
+                shared.remove_hidden(table, base, drops=True)
+            drop_table(session, table)
+            if not is_kept:
+                remove_folder(base)
+            self._forget_files(table)
         self.changed()
-
-    def _drop_table(
-        self,
-        session: SparkSession,
-        name: TableName,
-        base: str,
-        is_foreign: bool,
-        dropped: SharedFolders | None,
-    ) -> None:
-        names, all_of_schema = dropped or SharedFolders(self.directory), dropped is not None
-        is_kept = is_foreign or is_shown(name, base, names, all_of_schema=all_of_schema)
-        if not is_foreign:
-            remove_hidden(name, base, names, all_of_schema=all_of_schema, drops=True)
-        drop_table(session, name)
-        if not is_kept:
-            remove_folder(base)
-        self.forget_pointer(name)
 
     def forget(self, session: SparkSession, schema: str, name: str) -> None:
         """Take a Hudi table's name out of the catalog and leave its files."""
         drop_table(session, TableName(schema, name))
-        self.forget_pointer(TableName(schema, name))
+        self._forget_files(TableName(schema, name))
         self.changed()
 
     def add_comments(
@@ -517,18 +464,32 @@ class Warehouse:
             return None
         return self.directory.table_base(schema.lower(), name)
 
-    def forget_pointer(self, name: TableName) -> None:
-        """Forget where the table or source of a name lives; nothing happens when that was not kept."""
-        if self.directory is not None:
-            self.directory.remove_pointer(name.database.lower(), name.name)
-            self.directory.remove_source(name.database.lower(), name.name)
+    def storage_on_disk(self, schema: str, name: str) -> Storage | None:
+        """Return the storage of a table that the directory catalog has, by its second names too; None where it has none."""
+        suffixes = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
+        mains = [name[: -len(suffix)] for suffix in suffixes if name.lower().endswith(suffix)]
+        for each in (name, *mains):
+            base = self.base_on_disk(schema, each)
+            if base is not None:
+                return open_storage(base)
+        return None
+
+    def _forget_files(self, name: TableName, *, is_view: bool = False) -> None:
+        """Remove what the directory catalog keeps of a name: its pointer, its source, and a view's definition."""
+        if self.directory is None:
+            return
+        schema = name.database.lower()
+        if is_view:
+            self.directory.remove_view(schema, name.name)
+        self.directory.remove_pointer(schema, name.name)
+        self.directory.remove_source(schema, name.name)
 
     def described(self, session: SparkSession) -> str:
         """Return versions of Spark and Java, master, ANSI mode and the number of tables, in one line for ``dbt debug``."""
         schemas = self.schemas(session)
         tables = sum(entry.is_hudi_table for schema in schemas for entry in self.entries(session, schema))
         ansi = "on" if session.conf.get(ANSI, "false") == "true" else "off"
-        catalog = "hive" if self.folders is None else "directory"
+        catalog = "hive" if self.directory is None else "directory"
         return (
             f"Spark {session.version} on Java {java_version(session)} ({session.sparkContext.master}), ANSI mode {ansi}; "
             f"{counted(tables, 'table')} in {counted(len(schemas), 'schema')} below {self.places.location_root} ({catalog} catalog)"
