@@ -35,7 +35,7 @@ class TestTablesInTables(NamesOnDisk):
         schema = folder.name
         self.do(f"create table {schema}.outer using hudi as select 1 as id")
         self.nested(folder, "outer")
-        told = f"lies the table {schema}.inner, at"
+        told = f"is or holds the table {schema}.inner too, at"
         self.do(f"drop table {schema}.outer", fails=told)
         self.do(f"alter table {schema}.outer rename to {schema}.other", fails=told)
         assert "  1 |" in self.rows(f"{schema}.outer") and "  7 |" in self.rows(f"{schema}.inner")

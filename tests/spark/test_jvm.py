@@ -139,11 +139,11 @@ class TestCatalog:
         assert catalog.session_catalog(spark).getTableMetadata(name).identifier().table() == "t"
         assert catalog.external_catalog(spark).tableExists("jvm_names", "t")
 
-    def test_statistics_are_stored(self, spark: SparkSession) -> None:
+    def test_stored_statistics_are_removed(self, spark: SparkSession) -> None:
+        spark.sql("analyze table jvm_names.t compute statistics")
         name = catalog.identifier_of(spark, "jvm_names.t")
-        catalog.store_statistics(spark, name, 12345)
-        catalog.invalidate_cached_tables(spark)
-        assert frames.size_estimate(spark.table("jvm_names.t")) == 12345
+        catalog.forget_statistics(spark, name)
+        assert not catalog.session_catalog(spark).getTableMetadata(name).stats().isDefined()
 
     def test_a_statement_is_analysed_and_not_run(self, spark: SparkSession) -> None:
         plan = catalog.analyzed_statement(spark, "create table jvm_names.other (id int) using parquet")

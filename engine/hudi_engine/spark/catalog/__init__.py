@@ -12,7 +12,6 @@ from hudi_engine.spark.catalog.spark_table import (
     refresh_table,
     register_table,
     registered_base,
-    set_statistics,
 )
 from hudi_engine.spark.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.table.snapshot.manifest import Published, is_current, live_manifest_files, publish
@@ -48,7 +47,6 @@ __all__ = [
     "register_table",
     "registered_base",
     "session_conf",
-    "set_statistics",
     "sidecar_files",
     "sidecar_runner",
 ]

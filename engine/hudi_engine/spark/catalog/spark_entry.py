@@ -233,9 +233,9 @@ def drop_entry(spark: SparkSession, entry: CatalogEntry) -> None:
     spark.sql(f"DROP {'VIEW' if entry.is_view else 'TABLE'} IF EXISTS {entry.name.sql}")
 
 
-def store_statistics(spark: SparkSession, name: TableName, size_bytes: int) -> None:
-    """Store a table's size with its entry, as ANALYZE TABLE would."""
-    jvm_catalog.store_statistics(spark, _identifier(spark, name), size_bytes)
+def forget_statistics(spark: SparkSession, name: TableName) -> None:
+    """Remove a size that was stored with an entry."""
+    jvm_catalog.forget_statistics(spark, _identifier(spark, name))
 
 
 def _alter_or_replace(spark: SparkSession, existing: CatalogEntry, definition: Any) -> None:

@@ -9,7 +9,7 @@ out Hudi's five meta columns.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,9 +44,9 @@ from hudi_engine.spark.catalog.spark_entry import (
     ViewSpec,
     drop_entry,
     find_entry,
+    forget_statistics,
     put_table,
     put_view,
-    store_statistics,
 )
 from hudi_engine.spark.catalog.sql_text import TableName, identifier, type_text
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
@@ -142,17 +142,15 @@ def register_table(
     storage: Storage,
     config: TableConfig | None = None,
     *,
-    sessions: Iterable[SparkSession] = (),
     published: Published | None = None,
     **notes_given: Unpack[NotesGiven],
 ) -> Published:
     """Publish a table if needed, make its catalog entries equal to it, and refresh them.
 
-    After a normal commit this costs file operations and one refresh of each entry in each session.
+    After a normal commit this costs file operations and one refresh of each entry.
 
     Args:
         config: Its settings, read when None.
-        sessions: Further live sessions that may have read the table.
         published: What the caller has just published, None to publish here.
         comment: What the table is; None keeps what was said before, ``""`` removes it.
         column_comments: The same for columns, by name; the mapping replaces all of them.
@@ -173,7 +171,7 @@ def register_table(
     if published is None:
         published = publish(storage, settings, run_sidecars=sidecar_runner(spark))
     put_entries(spark, name, storage, settings, published, notes)
-    refresh_table(spark, name, sessions, table_type=settings.table_type)
+    refresh_table(spark, name, table_type=settings.table_type)
     return published
 
 
@@ -205,19 +203,18 @@ def put_entries(
             _drop_second_faces(spark, name, before)
         existing = _own_entry(spark, before, name, storage.uri(), is_view=False)
         changed = put_table(spark, face.table(name, TABLE, columns), existing)
-        _keep_statistics(spark, name, existing, published.size_bytes)
+        _forget_statistics(spark, name, existing)
         return changed
-    return _put_merge_on_read(spark, face, before, published.size_bytes)
+    return _put_merge_on_read(spark, face, before)
 
 
 def refresh_table(
     spark: SparkSession,
     name: TableName,
-    sessions: Iterable[SparkSession] = (),
     *,
     table_type: TableType | None = None,
 ) -> None:
-    """Make sessions see the newest manifest of a table."""
+    """Make a session see the newest manifest of a table."""
     merged = table_type is TableType.MERGE_ON_READ
     if table_type is None:
         entry = find_entry(spark, name)
@@ -227,8 +224,7 @@ def refresh_table(
         found = find_entry(spark, entry_name)
         if found is None or found.is_view:
             continue
-        for session in {id(each): each for each in (spark, *sessions)}.values():
-            session.catalog.refreshTable(entry_name.sql)
+        spark.catalog.refreshTable(entry_name.sql)
 
 
 def drop_table(spark: SparkSession, name: TableName) -> None:
@@ -259,19 +255,6 @@ def registered_base(spark: SparkSession, name: TableName) -> str | None:
     return None if entry is None else entry.base
 
 
-def set_statistics(spark: SparkSession, name: TableName, size_bytes: int) -> None:
-    """Store a table's true size with its entry.
-
-    Spark's own ``ANALYZE TABLE`` measures the manifest's folder and stores 0 bytes, after which it would
-    broadcast the table however big it is. Without a stored size Spark adds up the files of the manifest.
-    """
-    entry = find_entry(spark, name)
-    if entry is not None and entry.is_view:
-        store_statistics(spark, name.with_suffix(FILES_SUFFIX), size_bytes)
-    else:
-        store_statistics(spark, name, size_bytes)
-
-
 def _drop_second_faces(spark: SparkSession, name: TableName, before: CatalogEntry) -> None:
     """Drop the other names of a merge-on-read table that is copy-on-write now."""
     base = before.base
@@ -281,9 +264,7 @@ def _drop_second_faces(spark: SparkSession, name: TableName, before: CatalogEntr
             drop_entry(spark, entry)
 
 
-def _put_merge_on_read(
-    spark: SparkSession, face: _Face, before: CatalogEntry | None, size_bytes: int
-) -> bool:
+def _put_merge_on_read(spark: SparkSession, face: _Face, before: CatalogEntry | None) -> bool:
     """Create the four names of a merge-on-read table: its files, the snapshot over them, and Hudi's `_rt` and `_ro`."""
     name, base = face.name, face.storage.uri()
     # after a move the second names still show the place the table was at
@@ -294,7 +275,7 @@ def _put_merge_on_read(
     internal = face.table(files, FILES, [*mask, *face.columns])
     found = _own_entry(spark, find_entry(spark, files), files, base, is_view=False)
     changed = put_table(spark, internal, found)
-    _keep_statistics(spark, files, found, size_bytes)
+    _forget_statistics(spark, files, found)
     query = snapshot_query(files, [column.name for column in face.columns])
     specs: list[TableSpec | ViewSpec] = [
         ViewSpec(name, face.columns, query, face.notes.comment, face.properties(SNAPSHOT)),
@@ -333,7 +314,7 @@ def _put_merge_on_read(
             changed |= put_view(spark, spec, existing)
         else:
             changed |= put_table(spark, spec, existing)
-            _keep_statistics(spark, spec.name, existing, size_bytes)
+            _forget_statistics(spark, spec.name, existing)
     return changed
 
 
@@ -365,12 +346,10 @@ def _own_entry(
     return entry
 
 
-def _keep_statistics(
-    spark: SparkSession, name: TableName, existing: CatalogEntry | None, size_bytes: int
-) -> None:
-    """Bring a stored size up to date; one stored by somebody's ANALYZE TABLE would be 0 for ever."""
+def _forget_statistics(spark: SparkSession, name: TableName, existing: CatalogEntry | None) -> None:
+    """Remove a size stored by ANALYZE TABLE, which measures the manifest's folder: 0 bytes, so that any join broadcasts it."""
     if existing is not None and existing.has_statistics:
-        store_statistics(spark, name, size_bytes)
+        forget_statistics(spark, name)
 
 
 def _columns(schema: pa.Schema, comments: Mapping[str, str]) -> list[Column]:

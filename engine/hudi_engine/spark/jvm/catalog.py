@@ -78,25 +78,6 @@ def functions_in(session: SparkSession, schema: str) -> Iterator[str]:
         yield from map(str, items(catalog.listFunctions(schema.lower(), "*")))
 
 
-def store_statistics(session: SparkSession, identifier: JavaIdentifier, size_bytes: int) -> None:
-    """Store a table's size with its entry, as ANALYZE TABLE would."""
-    jvm = gateway(session)
-    java: Any = session.sparkContext._gateway
-    handles = jvm.java.lang.invoke.MethodHandles
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-
-    def array(kind: Any, value: Any) -> Any:
-        found = java.new_array(kind, 1)
-        found[0] = value
-        return found
-
-    # A number handed to Python comes back as another class, so the BigInt is made within one JVM call.
-    text = array(jvm.java.lang.Class, loader.loadClass("java.lang.String"))
-    number = loader.loadClass("scala.math.BigInt")
-    to_number = handles.publicLookup().unreflect(number.getMethod("apply", text))
-    statistics = loader.loadClass("org.apache.spark.sql.catalyst.catalog.CatalogStatistics")
-    create = handles.publicLookup().unreflectConstructor(statistics.getConstructors()[0])
-    with_text = handles.filterArguments(create, 0, array(jvm.java.lang.invoke.MethodHandle, to_number))
-    nothing, empty = some(session, None), jvm.PythonUtils.toScalaMap({})
-    stored = with_text.invokeWithArguments([str(size_bytes), nothing, empty])
-    session_catalog(session).alterTableStats(identifier, some(session, stored))
+def forget_statistics(session: SparkSession, identifier: JavaIdentifier) -> None:
+    """Remove a size that ANALYZE TABLE stored with a table's entry; Spark adds up its files then."""
+    session_catalog(session).alterTableStats(identifier, some(session, None))
