@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hudi_engine.spark.catalog import DirectoryCatalog, view_file
+from hudi_engine.spark.catalog import DirectoryCatalog, kept
 from hudi_engine.spark.catalog.spark_entry import put_view
 from pyspark import RDD
 
@@ -33,9 +33,9 @@ def warehouse(tmp_path, spark):
 
 def settings(warehouse, change):
     """Change the settings that the view's file tells of."""
-    kept = Path(warehouse.root) / "dirs" / "v.view.json"
-    body = json.loads(kept.read_text())
-    kept.write_text(json.dumps({**body, "settings": change(body["settings"])}))
+    file = Path(warehouse.root) / "dirs" / "v.view.json"
+    body = json.loads(file.read_text())
+    file.write_text(json.dumps({**body, "settings": change(body["settings"])}))
 
 
 def test_the_session_keeps_its_settings_and_schema_while_views_are_made(spark, warehouse, monkeypatch):
@@ -48,7 +48,7 @@ def test_the_session_keeps_its_settings_and_schema_while_views_are_made(spark, w
             seen[who] = each.conf.get(ZONE), each.catalog.currentDatabase()
         return put_view(session, spec, existing)
 
-    monkeypatch.setattr(view_file, "put_view", look)
+    monkeypatch.setattr(kept, "put_view", look)
     spark.conf.set(ZONE, "America/New_York")
     spark.conf.set(PRECISION, "false")
     assert warehouse.load(spark).warnings == ()
