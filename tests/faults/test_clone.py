@@ -27,8 +27,8 @@ from hudi_engine.format.logformat.writer import encode_block
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.table.clone import CloneResult, clone_table, make
-from hudi_engine.table.clone.make import Sharing
+from hudi_engine.table import clone as make
+from hudi_engine.table.clone import CloneResult, Sharing, clone_table
 from hudi_engine.table.state import TableState
 from hudi_engine.table.table_services import TableServices
 from hudi_engine.table.txn import swap

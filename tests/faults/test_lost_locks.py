@@ -17,8 +17,8 @@ from hudi_engine.errors import ServiceError, StorageError, TimelineError, WriteC
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.instant import State
 from hudi_engine.table.services import run_compaction
-from hudi_engine.table.txn.lock import LOCK_PATH
 from hudi_engine.table.txn.owner import (
+    LOCK_PATH,
     Owner,
     OwnerState,
     ProcessIdentity,

@@ -13,9 +13,15 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.objects import ObjectStorage
-from hudi_engine.table.txn.moving import move_table
 from hudi_engine.table.txn.owner import Owner
-from hudi_engine.table.txn.swap import mark_builder, recover_swap, side_folder, swap, table_storage
+from hudi_engine.table.txn.swap import (
+    mark_builder,
+    move_table,
+    recover_swap,
+    side_folder,
+    swap,
+    table_storage,
+)
 from hudi_engine.table.txn.table_folder import REMOVER, delete_table
 from hudi_engine.table.write.define.create_table import create_table
 

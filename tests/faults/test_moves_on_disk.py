@@ -9,8 +9,9 @@ from hudi_engine.errors import TableNotFoundError, WriteConflictError
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.table.txn.lock import LOCK_PATH, TableLock
-from hudi_engine.table.txn.moving import move_table
+from hudi_engine.table.txn.lock import TableLock
+from hudi_engine.table.txn.owner import LOCK_PATH
+from hudi_engine.table.txn.swap import move_table
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import die_before_commit

@@ -16,8 +16,7 @@ from hudi_engine.spark.front.rebuild import _swap_unless_overtaken
 from hudi_engine.table.clone import clone_table
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.lock import TableLock
-from hudi_engine.table.txn.moving import move_table
-from hudi_engine.table.txn.swap import mark_builder, side_folder
+from hudi_engine.table.txn.swap import mark_builder, move_table, side_folder
 from hudi_engine.table.txn.table_folder import files_of_table
 from hudi_engine.table.txn.transaction import WriteTransaction
 

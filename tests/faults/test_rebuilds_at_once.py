@@ -15,7 +15,7 @@ from hudi_engine.format.storage.objects import ObjectStorage
 from hudi_engine.spark.catalog import DirectoryCatalog, TableName
 from hudi_engine.spark.catalog.rebuilds import Settling
 from hudi_engine.spark.front.rebuild import _swap_unless_overtaken
-from hudi_engine.table.clone.make import _put
+from hudi_engine.table.clone import _put
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn import lock
 from hudi_engine.table.txn import swap as swaps

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi_engine.errors import HudiError, StorageError, TableExistsError
+from hudi_engine.errors import StorageError, TableExistsError
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.factory import open_storage
-from hudi_engine.table.services.clean.execute import clean
 from hudi_engine.table.txn.owner import Owner, register, unregister
 from hudi_engine.table.txn.swap import recover_swap, swap
 from hudi_engine.table.txn.table_folder import REMOVER, delete_table
@@ -140,30 +139,6 @@ def test_a_hidden_folder_without_files_does_not_hold_a_table_up(tmp_path: Path, 
         make_again(str(other), model)
 
 
-@pytest.mark.parametrize("step", [".clean.requested", ".clean.inflight"])
-def test_a_clean_beside_which_its_table_is_removed_holds_no_later_table_up(
-    step: str, above: str, model: Storage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make(f"{above}/orders", OLD, model)
-    table = open_storage(f"{above}/orders")
-    for number in range(4):
-        mini.write(table, {"a": {"k": number}})
-    real = type(table).create
-
-    def create(storage: Storage, path: str, data: bytes) -> None:
-        if path.endswith(step):
-            monkeypatch.undo()
-            remove(open_storage(above))
-        real(storage, path, data)
-
-    monkeypatch.setattr(type(table), "create", create)
-    with pytest.raises(HudiError):
-        clean(table, mini.options(**{"hoodie.clean.commits.retained": 1}))
-    assert [each.name for each in table.list(".hoodie") if each.name.endswith(step)]
-    make_again(table.base, model)
-    assert mini.content(open_storage(table.base)) == NEW
-
-
 def test_plans_beside_other_files_are_left_alone(above: str, model: Storage) -> None:
     base = open_storage(f"{above}/orders")
     for path in (KEPT, ".hoodie/20260101093000000.clean.requested"):
@@ -171,26 +146,6 @@ def test_plans_beside_other_files_are_left_alone(above: str, model: Storage) -> 
     with pytest.raises(TableExistsError, match="but no readable Hudi table"):
         make_again(base.base, model)
     assert base.exists(".hoodie/20260101093000000.clean.requested")
-
-
-def test_a_table_that_comes_while_the_place_is_looked_at_keeps_its_plans(
-    above: str, model: Storage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    base = f"{above}/orders"
-    looking, plan = open_storage(base), ".hoodie/20260101093000000.commit.requested"
-    real = type(looking).list
-
-    def list_later(storage: Storage, path: str, *more: Any, **named: Any) -> Any:
-        if path == ".hoodie":
-            monkeypatch.undo()
-            create_table(open_storage(base), TableConfig.load(model))
-            open_storage(base).create(plan, b"1")
-        return real(storage, path, *more, **named)
-
-    monkeypatch.setattr(type(looking), "list", list_later)
-    with pytest.raises(TableExistsError, match="a Hudi table is already at"):
-        create_table(looking, TableConfig.load(model))
-    assert looking.exists(plan) and looking.exists(PROPERTIES_PATH)
 
 
 def test_a_table_is_not_replaced_with_another_in_its_folder(above: str, model: Storage) -> None:

@@ -84,7 +84,11 @@ select * from values (1, 7, 'new', '2024-01-01'), (2, 7, 'new', '2024-02-01'), (
 class TestStatementsOfThePage:
     def test_statements_change_the_rows_they_name(self, project: Any) -> None:
         (block,) = re.findall(r"```sql\n(delete.*?)```", (ROOT / "docs/sql.md").read_text("utf-8"), re.DOTALL)
-        inputs = ["create schema sales", ORDERS, "create table sales.customers using hudi as select 7 as c, 7 as id"]
+        inputs = [
+            "create schema sales",
+            ORDERS,
+            "create table sales.customers using hudi as select 7 as c, 7 as id",
+        ]
         for statement in (*inputs, *block.strip().split(";\n")):
             project.run_sql(statement.rstrip(";\n"))
         found = project.run_sql("select id, status, order_date from sales.orders", fetch="all")

@@ -6,8 +6,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterResponse
+from hudi_engine.format.telemetry.figures import RowCounts
 from hudi_engine.table.report.markup import size
-from hudi_engine.table.write.result import RowCounts, WriteResult
+from hudi_engine.table.write.result import WriteResult
 
 
 @dataclass

@@ -32,16 +32,20 @@ from hudi_engine.table.snapshot.manifest import Published, Publisher, live_manif
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.recovery import next_instant, rollback_write, to_roll_back
-from hudi_engine.table.txn.restore import plan_restore, restore
-from hudi_engine.table.txn.restore_steps import RestoreResult
-from hudi_engine.table.txn.rollback import RollbackResult, plan_rollback
-from hudi_engine.table.txn.rollback_plan import RollbackPlan
-from hudi_engine.table.txn.savepoint import Savepoint, create_savepoint, list_savepoints
+from hudi_engine.table.txn.removal import RollbackPlan
+from hudi_engine.table.txn.rollback import RestoreResult, RollbackResult, plan_rollback
+from hudi_engine.table.txn.savepoint import (
+    Savepoint,
+    create_savepoint,
+    list_savepoints,
+    plan_restore,
+    restore,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from hudi_engine.table.clone.make import CloneArguments
+    from hudi_engine.table.clone import CloneArguments
 
 logger = logging.getLogger(__name__)
 
@@ -317,7 +321,7 @@ class TableServices:
     def clone(
         self, path: str, make_room: Callable[[], None] | None = None, **asked: Unpack[CloneArguments]
     ) -> CloneResult:
-        """Make a table that shares this one's base files, and publish it; see `hudi_engine.table.clone.make.clone_table`."""
+        """Make a table that shares this one's base files, and publish it; see `hudi_engine.table.clone.clone_table`."""
         result = clone_table(self.storage, path, make_room, self.options, **asked)
         TableServices(
             open_storage(result.path), self.options, run_sidecars=self.run_sidecars

@@ -40,8 +40,8 @@ from hudi_engine.table.snapshot.manifest_file import (
     format_manifest,
     parse_manifest,
 )
-from hudi_engine.table.txn.restore_steps import RestorePlan
-from hudi_engine.table.txn.rollback_plan import RollbackPlan
+from hudi_engine.table.txn.removal import RollbackPlan
+from hudi_engine.table.txn.rollback import RestorePlan
 
 from tests.helpers.handmade import HandmadeTable
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.table.write.define.properties import table_properties
+from hudi_engine.table.write.define.definition import table_properties
 
 from dbt.adapters.hudi.model.engine_options import changed_options
 from dbt.adapters.hudi.model.plan import Places, resolve_plan

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.format.config.options import resolve_options
-from hudi_engine.table.inspect.stats import services_due
 from hudi_engine.table.services.clean.execute import clean
+from hudi_engine.table.services.due import services_due
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.consumers import CONSUMERS, register_consumer
 

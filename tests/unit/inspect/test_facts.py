@@ -13,15 +13,8 @@ from hudi import HudiReadOptions, HudiTableBuilder
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.logformat.reader import read_blocks
 from hudi_engine.format.storage.factory import open_storage
-from hudi_engine.table.inspect import (
-    commit_facts,
-    file_facts,
-    instant_facts,
-    moment_of,
-    partition_facts,
-    table_stats,
-)
-from hudi_engine.table.inspect.stats import services_due
+from hudi_engine.table.inspect import commit_facts, file_facts, instant_facts, moment_of, partition_facts
+from hudi_engine.table.services.due import services_due, table_stats
 from hudi_engine.table.state import TableState
 
 from tests.golden.golden import NAMES, description, unpack

@@ -8,7 +8,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.generator import build_key_generator
-from hudi_engine.table.write.define.properties import table_properties
+from hudi_engine.table.write.define.definition import table_properties
 
 TABLE = TableConfig.from_properties(
     {

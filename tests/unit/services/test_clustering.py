@@ -39,7 +39,7 @@ from hudi_engine.table.txn.conflict import (
     reject_planned_groups,
     updates_allowed,
 )
-from hudi_engine.table.txn.liveness import Liveness
+from hudi_engine.table.txn.owner import Liveness
 
 from tests.unit.services import tables
 from tests.unit.services.tables import DAY_1, DAY_2, GROUP_1, GROUP_2, GROUP_3, MERGED, options, rows

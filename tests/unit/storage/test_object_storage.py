@@ -15,8 +15,8 @@ from hudi_engine.format.storage import open_storage
 from hudi_engine.format.storage.object_client import ObjectClient
 from hudi_engine.format.storage.objects import ObjectStorage
 from hudi_engine.format.storage.uris import StoreKind
-from hudi_engine.table.txn.lock import LOCK_PATH, TableLock
-from hudi_engine.table.txn.owner import Beating, Owner
+from hudi_engine.table.txn.lock import TableLock
+from hudi_engine.table.txn.owner import LOCK_PATH, Beating, Owner
 from obstore.exceptions import GenericError
 
 from tests.helpers.s3_server import S3Server, Trouble

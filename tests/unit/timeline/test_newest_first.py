@@ -16,7 +16,7 @@ from hudi_engine.format.timeline.clock import parse_instant_time
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.format.timeline.instant import Instant, State
 from hudi_engine.table.state import TableState
-from hudi_engine.table.write.fixed_columns import check_returning
+from hudi_engine.table.write.stored_rows import check_returning
 
 from dbt.adapters.hudi.spark.catalog_rows import last_write_time
 

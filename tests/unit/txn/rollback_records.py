@@ -12,7 +12,7 @@ from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.format.timeline.instant import State
 from hudi_engine.format.timeline.schemas import ROLLBACK_PLAN
-from hudi_engine.table.txn.liveness import Liveness
+from hudi_engine.table.txn.owner import Liveness
 from hudi_engine.table.txn.publication import UNPUBLISHED
 from hudi_engine.table.txn.rollback import resume_rollbacks
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.table.txn.lock import LOCK_PATH, TableLock
-from hudi_engine.table.txn.owner import LOCK_FILES, Owner
+from hudi_engine.table.txn.lock import TableLock
+from hudi_engine.table.txn.owner import LOCK_FILES, LOCK_PATH, Owner
 
 from tests.helpers.owners import is_given_up, wait_until
 

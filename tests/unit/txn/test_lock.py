@@ -13,8 +13,8 @@ import pytest
 from hudi_engine.errors import StorageError, WriteConflictError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.table.txn.lock import LOCK_PATH, TableLock
-from hudi_engine.table.txn.owner import Owner, ProcessIdentity, register, unregister
+from hudi_engine.table.txn.lock import TableLock
+from hudi_engine.table.txn.owner import LOCK_PATH, Owner, ProcessIdentity, register, unregister
 from hudi_engine.table.txn.recovery import table_lock
 
 from tests.helpers.owners import age

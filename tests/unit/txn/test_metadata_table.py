@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.table.services.clean.execute import clean
-from hudi_engine.table.txn.lock import LOCK_PATH
-from hudi_engine.table.txn.metadata_table import METADATA_TABLE
+from hudi_engine.table.txn.owner import LOCK_PATH
+from hudi_engine.table.txn.publication import METADATA_TABLE
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import die_before_commit

@@ -16,10 +16,10 @@ import pytest
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.table.txn.liveness import Liveness
 from hudi_engine.table.txn.open_instant import Ownership
 from hudi_engine.table.txn.owner import (
     Beating,
+    Liveness,
     Owner,
     OwnerState,
     ProcessIdentity,

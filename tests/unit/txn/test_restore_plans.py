@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -99,7 +98,7 @@ def test_a_restore_that_cannot_be_planned_is_not_begun(
         raise TimelineError("a file of it cannot be read")
 
     with monkeypatch.context() as patch, pytest.raises(TimelineError, match="cannot be read"):
-        patch.setattr("hudi_engine.table.txn.restore_steps.plan_removal", refused)
+        patch.setattr("hudi_engine.table.txn.rollback.plan_removal", refused)
         mini.restore(storage, first)
     assert files(storage) == before
     mini.restore(storage, first)
@@ -116,19 +115,14 @@ def begun_before(storage: Storage, action: str = "commit") -> tuple[WriteTransac
     return transaction, task.metadata
 
 
-@pytest.mark.parametrize("completes", [False, True])
 @pytest.mark.parametrize(("table_type", "action"), [(COW, "commit"), (MOR, "deltacommit")])
-def test_what_began_before_the_target_and_completed_later_or_never_goes_with_a_restore_of_newer_hudi(
-    tmp_path: Path, table_type: str, action: str, completes: bool
+def test_an_unfinished_write_from_before_goes_with_a_restore_of_newer_hudi(
+    tmp_path: Path, table_type: str, action: str
 ) -> None:
     storage = mini.create_table(str(tmp_path), table_type)
-    older, metadata = begun_before(storage, action)
+    older, _ = begun_before(storage, action)
     target = mini.write(storage, {"a": {"k1": 1}})
-    if completes:
-        older.commit(metadata)
-        completed_after(storage, older.instant, target, 1000)
-    else:
-        older._end()
+    older._end()
     later = mini.write(storage, {"a": {"k1": 2}})
     begin_restore(storage, target, (later, action), (older.instant, action))
     recover_now(storage)
@@ -150,12 +144,9 @@ def test_a_write_that_such_a_restore_is_about_to_take_back_is_not_committed(
 
 
 @pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
-def test_what_completed_before_the_target_stays_and_nobody_is_told_to_delete_the_plan(
-    storage: LocalStorage, state: State
-) -> None:
+def test_a_completed_write_from_before_the_target_stays(storage: LocalStorage, state: State) -> None:
     older = mini.write(storage, {"b": {"k2": 2}})
     target = mini.write(storage, {"a": {"k1": 1}})
-    completed_after(storage, target, older, 1000)
     begin_restore(storage, target, (older, "commit"), state=state)
     before = files(storage)
     with pytest.raises(
@@ -192,13 +183,3 @@ def test_a_damaged_rollback_from_before_holds_no_restore_up(storage: LocalStorag
     begin_restore(storage, target, (later, "commit"), state=State.REQUESTED)
     recover_now(storage)
     assert mini.content(storage) == {("a", "k1"): 1} and mini.leftovers(storage) == []
-
-
-def completed_after(storage: LocalStorage, instant: str, other: str, ms: int) -> None:
-    """Set the file of one completed write so many milliseconds after that of another."""
-    named = {
-        each.requested_time: f"{storage.base}/.hoodie/{each.file_name}"
-        for each in timeline(storage).completed_writes
-    }
-    moment = os.stat(named[other]).st_mtime_ns + ms * 1_000_000
-    os.utime(named[instant], ns=(moment, moment))

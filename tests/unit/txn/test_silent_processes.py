@@ -11,9 +11,17 @@ from pathlib import Path
 import pytest
 from hudi_engine.errors import WriteConflictError
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.table.txn.lock import LOCK_PATH, TableLock
-from hudi_engine.table.txn.moving import check_no_writers
-from hudi_engine.table.txn.owner import LOCK_FILES, NEAR_MS, Owner, OwnerState, heartbeat_path, owner_state
+from hudi_engine.table.txn.lock import TableLock
+from hudi_engine.table.txn.owner import (
+    LOCK_FILES,
+    LOCK_PATH,
+    NEAR_MS,
+    Owner,
+    OwnerState,
+    heartbeat_path,
+    owner_state,
+)
+from hudi_engine.table.txn.swap import check_no_writers
 
 import tests.faults.mini_table as mini
 from tests.helpers.owners import Watch, age, running, write_owner

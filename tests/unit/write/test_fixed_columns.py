@@ -11,8 +11,8 @@ from hudi_engine.errors import SchemaError
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.text import key_text
 from hudi_engine.format.schema.evolution import can_change, cast_array
-from hudi_engine.table.write.fixed_columns import check_fixed_columns
 from hudi_engine.table.write.operation import WHOLE_TABLE
+from hudi_engine.table.write.stored_rows import check_fixed_columns
 
 VALUES: dict[pa.DataType, list[object]] = {
     pa.int32(): [0, 7, -2_000_000_000],

@@ -15,7 +15,7 @@ from hudi_engine.format.storage import open_storage
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.table.state import TableState
 from hudi_engine.table.write.define.table_options import with_table_options
-from hudi_engine.table.write.stored_paths import check_stored_paths
+from hudi_engine.table.write.stored_rows import check_stored_paths
 
 from tests.golden.golden import unpack
 from tests.helpers.handmade import HandmadeTable
@@ -212,7 +212,7 @@ def test_other_tables_cost_nothing(
     table = made(tmp_path / "t", partition_by, keygen, **more)
     table.commit({"elsewhere": {"a-0": rows(NOON)}})
     state = TableState.load(table.storage)
-    monkeypatch.setattr("hudi_engine.table.write.stored_paths.build_key_generator", None)
+    monkeypatch.setattr("hudi_engine.table.write.stored_rows.build_key_generator", None)
     check_stored_paths(state, resolve_options({}))
 
 
@@ -221,7 +221,7 @@ def test_a_table_of_this_engine_costs_nothing(tmp_path: Path, monkeypatch: pytes
     table = HandmadeTable(tmp_path / "t", COUNTRIES, ("country", "ts"), properties=keygen)
     table.commit({"elsewhere": {"a-0": rows(NOON)}})
     state = TableState.load(table.storage)
-    monkeypatch.setattr("hudi_engine.table.write.stored_paths.build_key_generator", None)
+    monkeypatch.setattr("hudi_engine.table.write.stored_rows.build_key_generator", None)
     check_stored_paths(state, resolve_options({}))
 
 

@@ -6,7 +6,7 @@ import pytest
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.table.write.define.properties import table_properties
+from hudi_engine.table.write.define.definition import table_properties
 from hudi_engine.table.write.define.table_options import with_table_options, with_write_options
 
 CONSISTENT = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"

@@ -13,9 +13,12 @@ from hudi_engine.format.merge.modes.rule import MergeRule
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.table.write.define.create_table import create_table
-from hudi_engine.table.write.define.properties import table_properties
-from hudi_engine.table.write.define.rebuild import check_same_definition, same_definition
-from hudi_engine.table.write.define.table_options import with_table_options
+from hudi_engine.table.write.define.definition import table_properties
+from hudi_engine.table.write.define.table_options import (
+    check_same_definition,
+    same_definition,
+    with_table_options,
+)
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("ts", pa.int64()), ("dt", pa.string()), ("tags", pa.list_(pa.string()))]

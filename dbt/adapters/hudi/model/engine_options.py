@@ -16,7 +16,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.time_zone import is_known_zone
 from hudi_engine.format.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.table.services.compaction.plan import strategy_of
-from hudi_engine.table.write.define.properties import table_properties
+from hudi_engine.table.write.define.definition import table_properties
 
 PROFILE_ONLY = (
     TelemetryOptions.TEXTFILE_FOLDER.key,

@@ -31,7 +31,7 @@ from hudi_engine.spark.write.rows.replacement import EventWindow, outside_rows
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.retry import retried
 from hudi_engine.table.write import operation as operations
-from hudi_engine.table.write.define.properties import table_properties
+from hudi_engine.table.write.define.definition import table_properties
 from hudi_engine.table.write.result import WriteResult
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T

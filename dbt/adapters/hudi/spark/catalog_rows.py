@@ -23,7 +23,7 @@ from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import newest_first
 from hudi_engine.format.timeline.clock import parse_instant_time
 from hudi_engine.spark.catalog import CatalogEntry, TableName
-from hudi_engine.table.inspect import table_stats
+from hudi_engine.table.services.due import table_stats
 from hudi_engine.table.state import TableState
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession

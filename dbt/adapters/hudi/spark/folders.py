@@ -16,7 +16,7 @@ from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.storage import open_storage
 from hudi_engine.format.storage.uris import real_location
 from hudi_engine.spark.catalog.rebuilds import is_read_only
-from hudi_engine.table.txn.moving import move_table
+from hudi_engine.table.txn.swap import move_table
 from hudi_engine.table.txn.table_folder import delete_table, place_of
 
 _PROBE = ".dbt_hudi_probe"

@@ -238,3 +238,15 @@ class SpooledStorage(Storage):
 
 def _nothing() -> None:
     return None
+
+
+@contextmanager
+def storage_errors(storage: Storage, doing: str) -> Iterator[None]:
+    """Turn an OSError into a StorageError that names what was being done, such as ``"begin a write"``."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"the storage failed to {doing} in {storage.base!r}: {error}. Readers see a committed "
+            "state; mend the storage and try again, which finishes or undoes what was begun"
+        ) from error

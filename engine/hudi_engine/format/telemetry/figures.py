@@ -12,6 +12,20 @@ FIGURES = "hudi_engine.write"
 """Extra metadata of a commit: JSON with the figures of the write, seconds by phase up to the commit among them."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class RowCounts:
+    """What a commit did, in numbers.
+
+    Args:
+        rows_updated: Rows whose key was in the table.
+    """
+
+    rows_inserted: int = 0
+    rows_updated: int = 0
+    rows_deleted: int = 0
+    bytes_written: int = 0
+
+
 @dataclass(frozen=True)
 class WriteFigures:
     """Rows and bytes of one write.

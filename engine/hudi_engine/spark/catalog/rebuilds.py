@@ -43,7 +43,6 @@ class Settling:
             where nothing is to be changed.
         warnings: Gets what is left out, or could not be settled, one sentence each.
         in_vain: Base paths of tables for which an earlier look has waited to its end: this one does not wait for them.
-        wait_s: Seconds to wait at most.
     """
 
     def __init__(
@@ -65,11 +64,7 @@ class Settling:
         return self._recover is not None
 
     def settle(self, places: Mapping[str, str]) -> None:
-        """Finish the rebuilds of some tables, or wait for them.
-
-        Args:
-            places: Base paths of tables by their names.
-        """
+        """Finish the rebuilds of some tables, or wait for them."""
         left = dict(places)
         while True:
             moving = self._moving(left)

@@ -19,23 +19,21 @@ from hudi_engine.table.inspect import (
     FileFacts,
     Finding,
     PartitionFacts,
-    TableStats,
     commit_facts,
     damaged_files,
     duplicate_keys,
     file_facts,
     partition_facts,
-    table_stats,
     validate,
 )
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.repair import Repair
 from hudi_engine.table.report import write_report
 from hudi_engine.table.services import result
+from hudi_engine.table.services.due import TableStats, table_stats
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.consumers import Consumer, forget_consumer, list_consumers, register_consumer
-from hudi_engine.table.txn.restore_steps import RestoreResult
-from hudi_engine.table.txn.rollback import RollbackResult
+from hudi_engine.table.txn.rollback import RestoreResult, RollbackResult
 from hudi_engine.table.txn.savepoint import Savepoint
 
 

@@ -24,8 +24,7 @@ from hudi_engine.table.snapshot.reserved import refuse_reserved
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.swap import recover_swap, table_storage
 from hudi_engine.table.write.define.create_table import create_table
-from hudi_engine.table.write.define.problems import TableArguments
-from hudi_engine.table.write.define.properties import table_properties
+from hudi_engine.table.write.define.definition import TableArguments, table_properties
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -82,27 +82,29 @@ from hudi_engine.table.lookup.partition import TaggedUnit
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState, commit_schema_text
-from hudi_engine.table.txn.column_ids import column_ids
 from hudi_engine.table.txn.conflict import NEW_KEYS_ONLY, REPLACED, ROWS_LEFT, KeyScope, ReadsOfWrite
-from hudi_engine.table.txn.retry import retried
+from hudi_engine.table.txn.metadata_conflicts import column_ids
+from hudi_engine.table.txn.retry import removal_is_conflict, retried
 from hudi_engine.table.txn.transaction import WriteTransaction
-from hudi_engine.table.write.define.rebuild import check_same_definition
-from hudi_engine.table.write.define.table_options import with_table_options, with_write_options
-from hudi_engine.table.write.fixed_columns import check_fixed_columns, check_returning
+from hudi_engine.table.write.define.table_options import (
+    check_same_definition,
+    with_table_options,
+    with_write_options,
+)
 from hudi_engine.table.write.metadata_only import rows_of_groups
 from hudi_engine.table.write.operation import NOTHING, UPSERT, WHOLE_TABLE, Operation
 from hudi_engine.table.write.place.partitions import (
     groups_taken_out,
+    partition_profile,
     partition_units,
     refuse_taking_out,
+    tagged_profile,
     with_stored_buckets,
 )
-from hudi_engine.table.write.place.profile import partition_profile, tagged_profile
 from hudi_engine.table.write.place.sidecars import sidecar_state
-from hudi_engine.table.write.place.unchanged import unchanged_file_groups
-from hudi_engine.table.write.removal import removal_is_conflict
+from hudi_engine.table.write.place.unit import unchanged_file_groups
 from hudi_engine.table.write.result import WriteResult, summarise
-from hudi_engine.table.write.stored_paths import check_stored_paths
+from hudi_engine.table.write.stored_rows import check_fixed_columns, check_returning, check_stored_paths
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from hudi_engine.spark.write.rows.replacement import Changes
 from hudi_engine.table.lookup.kinds import IndexKind
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.metadata_conflicts import latest_checkpoint
-from hudi_engine.table.write.define.problems import moved_ordering_problems, ordering_problems
+from hudi_engine.table.write.define.definition import moved_ordering_problems, ordering_problems
 from hudi_engine.table.write.operation import WHOLE_TABLE, Operation
 
 

@@ -22,10 +22,10 @@ from hudi_engine.spark.write.rows.batch import definition_columns, refuse_false_
 from hudi_engine.table.snapshot.reserved import refuse_reserved
 from hudi_engine.table.state import TableState, commit_schema_text
 from hudi_engine.table.txn.metadata_conflicts import same_schema
-from hudi_engine.table.write.fixed_columns import check_fixed_columns, check_returning
 from hudi_engine.table.write.metadata_only import Change, commit_without_files
 from hudi_engine.table.write.operation import NOTHING, write_action
 from hudi_engine.table.write.result import WriteResult
+from hudi_engine.table.write.stored_rows import check_fixed_columns, check_returning
 
 
 def columns_to_be(state: TableState, wanted: pa.Schema) -> pa.Schema:

@@ -15,7 +15,6 @@ from hudi_engine.table.inspect.commits import (
 )
 from hudi_engine.table.inspect.files import FileFacts, PartitionFacts, file_facts, partition_facts
 from hudi_engine.table.inspect.snapshot import Snapshot
-from hudi_engine.table.inspect.stats import ServiceDue, TableStats, table_stats
 from hudi_engine.table.inspect.validation import Finding, damaged_files, duplicate_keys, validate
 
 __all__ = [
@@ -24,9 +23,7 @@ __all__ = [
     "Finding",
     "InstantFacts",
     "PartitionFacts",
-    "ServiceDue",
     "Snapshot",
-    "TableStats",
     "archived_commit_facts",
     "cells_of",
     "commit_cells",
@@ -37,6 +34,5 @@ __all__ = [
     "instant_facts",
     "moment_of",
     "partition_facts",
-    "table_stats",
     "validate",
 ]

@@ -10,10 +10,10 @@ from typing import Any
 from hudi_engine.errors import TimelineError
 from hudi_engine.format.config.enums import SERVICE_OPERATIONS, WriteOperation
 from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.telemetry.figures import RowCounts
 from hudi_engine.format.timeline.clock import parse_instant_time
 from hudi_engine.format.timeline.commit_metadata import NO_COMMIT, CommitMetadata, WriteStat
 from hudi_engine.table.state import TableState
-from hudi_engine.table.write.result import RowCounts
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from hudi_engine.format.storage.paths import join
 from hudi_engine.table.operations import table_operations
 from hudi_engine.table.operations.operation import Arg, Call, Row
 from hudi_engine.table.repair import DUPLICATE_KEYS
-from hudi_engine.table.txn.metadata_table import METADATA_TABLE, drop_foreign_metadata_table
+from hudi_engine.table.txn.publication import METADATA_TABLE, drop_foreign_metadata_table
 from hudi_engine.table.txn.recovery import table_lock
 from hudi_engine.table.write.metadata_only import empty_table
 

@@ -22,7 +22,6 @@ from hudi_engine.table.inspect import (
     file_facts,
     instant_facts,
     partition_facts,
-    table_stats,
 )
 from hudi_engine.table.inspect import validate as findings_of
 from hudi_engine.table.inspect.as_of import instant_as_of
@@ -30,6 +29,7 @@ from hudi_engine.table.inspect.files import check_partition
 from hudi_engine.table.operations.answer import Answer
 from hudi_engine.table.operations.operation import Arg, Call
 from hudi_engine.table.repair import DUPLICATE_KEYS, KINDS
+from hudi_engine.table.services.due import table_stats
 
 _INSTANT = ("instant", "action", "state", "requested_at", "completed_at", "seconds")
 _STATS = (

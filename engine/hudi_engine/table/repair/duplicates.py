@@ -33,7 +33,7 @@ from hudi_engine.table.handles.write_task import WriteTask
 from hudi_engine.table.services.clustering.write_group import ClusteringContext, write_new_group
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import planned_groups, reject_planned_groups
-from hudi_engine.table.txn.liveness import Liveness
+from hudi_engine.table.txn.owner import Liveness
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.transaction import WriteTransaction
 

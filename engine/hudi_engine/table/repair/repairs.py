@@ -20,7 +20,7 @@ from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.format.filegroup.view import list_partition_files
-from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.base import Storage, storage_errors
 from hudi_engine.format.timeline.instant import Instant, State
 from hudi_engine.format.timeline.writer import TimelineWriter
 from hudi_engine.table.inspect import Finding, validate
@@ -30,7 +30,6 @@ from hudi_engine.table.services.opening import open_locked
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import table_lock
-from hudi_engine.table.txn.storage_errors import storage_errors
 
 _DROPPED: Mapping[str, tuple[State, ...]] = MappingProxyType(
     {

@@ -13,13 +13,11 @@ from hudi_engine.table.inspect import (
     CommitFacts,
     InstantFacts,
     Snapshot,
-    TableStats,
     archived_commit_facts,
     commit_facts,
     instant_facts,
-    table_stats,
 )
-from hudi_engine.table.inspect.upcoming import Upcoming, upcoming
+from hudi_engine.table.services.due import TableStats, Upcoming, table_stats, upcoming
 from hudi_engine.table.state import TableState
 
 MOST_COMMITS = 10_000

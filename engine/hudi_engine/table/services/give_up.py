@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hudi_engine.errors import TimelineError
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.base import Storage, storage_errors
 from hudi_engine.format.timeline.instant import Instant, State
 from hudi_engine.table.services.clustering.pending import pending_clusterings, read_clustering_plan
 from hudi_engine.table.services.compaction.pending import logs_named_after, pending_compactions, read_plan
@@ -14,7 +14,6 @@ from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import pending_writes, table_lock
-from hudi_engine.table.txn.storage_errors import storage_errors
 
 
 def give_up_run(

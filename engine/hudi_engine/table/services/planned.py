@@ -33,16 +33,14 @@ from hudi_engine.format.timeline.instant import Instant, State
 from hudi_engine.format.timeline.schema_commits import load_schema_history
 from hudi_engine.table.services.result import PlannedResult
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.column_ids import column_ids
 from hudi_engine.table.txn.conflict import KeyScope, check_conflicts
-from hudi_engine.table.txn.liveness import Liveness
-from hudi_engine.table.txn.metadata_conflicts import with_checkpoint
+from hudi_engine.table.txn.metadata_conflicts import column_ids, with_checkpoint
 from hudi_engine.table.txn.open_instant import OpenInstant
-from hudi_engine.table.txn.owner import OwnerState, heartbeat_path
+from hudi_engine.table.txn.owner import Liveness, OwnerState, heartbeat_path
 from hudi_engine.table.txn.publication import Publication
-from hudi_engine.table.txn.reconcile import announced_files, settle_markers
 from hudi_engine.table.txn.recovery import table_lock
-from hudi_engine.table.txn.restore_steps import check_not_rolled_back, pending_rollback_of
+from hudi_engine.table.txn.removal import announced_files, settle_markers
+from hudi_engine.table.txn.rollback import check_not_rolled_back, pending_rollback_of
 
 logger = logging.getLogger(__name__)
 _Planned = TypeVar("_Planned", bound=PlannedResult)

@@ -45,10 +45,9 @@ from hudi_engine.format.timeline.commit_metadata import (
     NO_COMMIT,
     NO_PREVIOUS_COMMIT,
     CommitMetadata,
-    WriteStat,
 )
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State
-from hudi_engine.table.txn.liveness import Liveness
+from hudi_engine.table.txn.owner import Liveness
 
 FileGroup = tuple[str, str]
 """Partition path and file id."""
@@ -72,6 +71,7 @@ NEW_KEYS_ONLY = "dbt_hudi.new_keys_only"
 ROWS_LEFT = "dbt_hudi.rows_left"
 """Key in the extra metadata of an upsert that left stored rows as they were, having compared them with what came."""
 
+_ROWS_KEPT = frozenset({Kind.COMPACTION, Kind.CLUSTERING})
 OVERWRITES = frozenset({Kind.OVERWRITE_PARTITION, Kind.OVERWRITE_TABLE})
 
 _KINDS: Mapping[str, Kind] = {
@@ -154,7 +154,6 @@ class ReadsOfWrite:
     """What of the table a write's rows were made from.
 
     Args:
-        base: Timeline as of before anything was read.
         partitions: Partitions that the rows depend on; None for the whole table.
         replaced: The rows that the write replaces; None when it replaces none.
     """
@@ -179,16 +178,10 @@ class Footprint:
     """What a commit touched.
 
     Args:
-        written: File groups that got a new base file or log blocks.
         base_written: Those of ``written`` that got a base file, with the instant of the slice it replaces.
         appended: Those of ``written`` that got log blocks, with the base instant of the log file.
         replaced: File groups that readers skip from this commit on.
-        created: File groups that did not exist before.
-        partitions: Partitions with a written or replaced file group.
-        with_inserts: Partitions that got rows with new keys.
-        with_deletes: Partitions that lost rows by their key.
         left_rows: Whether incoming rows were skipped because of stored ones.
-        replaces: The rows that were replaced by delete and insert.
     """
 
     kind: Kind
@@ -213,11 +206,11 @@ class Footprint:
         base_written: dict[FileGroup, str] = {}
         appended: dict[FileGroup, str] = {}
         for partition, stat, group in stats:
-            log = _log_base_instant(partition, stat)
+            log = parse_log_file((stat.path or "").rpartition("/")[2], partition)
             if log is None:
                 base_written[group] = stat.prev_commit or NO_PREVIOUS_COMMIT
             else:
-                appended[group] = min(log, appended.get(group, log))
+                appended[group] = min(log.instant, appended.get(group, log.instant))
         return cls(
             kind=kind_of(metadata),
             written=frozenset(group for _, _, group in stats),
@@ -253,13 +246,6 @@ def kind_of(metadata: CommitMetadata) -> Kind:
     return Kind.OVERWRITE_PARTITION if metadata.partition_to_replace_file_ids else Kind.UPSERT
 
 
-def _log_base_instant(partition: str, stat: WriteStat) -> str | None:
-    """Return the base instant in a log file's name, None for a base file."""
-    name = (stat.path or "").rpartition("/")[2]
-    log = parse_log_file(name, partition)
-    return None if log is None else log.instant
-
-
 class KeyScope(str, Enum):
     """Where a record key must be unique."""
 
@@ -280,18 +266,13 @@ def check_conflicts(
     left: frozenset[FileGroup] = frozenset(),
     into_planned_clusterings: bool = False,
 ) -> None:
-    """Raise when this write must not be committed on top of what completed since it began.
-
-    Args:
-        left: File groups with rows that this write has compared with what came, and left as they are.
-        into_planned_clusterings: Whether file groups of a planned clustering may be changed.
-    """
+    """Raise when this write must not be committed on top of what completed since it began."""
     _check_base_is_current(instant, base, current)
     footprint = Footprint.of(mine)
     for other, their_metadata in commits_since(base, current):
         theirs = Footprint.of(their_metadata)
         reason = conflict_reason(footprint, theirs, other.requested_time, key_scope)
-        if reason is None and theirs.kind not in (Kind.COMPACTION, Kind.CLUSTERING):
+        if reason is None and theirs.kind not in _ROWS_KEPT:
             reason = _both("it changed rows that this write had left as they were, in", left & theirs.touched)
         if reason is not None:
             raise WriteConflictError(
@@ -315,7 +296,7 @@ def check_reads(mine: CommitMetadata, *, instant: str, reads: ReadsOfWrite, curr
 
 
 def _outdated_reads(reads: ReadsOfWrite, theirs: Footprint) -> str | None:
-    if theirs.kind in (Kind.COMPACTION, Kind.CLUSTERING):
+    if theirs.kind in _ROWS_KEPT:
         return None
     if theirs.kind is Kind.SCHEMA:
         return "it changed the columns of rows that this write had read"
@@ -333,14 +314,14 @@ def check_unnamed_writers(
     current: Timeline,
     key_scope: KeyScope = KeyScope.PARTITION,
 ) -> None:
-    """Raise when a writer that has no owner file, and so may still be at work, could conflict with this write.
-
-    Such a writer does not look for others before its commit, as Apache Hudi with a single writer and Flink do not.
-    """
+    """Raise when a writer that has no owner file, and so may still be at work, could conflict with this write."""
     footprint = Footprint.of(mine)
     for other in others:
-        planned = _planned(current, other)
-        if planned is None:
+        try:
+            planned = current.planned_metadata(other)
+        except CorruptTableError:
+            planned = None
+        if planned is None or not planned.partition_to_write_stats:
             reason = _anything(footprint, key_scope)
         else:
             reason = conflict_reason(footprint, Footprint.of(planned), other.requested_time, key_scope)
@@ -351,15 +332,6 @@ def check_unnamed_writers(
                 "committed, or until it counts as dead (hoodie.client.heartbeat.interval_in_ms times "
                 "hoodie.client.heartbeat.tolerable.misses after its last file), and run this write again"
             )
-
-
-def _planned(current: Timeline, other: Instant) -> CommitMetadata | None:
-    """Return the workload of a pending write, None without one."""
-    try:
-        planned = current.planned_metadata(other)
-    except CorruptTableError:
-        return None
-    return planned if planned is not None and planned.partition_to_write_stats else None
 
 
 def _anything(mine: Footprint, key_scope: KeyScope) -> str | None:
@@ -375,48 +347,22 @@ def _anything(mine: Footprint, key_scope: KeyScope) -> str | None:
 def conflict_reason(
     mine: Footprint, theirs: Footprint, their_instant: str, key_scope: KeyScope = KeyScope.PARTITION
 ) -> str | None:
-    """Return why ``mine`` cannot be committed after ``theirs``, None when it can.
-
-    Args:
-        their_instant: Requested time of the commit that was first.
-    """
-    rules = {
-        Kind.OVERWRITE_TABLE: _overwrite_table,
-        Kind.OVERWRITE_PARTITION: _overwrite_partition,
-        Kind.CLUSTERING: _clustering,
-        Kind.COMPACTION: _compaction,
-        Kind.SCHEMA: _no_conflict,
-    }
-    rule = rules.get(mine.kind)
-    if rule is not None:
-        return rule(mine, theirs)
-    return _append_or_upsert(mine, theirs, their_instant, key_scope)
-
-
-def _overwrite_table(_mine: Footprint, theirs: Footprint) -> str | None:
-    return None if theirs.kind is Kind.COMPACTION else "this write overwrites the whole table"
-
-
-def _overwrite_partition(mine: Footprint, theirs: Footprint) -> str | None:
+    """Return why ``mine`` cannot be committed after ``theirs``, None when it can."""
+    if mine.kind is Kind.SCHEMA:
+        return None
+    if mine.kind is Kind.COMPACTION:
+        return _both("both wrote a base file of file group", mine.written & theirs.base_written.keys())
+    if mine.kind in (Kind.APPEND, Kind.UPSERT):
+        return _append_or_upsert(mine, theirs, their_instant, key_scope)
     if theirs.kind is Kind.COMPACTION:
         return None
+    if mine.kind is Kind.OVERWRITE_TABLE:
+        return "this write overwrites the whole table"
+    if mine.kind is Kind.CLUSTERING:
+        return _both("it changed or replaced a file group being clustered:", mine.replaced & theirs.touched)
     if theirs.kind is Kind.OVERWRITE_TABLE:
         return "it overwrote the whole table"
     return _both("both work in partition", mine.partitions & theirs.partitions)
-
-
-def _clustering(mine: Footprint, theirs: Footprint) -> str | None:
-    if theirs.kind is Kind.COMPACTION:
-        return None
-    return _both("it changed or replaced a file group being clustered:", mine.replaced & theirs.touched)
-
-
-def _compaction(mine: Footprint, theirs: Footprint) -> str | None:
-    return _both("both wrote a base file of file group", mine.written & theirs.base_written.keys())
-
-
-def _no_conflict(_mine: Footprint, _theirs: Footprint) -> str | None:
-    return None
 
 
 def _append_or_upsert(
@@ -545,17 +491,14 @@ def _check_open_slices(
     known = {found.requested_time for found in current.instants if found.action in ("compaction", "commit")}
     for (partition, file_id), slice_instant in footprint.appended.items():
         if slice_instant in planned - known:
-            reason = (
-                f"took away the slice of file group {file_id!r} in partition {partition!r} by dropping it"
-            )
+            reason = f"it was dropped with the slice of file group {file_id!r} in partition {partition!r}"
             raise WriteConflictError(_message(instant, mine, f"compaction {slice_instant}", reason))
 
 
 def _message(instant: str, mine: CommitMetadata, other: str, reason: str) -> str:
     return (
-        f"instant {instant} ({mine.operation_type}) cannot be committed: {other} of another writer came "
-        "first and "
-        f"{reason}. The table is as the other writer left it; run this write again"
+        f"instant {instant} ({mine.operation_type}) cannot be committed: {other} of another writer came first and {reason}. The "
+        "table is as the other writer left it; run this write again"
     )
 
 
@@ -591,7 +534,6 @@ class PlannedBy:
     """A clustering that holds file groups.
 
     Args:
-        running: Whether a process that lives, or may live, is carrying it out.
         awaited: Whether it is being carried out, or so newly planned that its planner may be about to.
     """
 
@@ -642,12 +584,7 @@ def yields_to_overwrites(options: Options) -> bool:
 
 
 def planned_groups(timeline: Timeline, options: Options, liveness: Liveness) -> Mapping[FileGroup, PlannedBy]:
-    """Return the file groups that a write must leave alone, with the clustering that has planned them.
-
-    Args:
-        options: ``hoodie.clustering.updates.strategy``.
-        liveness: Tells the clusterings that are being run.
-    """
+    """Return the file groups that a write must leave alone, with the clustering that has planned them."""
     planned = {} if updates_allowed(options) else timeline.pending_clustering_file_groups()
     holding = set(planned.values())
     at_work = {each: liveness.is_at_work(each) for each in timeline.pending if each.requested_time in holding}
@@ -659,11 +596,7 @@ def planned_groups(timeline: Timeline, options: Options, liveness: Liveness) -> 
 
 
 def reject_planned_groups(touched: Collection[FileGroup], closed: Mapping[FileGroup, PlannedBy]) -> None:
-    """Refuse a write that would change a file group of a planned clustering.
-
-    Args:
-        touched: File groups that it would write to or replace.
-    """
+    """Refuse a write that would change a file group of a planned clustering."""
     found = sorted(group for group in touched if group in closed)
     if not found:
         return

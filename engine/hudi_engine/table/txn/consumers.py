@@ -33,11 +33,7 @@ class Consumer:
 
 
 def register_consumer(storage: Storage, name: str, instant: str, hours: float) -> Consumer:
-    """Keep the changes after an instant for a reader, in place of what was kept for it before.
-
-    Raises:
-        ConfigError: The name is empty, the instant no digits, or the time not positive.
-    """
+    """Keep the changes after an instant for a reader, in place of what was kept for it before."""
     if not name.strip() or not (instant.isascii() and instant.isdigit()) or not 0 < hours < math.inf:
         raise ConfigError(
             f"a consumer is registered with name {name!r}, instant {instant!r} and {hours} hours; legal are a name, the digits "
@@ -55,11 +51,7 @@ def forget_consumer(storage: Storage, name: str) -> bool:
 
 
 def list_consumers(storage: Storage) -> list[Consumer]:
-    """Return the readers whose time is not over, by name.
-
-    Raises:
-        CorruptTableError: A file of one cannot be read; nothing may be deleted then.
-    """
+    """Return the readers whose time is not over, by name."""
     found = [
         _parsed(storage.read(status.path), status.path)
         for status in storage.list(CONSUMERS)

@@ -20,9 +20,11 @@ from hudi_engine.errors import StorageError, WriteConflictError
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.table.txn.owner import (
     LOCK_FILES,
+    LOCK_PATH,
     Beating,
     Owner,
     OwnerState,
+    owner_in,
     read_with_time,
     register,
     storage_now_ms,
@@ -31,7 +33,6 @@ from hudi_engine.table.txn.owner import (
 
 logger = logging.getLogger(__name__)
 
-LOCK_PATH = ".hoodie/lock"
 _BREAK_KEPT_MS = 3_600_000
 _SILENT_SECONDS = 2.0
 """After so many seconds of waiting it is said once for whom."""
@@ -62,10 +63,6 @@ class TableLock:
             0 never, as ``hoodie.write.lock.filesystem.expire``.
         single_writer: The caller vouches that no other process writes; then a storage that cannot create a file
             exclusively will do, and the file only tells others.
-
-    Raises:
-        WriteConflictError: on entry, when the holder keeps it for longer than ``wait_ms``.
-        StorageError: on entry, when the storage cannot create a file exclusively.
     """
 
     def __init__(
@@ -88,9 +85,8 @@ class TableLock:
             return self
         if not self._acquire_mutex():
             raise WriteConflictError(
-                f"the lock of {self._storage.base!r} was not free within {self._wait_ms} ms: another thread "
-                "of "
-                "this process holds it. Try again, or raise hoodie.write.lock.wait_time_ms"
+                f"the lock of {self._storage.base!r} was not free within {self._wait_ms} ms: another thread of this process "
+                "holds it. Try again, or raise hoodie.write.lock.wait_time_ms"
             )
         try:
             self._acquire_file(deadline)
@@ -122,12 +118,9 @@ class TableLock:
         self._local.mutex.release()
 
     def is_held(self) -> bool:
-        """Return whether the lock file is still this process's own.
-
-        It is another's, or gone, when this process stood still for so long that it was taken for dead.
-        """
-        found, mine = _read_owner(self._storage), self._local.lock
-        return found is not None and mine is not None and found.token == mine._owner.token
+        """Return whether the lock file is still this process's own."""
+        mine = self._local.lock
+        return mine is not None and mine._owner.holds(self._storage, LOCK_PATH)
 
     def check_held(self) -> None:
         """Raise WriteConflictError unless the lock file is still this process's own."""
@@ -138,11 +131,7 @@ class TableLock:
             )
 
     def regain(self) -> None:
-        """Take the lock again after it was taken from this process.
-
-        Raises:
-            StorageError: when another holder keeps it for longer than ``wait_ms``, or the storage failed.
-        """
+        """Take the lock again after it was taken from this process."""
         lost = self._local.lock
         assert lost is not None
         lost._stop_beating()
@@ -173,7 +162,7 @@ class TableLock:
         )
 
     def _holder(self) -> str:
-        holder = _read_owner(self._storage)
+        holder = owner_in(self._storage, LOCK_PATH)
         return "another program" if holder is None else str(holder)
 
     def _acquire_file(self, deadline: float) -> None:
@@ -205,8 +194,7 @@ class TableLock:
         try:
             if self._beating is not None:
                 self._beating.stop()
-            owner = _read_owner(self._storage)
-            if owner is not None and owner.token == self._owner.token:
+            if self._owner.holds(self._storage, LOCK_PATH):
                 self._storage.remove(LOCK_PATH)
         except BaseException as error:
             self._give_up_file()
@@ -228,11 +216,8 @@ class TableLock:
     def _timeout_message(self) -> str:
         named = self._holder()
         return (
-            f"the lock {LOCK_PATH} of {self._storage.base!r} was not free within {self._wait_ms} ms: "
-            f"{named} holds "
-            "it. Try again, raise hoodie.write.lock.wait_time_ms, or remove the file if you know that its "
-            "holder "
-            "is gone"
+            f"the lock {LOCK_PATH} of {self._storage.base!r} was not free within {self._wait_ms} ms: {named} holds it. Try "
+            "again, raise hoodie.write.lock.wait_time_ms, or remove the file if you know that its holder is gone"
         )
 
     def _break_dead(self) -> bool:
@@ -313,10 +298,3 @@ class TableLock:
         for status in found:
             if newest_ms - status.modified_ms > _BREAK_KEPT_MS:
                 self._storage.remove(status.path)
-
-
-def _read_owner(storage: Storage) -> Owner | None:
-    try:
-        return Owner.parse(storage.read(LOCK_PATH))
-    except FileNotFoundError:
-        return None

@@ -1,13 +1,16 @@
-"""Conflicts over what a commit sets for the whole table: schema and checkpoint.
+"""Conflicts over what a commit sets for the whole table: schema, column ids and checkpoint.
 
 Readers take the schema, and in timelines of this engine the checkpoint, from the write of the greatest requested time that has
-one, not from the one that completed last. So a write that a later one has overtaken cannot change them any more.
+one, not from the one that completed last. So a write that a later one has overtaken cannot change them any more. Hudi takes the
+column ids of a table that ALTER TABLE changed with schema on read from the last commit that may change columns: one that lacks
+them ends them, and columns that were renamed read as null from older files.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 from hudi_engine.errors import (
@@ -15,19 +18,45 @@ from hudi_engine.errors import (
     WriteConflictError,
 )
 from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.format.schema.internal_schema import SchemaHistory
+from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline, newest_first
-from hudi_engine.format.timeline.commit_metadata import (
-    CommitMetadata,
-)
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant
+from hudi_engine.format.timeline.schema_commits import LATEST_SCHEMA, load_schema_history, pass_history_on
 from hudi_engine.table.txn.conflict import Footprint, commits_since, is_clustering
 
 
-def latest_checkpoint(timeline: Timeline) -> tuple[Instant, str] | None:
-    """Return the current checkpoint with the write that has it, None when there is none.
+def column_ids(history: SchemaHistory | None, instant: str) -> dict[str, str]:
+    """Return what a commit of ``instant`` carries of the history, nothing for a table without one."""
+    return {} if history is None else {LATEST_SCHEMA: history.text_at(instant)}
 
-    It is in the newest completed write that has one; other writers do not carry it on.
-    """
+
+def with_column_ids(
+    storage: Storage, timeline: Timeline, instant: str, metadata: CommitMetadata
+) -> CommitMetadata:
+    """Return what a write commits, with the column ids of the table, whose history it passes on."""
+    newest = timeline.newest_metadata()
+    theirs = None if newest is None else newest.extra_metadata.get(LATEST_SCHEMA)
+    mine = metadata.extra_metadata.get(LATEST_SCHEMA)
+    if mine is None and theirs is None:
+        return metadata
+    history = load_schema_history(storage, timeline)
+    if history is None:
+        return replace(
+            metadata, extra_metadata={LATEST_SCHEMA: theirs or mine or "", **metadata.extra_metadata}
+        )
+    if mine != history.texts[-1]:
+        raise WriteConflictError(
+            f"instant {instant} cannot be committed: another writer has renamed, added or dropped columns meanwhile "
+            "(schema on read). Run this write again"
+        )
+    pass_history_on(storage, timeline, instant)
+    return metadata
+
+
+def latest_checkpoint(timeline: Timeline) -> tuple[Instant, str] | None:
+    """Return the current checkpoint with the write that has it, None when there is none."""
     for instant, metadata in newest_first(timeline, attrgetter("order")):
         text = metadata.extra_metadata.get(CHECKPOINT)
         if text is not None:
@@ -49,11 +78,7 @@ def check_schema_and_checkpoint(mine: CommitMetadata, *, instant: str, current: 
 
 
 def check_checkpoint_parent(mine: CommitMetadata, follows: str, *, instant: str, current: Timeline) -> None:
-    """Raise when the rows of a write were taken after another checkpoint than the one that the table has by now.
-
-    Args:
-        follows: The checkpoint that they were taken after.
-    """
+    """Raise when the rows of a write were taken after another checkpoint than the one that the table has by now."""
     last = latest_checkpoint(current)
     noted = "{}" if last is None else last[1]
     if _same_json(noted, follows):
@@ -85,9 +110,6 @@ def with_checkpoint(metadata: CommitMetadata, *, instant: str, current: Timeline
 
     While a write that began earlier is under way none is carried on: that write may bring a newer one, which this commit
     would hide. Readers find the checkpoint further back then.
-
-    Args:
-        instant: Its instant time; a later write's checkpoint would stay when that write is taken back.
     """
     if _is_awaited(instant, current):
         return metadata
@@ -147,9 +169,6 @@ def merged_schema(instant: str, mine: str | None, base: str | None, current: str
 
     Args:
         mine: Avro schema JSON that this write wants to commit.
-
-    Raises:
-        WriteConflictError: when both changed it and this write's lacks, or differs in, a column of the other.
     """
     if mine is None or current is None or same_schema(current, base) or same_schema(mine, current):
         return current if mine is None else mine
@@ -159,9 +178,8 @@ def merged_schema(instant: str, mine: str | None, base: str | None, current: str
     for field in json.loads(current)["fields"]:
         if own.get(field["name"]) != field["type"]:
             raise WriteConflictError(
-                f"instant {instant} cannot be committed: another writer has changed the table's schema "
-                "meanwhile, "
-                f"and column {field['name']!r} is not the same here. Run this write again"
+                f"instant {instant} cannot be committed: another writer has changed the table's schema meanwhile, and column "
+                f"{field['name']!r} is not the same here. Run this write again"
             )
     return mine
 

@@ -41,11 +41,7 @@ _ATTEMPTS = 100
 
 
 class Ownership:
-    """Owns an instant from :meth:`announce` or :meth:`take` to one of the ends.
-
-    The ends are :meth:`release` (the work is done, or undone), :meth:`give_up` (it is left to the next writer)
-    and, for a process that is killed, its death.
-    """
+    """Owns an instant from :meth:`announce` or :meth:`take` to one of the ends."""
 
     def __init__(self, storage: Storage, instant: str, options: Options) -> None:
         self.owner = Owner.current(
@@ -85,11 +81,7 @@ class Ownership:
 
     def is_mine(self) -> bool:
         """Return whether the file still names this owner."""
-        try:
-            found = Owner.parse(self._storage.read(self._path))
-        except FileNotFoundError:
-            return False
-        return found is not None and found.token == self.owner.token
+        return self.owner.holds(self._storage, self._path)
 
     def release(self) -> None:
         """Remove the file: the work is done, or undone."""
@@ -100,10 +92,7 @@ class Ownership:
         unregister(self.owner)
 
     def give_up(self) -> None:
-        """Say in the file that no process works on the instant any more, though this process lives on.
-
-        A storage that fails just now is asked again from a thread, as often as a beat would have come.
-        """
+        """Say in the file that no process works on the instant any more, though this process lives on."""
         self._is_open = False
         try:
             self._beating.give_up()
@@ -120,7 +109,6 @@ class OpenInstant:
     """An instant in the hands of this process.
 
     Args:
-        action: Planned action, such as ``compaction``.
         ownership: Its owner file; None for an action that is carried out under the table's lock.
     """
 
@@ -156,9 +144,6 @@ class OpenInstant:
 
         Args:
             owned_by: Options of the owner file; None for an action that needs no owner, or has none yet.
-
-        Raises:
-            StorageError: when a hundred instants in a row were taken.
         """
         time = timeline.latest_instant_time
         for _ in range(_ATTEMPTS):
@@ -195,11 +180,7 @@ class OpenInstant:
             self._writer.to_inflight(self.time, self.action, body)
 
     def check_mine(self) -> None:
-        """Raise unless the instant is in flight, and this process's.
-
-        Raises:
-            WriteConflictError: when it was rolled back, or another process has taken it over.
-        """
+        """Raise unless the instant is in flight, and this process's."""
         if not self._storage.exists(self.path(State.INFLIGHT)):
             raise WriteConflictError(rolled_back(self._storage, self.time, self.action))
         if self.ownership is not None and not self.ownership.is_mine():
@@ -221,17 +202,6 @@ class OpenInstant:
         A process that stands still for long is taken for dead and loses the lock. When it did so just before the
         create, others may have committed what it did not see, or may be undoing this instant: then the lock is taken
         again, so that they are through, the check is made again, and a commit that does not pass is taken back.
-
-        Args:
-            lock: The table's lock, which this process believes to hold.
-            seen: The timeline that ``check`` has passed.
-            check: Raises when the instant must not be committed on a timeline.
-
-        Raises:
-            WriteConflictError: when the lock was lost, or the instant was rolled back or taken over in that moment; nothing
-                of it is visible.
-            StorageError: when the lock was lost, and it is not known whether the commit counts; or it counts, must not, and
-                could not be withdrawn.
         """
         lock.check_held()
         self.complete(body)
@@ -371,14 +341,7 @@ class OpenInstant:
 def stored_plan(
     storage: Storage, config: TableConfig, pending: Instant, parse: Callable[[bytes, str], Plan]
 ) -> Plan | None:
-    """Return the plan of a pending action; None when its writer died before it was whole, so nothing was begun.
-
-    Args:
-        parse: Decodes and checks the plan, given its file and the file's name.
-
-    Raises:
-        CorruptTableError: when the plan cannot be read, or is missing though the action has begun.
-    """
+    """Return the plan of a pending action; None when its writer died before it was whole, so nothing was begun."""
     name = timeline_file_name(pending.requested_time, pending.action, State.REQUESTED)
     source = f"{storage.base}/{config.timeline_path}/{name}"
     try:

@@ -1,9 +1,10 @@
-"""Who works on an instant, and whether that writer is still there.
+"""Which process works on an instant, and whether it still does.
 
-Every open instant has a file ``.hoodie/.heartbeat/<instant>`` (Hudi table format, heartbeats): its
-modification time is the beat, as for Apache Hudi, and its content names the process, which Apache Hudi
-ignores. Whether a process on this machine has ended is asked directly, and this one knows its own work; of any
-other one the beat decides, on this machine after more patience, and of a process that runs here not at one look.
+Every open instant has a file ``.hoodie/.heartbeat/<instant>`` (Hudi table format, heartbeats): its modification time is the
+beat, as for Apache Hudi, and its content names the process, which Apache Hudi ignores. Whether a process on this machine has ended
+is looked up, and this one knows its own work; of any other one the beat decides, on this machine after more patience, and of a
+process that runs here not at one look. Apache Hudi and Flink write no heartbeat file by default, so the age of an instant's files
+is the only sign that their writer may be at work; it counts as long as a heartbeat would.
 """
 
 from __future__ import annotations
@@ -16,13 +17,74 @@ import sys
 import threading
 import time
 import uuid
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from time import monotonic
 
+from hudi_engine.format.config.declared.engine_options import WriterOptions
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.markers import marker_folder
 from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.timeline.instant import Instant, State
+from hudi_engine.format.timeline.writer import TimelineWriter
+
+
+class Liveness:
+    """Judges the owners of pending instants by one clock, the storage's."""
+
+    def __init__(self, storage: Storage, config: TableConfig, options: Options) -> None:
+        self._storage = storage
+        self._config = config
+        self._interval_ms = options[WriterOptions.HEARTBEAT_INTERVAL]
+        self._misses = options[WriterOptions.TOLERABLE_MISSES]
+
+    @cached_property
+    def now_ms(self) -> int:
+        """The storage's time, epoch ms: that of the lock, if there is one, was just made by it."""
+        lock = self._storage.stat(LOCK_PATH)
+        return lock.modified_ms if lock is not None else storage_now_ms(self._storage)
+
+    def of_time(self, instant: str) -> OwnerState:
+        """Judge the owner file of an instant by its time."""
+        return owner_state(
+            self._storage,
+            instant,
+            interval_ms=self._interval_ms,
+            tolerable_misses=self._misses,
+            now_ms=self.now_ms,
+        )
+
+    def of(self, instant: Instant) -> OwnerState:
+        """Judge a pending instant; ``UNNAMED`` when it has no owner file and is young."""
+        state = self.of_time(instant.requested_time)
+        if state is OwnerState.UNKNOWN and self._age_ms(instant) <= self._interval_ms * self._misses:
+            return OwnerState.UNNAMED
+        return state
+
+    def is_at_work(self, instant: Instant) -> bool:
+        """Return whether the owner of a pending instant lives, or may live."""
+        return self.of(instant) in (OwnerState.ALIVE, OwnerState.UNNAMED)
+
+    def is_unnamed(self, instant: Instant) -> bool:
+        """Return whether a pending instant may have a writer that no owner file tells of."""
+        return self.of(instant) is OwnerState.UNNAMED
+
+    def _age_ms(self, instant: Instant) -> int:
+        """Return how long ago the newest timeline file or marker of an instant was made."""
+        paths = [
+            TimelineWriter(self._storage, self._config).path(instant.requested_time, instant.action, state)
+            for state in (State.REQUESTED, State.INFLIGHT)
+        ]
+        found = [self._storage.stat(path) for path in paths]
+        found += self._storage.list(marker_folder(instant.requested_time), recursive=True)
+        made = [each.modified_ms for each in found if each is not None and not each.is_dir]
+        return self.now_ms - max(made, default=0)
+
 
 _PROC = Path("/proc")
 
@@ -124,6 +186,7 @@ def _answers_signal(pid: int) -> bool:
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
+LOCK_PATH = ".hoodie/lock"
 LOCK_FILES = ".hoodie/.locks"
 """Folder of what is there for a moment: who may break the lock, and the storage's time."""
 NEAR_MS = 600_000
@@ -149,7 +212,6 @@ class Owner:
     """The writer of an instant or the holder of a lock.
 
     Args:
-        tolerable_misses: Beats that may be missed before the owner counts as dead.
         given_up: Whether the owner has left its work to others, though its process lives on.
     """
 
@@ -190,8 +252,6 @@ class Owner:
         """Judge whether the owner lives; a process that runs here and is silent counts as dead at a later look only.
 
         Args:
-            modified_ms: Modification time of its file, epoch ms.
-            now_ms: Time by the storage's clock, epoch ms.
             beats: Whether the file is kept fresh, so that a beat may be waited for.
         """
         known = self._known_state()
@@ -204,11 +264,7 @@ class Owner:
         return state
 
     def state_in(self, storage: Storage, modified_ms: int, *, beats: bool = True) -> OwnerState:
-        """Judge whether the owner lives; the storage's clock is asked only where nothing nearer tells.
-
-        Args:
-            modified_ms: Modification time of the file, epoch ms.
-        """
+        """Judge whether the owner lives; the storage's clock is asked only where nothing nearer tells."""
         known = self._known_state()
         if known is None and self.process.is_here():
             # a clock of this machine that is behind makes others wait, and one that is ahead has the storage's asked
@@ -219,11 +275,7 @@ class Owner:
         return known or self.state(modified_ms, storage_now_ms(storage), beats=beats)
 
     def is_waited_for(self, modified_ms: int) -> bool:
-        """Return whether it was judged to be alive only because another beat may still come.
-
-        Args:
-            modified_ms: Modification time of its file, epoch ms.
-        """
+        """Return whether it was judged to be alive only because another beat may still come."""
         return is_watched(self.token, modified_ms, self.interval_ms)
 
     def _state_by_beat(self, modified_ms: int, now_ms: int) -> OwnerState:
@@ -242,8 +294,21 @@ class Owner:
             return OwnerState.DEAD
         return OwnerState.ALIVE if running and self.process.stands_still() else None
 
+    def holds(self, storage: Storage, path: str) -> bool:
+        """Return whether a file names this owner; False when it is not there."""
+        found = owner_in(storage, path)
+        return found is not None and found.token == self.token
+
     def __str__(self) -> str:
         return f"process {self.process.pid} on {self.process.machine.partition('/')[0]}"
+
+
+def owner_in(storage: Storage, path: str) -> Owner | None:
+    """Return the owner that a file names, None without one."""
+    try:
+        return Owner.parse(storage.read(path))
+    except FileNotFoundError:
+        return None
 
 
 def heartbeat_path(instant: str) -> str:
@@ -258,7 +323,6 @@ def owner_state(
 
     Args:
         interval_ms: Milliseconds between two beats of a writer whose file does not say it.
-        now_ms: Time by the storage's clock, epoch ms.
     """
     found = read_with_time(storage, heartbeat_path(instant))
     if found is None:
@@ -292,6 +356,16 @@ def register(owner: Owner) -> None:
     _live_tokens.add(owner.token)
 
 
+@contextmanager
+def at_work(owner: Owner) -> Iterator[None]:
+    """Have an owner count as working in this process for a block."""
+    register(owner)
+    try:
+        yield
+    finally:
+        unregister(owner)
+
+
 def unregister(owner: Owner) -> None:
     """Say that ``owner`` works no longer; what it left behind may be rolled back by anybody."""
     _live_tokens.discard(owner.token)
@@ -302,11 +376,7 @@ def _state_by_age(modified_ms: int, now_ms: int, interval_ms: int, tolerable_mis
 
 
 class Beating:
-    """Keeps one file's modification time fresh from a thread until stopped.
-
-    Args:
-        path: The file; it must hold ``owner``.
-    """
+    """Keeps one file's modification time fresh from a thread until stopped."""
 
     def __init__(self, storage: Storage, path: str, owner: Owner, content: bytes) -> None:
         self._storage = storage
@@ -337,7 +407,7 @@ class Beating:
             if self._stopped.is_set():
                 return False
             try:
-                if not self._is_mine():
+                if not self._owner.holds(self._storage, self._path):
                     return False
                 self._storage.refresh(self._path, self._content)
             except FileNotFoundError:
@@ -345,11 +415,7 @@ class Beating:
             return True
 
     def give_up(self, guard: AbstractContextManager[object] | None = None) -> None:
-        """Stop, and mark the file as left to others, again and again until the storage takes it.
-
-        Args:
-            guard: Held while that is tried again, so that nobody in this process takes the file meanwhile.
-        """
+        """Stop, and mark the file as left to others, again and again until the storage takes it."""
         marked = False
         try:
             self.stop()
@@ -363,10 +429,6 @@ class Beating:
                     daemon=True,
                 )
                 later.start()
-
-    def _is_mine(self) -> bool:
-        found = Owner.parse(self._storage.read(self._path))
-        return found is not None and found.token == self._owner.token
 
     def _mark(self) -> bool:
         given_up = json.dumps({**json.loads(self._content), "given_up": True}).encode()
@@ -416,11 +478,7 @@ _since: dict[tuple[str, int], float] = {}
 
 
 def heartbeat_expired(token: str, beat_ms: int, interval_ms: int) -> bool:
-    """Return whether an old beat has been watched for so long that another one would have come; the first look begins that.
-
-    Args:
-        beat_ms: When it came, by its file.
-    """
+    """Return whether an old beat has been watched for so long that another one would have come; the first look begins that."""
     begun = _since.setdefault((token, beat_ms), monotonic())
     return monotonic() - begun > interval_ms / 1000 + _MARGIN_S
 

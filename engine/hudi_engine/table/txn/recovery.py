@@ -21,21 +21,18 @@ from hudi_engine.format.config.declared.engine_options import WriterOptions
 from hudi_engine.format.config.enums import ConcurrencyMode, FailedWritesPolicy
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.storage.base import TEMP_PREFIX, Storage
+from hudi_engine.format.storage.base import TEMP_PREFIX, Storage, storage_errors
 from hudi_engine.format.telemetry.services import Done, measured, report_service
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.clock import InstantClock
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant
 from hudi_engine.table.txn.conflict import is_clustering
-from hudi_engine.table.txn.liveness import Liveness
 from hudi_engine.table.txn.lock import TableLock
 from hudi_engine.table.txn.open_instant import OpenInstant
-from hudi_engine.table.txn.owner import HEARTBEAT_FOLDER, OwnerState
+from hudi_engine.table.txn.owner import HEARTBEAT_FOLDER, Liveness, OwnerState
 from hudi_engine.table.txn.publication import Publication
-from hudi_engine.table.txn.reconcile import sweep_markers
-from hudi_engine.table.txn.restore_steps import resume_restores
-from hudi_engine.table.txn.rollback import RollbackResult, resume_rollbacks, rollback_instant
-from hudi_engine.table.txn.storage_errors import storage_errors
+from hudi_engine.table.txn.removal import sweep_markers
+from hudi_engine.table.txn.rollback import RollbackResult, resume_restores, resume_rollbacks, rollback_instant
 
 logger = logging.getLogger(__name__)
 
@@ -45,11 +42,7 @@ TEMPORARY_KEPT_MS = 3_600_000
 
 @dataclass(frozen=True)
 class Recovery:
-    """What was cleaned up.
-
-    Args:
-        rolled_back: Instants that were rolled back, or whose rollback was finished.
-    """
+    """What was cleaned up."""
 
     timeline: Timeline
     rolled_back: tuple[str, ...]
@@ -85,13 +78,7 @@ def recover(
     *,
     sweeps: bool = True,
 ) -> Recovery:
-    """Finish begun restores and rollbacks, roll back what dead writers left, and remove what came late or was forgotten.
-
-    The caller holds the table's lock.
-
-    Args:
-        sweeps: Whether late files and heartbeats of instants that have ended are looked for.
-    """
+    """Finish begun restores and rollbacks, roll back what dead writers left, and remove what came late or was forgotten."""
     timeline = Timeline.load(storage, config)
     living = Liveness(storage, config, options)
     rolled_back: list[str] = []
@@ -125,13 +112,8 @@ def rollback_write(
 ) -> RollbackResult:
     """Undo the newest committed write, or a pending one, under the table's lock.
 
-    What it wrote is gone for good.
-
     Args:
         instant_time: The write, so that no other one is undone by mistake; None for the newest committed one.
-
-    Raises:
-        TimelineError: when there is no such write, or it cannot be rolled back.
     """
     with recovered(storage, options, publication, "roll back", sweeps=False) as (config, timeline):
         instant = to_roll_back(storage, timeline, instant_time)
@@ -144,11 +126,7 @@ def rollback_write(
 def recovered(
     storage: Storage, options: Options, publication: Publication, doing: str, *, sweeps: bool = True
 ) -> Iterator[tuple[TableConfig, Timeline]]:
-    """Hold the lock of a table that dead writers have left nothing in; give its settings and timeline.
-
-    Args:
-        doing: What is done under the lock, for messages.
-    """
+    """Hold the lock of a table that dead writers have left nothing in; give its settings and timeline."""
     with storage_errors(storage, doing), table_lock(storage, options):
         config = TableConfig.load(storage)
         config.check_writable()
@@ -172,11 +150,7 @@ def to_roll_back(storage: Storage, timeline: Timeline, instant_time: str | None)
 
 
 def failed_writes(timeline: Timeline, living: Liveness, options: Options) -> list[Instant]:
-    """Return the pending writes that a new writer may roll back, oldest first.
-
-    Args:
-        options: ``hoodie.cleaner.policy.failed.writes``.
-    """
+    """Return the pending writes that a new writer may roll back, oldest first."""
     policy = options[WriterOptions.FAILED_WRITES_POLICY]
     if policy == FailedWritesPolicy.NEVER:
         return []

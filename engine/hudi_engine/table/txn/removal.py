@@ -1,56 +1,372 @@
-"""Taking one instant out of a table: the steps that rollback and restore share.
+"""What an instant has written, and taking it out of a table: shared by rollback, restore and the end of a write.
 
-Every step can be repeated, so whoever finishes after a crash starts over with the same plan. The order is that
-of `take_out`: unpublish, remove data, remove the instant's own timeline files.
+A rollback's plan is found by markers and listing and kept in ``R.rollback.requested``. In table version 6 a failed instant's base
+files are deleted and its log blocks are neutralised by a command block in a new log file of the slice (Hudi table format,
+rollback). Log files whose own base instant is the failed one are deleted: no other process can have written into a slice that
+never was. Plans are read from the table, so they are not trusted: a path counts only if it lies in the partition it is listed
+under and its file name belongs to the instant being rolled back. Every step can be repeated, in the order of `take_out`:
+unpublish, remove data, remove the instant's own timeline files.
+
+A task may be tried twice, and may outlive its driver. It announces each file by a marker before it writes it, and checks that the
+inflight file is there before it gives it its name; between the two anything can happen. So announced files are checked before the
+commit, after it, and by the next writers as long as an announced file has not come.
 """
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from hudi_engine.errors import CorruptTableError, PathEscapeError
 from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.filegroup.base_file import parse_base_file
-from hudi_engine.format.filegroup.log_file import log_file_name, parse_log_file
-from hudi_engine.format.filegroup.view import list_partition_files
+from hudi_engine.format.filegroup.base_file import BaseFile, parse_base_file
+from hudi_engine.format.filegroup.log_file import LogFile, log_file_name, parse_log_file
+from hudi_engine.format.filegroup.markers import delete_markers, list_markers, marker_folder
+from hudi_engine.format.filegroup.view import list_partition_files, list_partitions
 from hudi_engine.format.logformat.format import HeaderKey
 from hudi_engine.format.logformat.reader import read_blocks
 from hudi_engine.format.logformat.writer import encode_rollback_block
 from hudi_engine.format.parallel import on_threads
-from hudi_engine.format.storage.base import Storage
-from hudi_engine.format.storage.paths import join
+from hudi_engine.format.storage.base import FileStatus, Storage
+from hudi_engine.format.storage.paths import join, relative_path
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.avro_file import StoredPlan, encode_avro_file
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, State, timeline_file_name
 from hudi_engine.format.timeline.schema_commits import drop_history
+from hudi_engine.format.timeline.schemas import ROLLBACK_PLAN
 from hudi_engine.format.timeline.writer import TimelineWriter
-from hudi_engine.table.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.table.txn.open_instant import OpenInstant
-from hudi_engine.table.txn.owner import heartbeat_path
-from hudi_engine.table.txn.publication import Publication
-from hudi_engine.table.txn.reconcile import announced_files, delete_announced_files, settle_markers
-from hudi_engine.table.txn.rollback_plan import (
-    RollbackPlan,
-    RollbackRequest,
-    absolute_path,
-    belongs_to,
-    holds_blocks_of,
-    slice_log_files,
-)
+from hudi_engine.table.txn.owner import Liveness, heartbeat_path
+from hudi_engine.table.txn.publication import Publication, drop_foreign_metadata_table
 
+logger = logging.getLogger(__name__)
+
+MARKER_ROOT = ".hoodie/.temp"
+_AWAITED_MS = 3_600_000
+"""How long a file that was announced is waited for after its instant has ended."""
 ROLLBACK_TOKEN = "1-0-1"
 """Write token of log files that no task wrote."""
+
+
+@dataclass(frozen=True)
+class RollbackRequest:
+    """One unit of a rollback: files to delete, or log files of one slice to neutralise.
+
+    Args:
+        log_files: Log files with blocks of the failed instant, relative to the base path, with their sizes.
+    """
+
+    partition: str
+    file_id: str = ""
+    base_instant: str = ""
+    delete: tuple[str, ...] = ()
+    log_files: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RollbackPlan(StoredPlan):
+    """A rollback's plan."""
+
+    instant: str
+    action: str
+    requests: tuple[RollbackRequest, ...]
+
+    @property
+    def deleted_paths(self) -> tuple[str, ...]:
+        """All files to delete."""
+        return tuple(path for request in self.requests for path in request.delete)
+
+    @property
+    def voided_paths(self) -> tuple[str, ...]:
+        """All log files with blocks that a command block makes void."""
+        return tuple(path for request in self.requests for path in request.log_files)
+
+    def to_bytes(self, storage: Storage) -> bytes:
+        """Encode as Hudi's ``HoodieRollbackPlan``, with the absolute paths Apache Hudi expects there."""
+        return encode_avro_file(
+            ROLLBACK_PLAN,
+            {
+                "instantToRollback": {"commitTime": self.instant, "action": self.action},
+                "RollbackRequests": [
+                    {
+                        "partitionPath": request.partition,
+                        "fileId": request.file_id,
+                        "latestBaseInstant": request.base_instant,
+                        "filesToBeDeleted": [absolute_path(storage, path) for path in request.delete],
+                        "logBlocksToBeDeleted": {
+                            storage.uri(path): size for path, size in request.log_files.items()
+                        },
+                    }
+                    for request in self.requests
+                ],
+                "version": 1,
+            },
+        )
+
+    @classmethod
+    def _from_record(cls, record: Mapping[str, Any], source: str) -> RollbackPlan:
+        target = record.get("instantToRollback")
+        if not target:
+            raise CorruptTableError(f"{source} names no instant to roll back")
+        instant = str(target["commitTime"])
+        requests = [_checked(raw, instant, source) for raw in record.get("RollbackRequests") or ()]
+        return cls(instant, str(target["action"]), tuple(requests))
+
+
+def absolute_path(storage: Storage, path: str) -> str:
+    """Return the absolute path as Hudi writes it into plans: without scheme on a local file system."""
+    uri = storage.uri(path)
+    return uri[len("file:") :] if uri.startswith("file:") else uri
+
+
+def _checked(raw: Mapping[str, Any], instant: str, source: str) -> RollbackRequest:
+    """Take a stored request over; a file that the instant did not write is never deleted, whoever made the plan."""
+    partition = relative_path(str(raw["partitionPath"]), source)
+    deletes = tuple(_path_in(partition, str(text), source) for text in raw["filesToBeDeleted"])
+    for path in deletes:
+        if not belongs_to(path, partition, instant):
+            raise CorruptTableError(
+                f"{source} wants to delete {path!r}, which instant {instant} did not write. Nothing was deleted; look at the "
+                "file and remove it from the timeline if it is not Hudi's"
+            )
+    entries: Mapping[Any, Any] = raw.get("logBlocksToBeDeleted") or {}
+    logs = {_path_in(partition, str(text), source): int(size) for text, size in entries.items()}
+    base_instant = str(raw.get("latestBaseInstant") or "")
+    file_id = str(raw.get("fileId") or "")
+    for path in logs:
+        log = parse_log_file(path.rpartition("/")[2], partition)
+        if log is None or log.file_id != file_id or log.instant != base_instant:
+            raise CorruptTableError(
+                f"{source} wants to roll back blocks of {path!r}, which is no log file of slice {base_instant} of file group "
+                f"{file_id!r}. Nothing was written; look at the file"
+            )
+    return RollbackRequest(partition, file_id, base_instant, deletes, logs)
+
+
+def _path_in(partition: str, text: str, source: str) -> str:
+    """Return the path relative to the base path of a file that a plan names.
+
+    Plans hold the absolute path of the machine that wrote them, or just the file name, and the table may have
+    been moved since, so only partition and name count.
+    """
+    name = text.rpartition("/")[2]
+    path = join(partition, name)
+    if not name or (text != name and not f"/{text}".endswith(f"/{path}")):
+        raise PathEscapeError(text, f"partition {partition!r}, in which {source} lists it")
+    return relative_path(path, source)
+
+
+def data_file(path: str, partition: str, status: FileStatus | None = None) -> BaseFile | LogFile | None:
+    """Return a log or base file by its name, None for another file."""
+    name = path.rpartition("/")[2]
+    return parse_log_file(name, partition, status) or parse_base_file(name, partition, status)
+
+
+def belongs_to(path: str, partition: str, instant: str) -> bool:
+    """Return whether a data file's name says that it exists only because of ``instant``."""
+    found = data_file(path, partition)
+    return found is not None and found.instant == instant
+
+
+class RollbackFinder:
+    """Finds what an instant has written.
+
+    Args:
+        metadata: Its commit metadata, or its inflight body, None when there is neither.
+    """
+
+    def __init__(
+        self, storage: Storage, config: TableConfig, instant: str, metadata: CommitMetadata | None
+    ) -> None:
+        self._storage = storage
+        self._config = config
+        self._instant = instant
+        self._stats = dict(metadata.partition_to_write_stats) if metadata is not None else {}
+        self._marked = frozenset(announced_files(storage, instant))
+
+    @property
+    def has_markers(self) -> bool:
+        """Whether markers say what the instant has written."""
+        return bool(self._marked)
+
+    def find(self, *, everywhere: bool, scan_logs: bool) -> tuple[RollbackRequest, ...]:
+        """Return the requests of the plan, sorted by partition.
+
+        Args:
+            everywhere: Whether files of the instant may be in partitions that neither its markers nor its metadata name, so
+                that all have to be listed.
+            scan_logs: Whether it may then have written blocks into log files of others; markers would name those.
+        """
+        partitions = set(self._stats) | {path.rpartition("/")[0] for path in self._marked}
+        if everywhere:
+            partitions.update(list_partitions(self._storage, self._config))
+        scan_logs = everywhere and scan_logs and not self._marked
+        return tuple(
+            found for partition in sorted(partitions) for found in self._in_partition(partition, scan_logs)
+        )
+
+    def _in_partition(self, partition: str, scan_logs: bool) -> list[RollbackRequest]:
+        """Find what an instant left in a partition: its own files, and its blocks in logs of other instants."""
+        deletes: list[RollbackRequest] = []
+        slices: dict[tuple[str, str], dict[str, int]] = {}
+        suspects = self._suspect_slices(partition)
+        for status in list_partition_files(self._storage, partition):
+            found = data_file(status.name, partition, status)
+            if found is None:
+                continue
+            key = (found.file_id, found.instant)
+            if found.instant == self._instant:
+                deletes.append(RollbackRequest(partition, *key, delete=(status.path,)))
+            elif isinstance(found, LogFile) and (
+                status.path in self._marked or ((scan_logs or key in suspects) and self._has_blocks(found))
+            ):
+                slices.setdefault(key, {})[status.path] = status.size
+        return deletes + [
+            RollbackRequest(partition, *key, log_files=paths) for key, paths in sorted(slices.items())
+        ]
+
+    def _suspect_slices(self, partition: str) -> set[tuple[str, str]]:
+        """Return the slices that metadata, or a marker named after a base file, says were appended to."""
+        suspects = {(stat.file_id or "", stat.prev_commit or "") for stat in self._stats.get(partition, ())}
+        for stat in self._stats.get(partition, ()):
+            log = data_file(stat.path or "", partition)
+            if isinstance(log, LogFile):
+                suspects.add((log.file_id, log.instant))
+        for path in self._marked:
+            base = data_file(path, partition) if path.rpartition("/")[0] == partition else None
+            if isinstance(base, BaseFile) and base.instant != self._instant:
+                suspects.add((base.file_id, base.instant))
+        return suspects
+
+    def _has_blocks(self, log: LogFile) -> bool:
+        try:
+            return holds_blocks_of(self._storage.read(log.path), self._instant)
+        except FileNotFoundError:
+            return False
+
+
+def holds_blocks_of(data: bytes, instant: str, *, only: bool = False) -> bool:
+    """Return whether a log file has blocks of an instant."""
+    found = {block.header.get(HeaderKey.INSTANT_TIME) for block in read_blocks(data)} - {None}
+    return found <= {instant} if only else instant in found
+
+
+def slice_log_files(storage: Storage, partition: str, file_id: str, base_instant: str) -> Sequence[LogFile]:
+    """Return the log files of one slice, oldest version first."""
+    found = (data_file(each.name, partition, each) for each in list_partition_files(storage, partition))
+    logs = [each for each in found if isinstance(each, LogFile) and not each.is_cdc]
+    same = [each for each in logs if (each.file_id, each.instant) == (file_id, base_instant)]
+    return sorted(same, key=lambda log: log.version)
+
+
+def delete_unwanted_files(storage: Storage, instant: str, metadata: CommitMetadata) -> list[str]:
+    """Delete the data files that a write has announced and does not commit; return their paths.
+
+    Without this, the files of a task that was tried twice would both become visible (Hudi marker mechanism).
+    """
+    return delete_announced_files(storage, instant, announced_files(storage, instant), metadata.file_paths())
+
+
+def announced_files(storage: Storage, instant: str) -> list[str]:
+    """Return the paths of the data files that an instant has announced."""
+    return [path for path, _ in list_markers(storage, instant)]
+
+
+def settle_markers(
+    storage: Storage,
+    instant: str,
+    gone: Collection[str],
+    wanted: Collection[str] | None = None,
+    announced: Collection[str] | None = None,
+) -> None:
+    """Remove the markers of an instant that has ended, unless a file that they announce may come yet.
+
+    Args:
+        announced: Its markers when the caller has listed them since the instant ended.
+        wanted: Paths that the instant has committed, which are there; others are deleted first. None deletes nothing.
+    """
+    if announced is None:
+        announced = announced_files(storage, instant)
+    late = [] if wanted is None else delete_announced_files(storage, instant, announced, wanted)
+    settled = {*gone, *late, *(wanted or ())}
+    if all(path in settled or storage.exists(path) for path in announced):
+        delete_markers(storage, instant)
+
+
+def delete_announced_files(
+    storage: Storage, instant: str, announced: Iterable[str], wanted: Collection[str]
+) -> list[str]:
+    """Delete files that an instant has announced, and that hold nothing but its rows; return their paths."""
+    gone = []
+    for path in announced:
+        if path not in wanted and _is_only_of(storage, path, instant) and storage.delete(path):
+            logger.info("deleted %s: the attempt that wrote it is not part of %s", path, instant)
+            gone.append(path)
+    return gone
+
+
+def sweep_markers(storage: Storage, config: TableConfig, timeline: Timeline, living: Liveness) -> None:
+    """Delete what came late of instants that have ended, and markers that nothing is waited for by."""
+    found = [status.name for status in storage.list(MARKER_ROOT) if status.is_dir and status.name.isdigit()]
+    ended = set(found) - {instant.requested_time for instant in timeline.pending}
+    if not ended:
+        return
+    # Another program's instant may have begun since the timeline was read.
+    timeline = Timeline.load(storage, config)
+    for instant in sorted(ended - {each.requested_time for each in timeline.pending}):
+        wanted = _wanted(timeline, instant)
+        if wanted is not None:
+            delete_announced_files(storage, instant, announced_files(storage, instant), wanted)
+        _drop_old_markers(storage, instant, living.now_ms)
+
+
+def _wanted(timeline: Timeline, instant: str) -> Collection[str] | None:
+    """Return the files that belong to an instant that has ended; None when that is not known any more."""
+    for write in timeline.completed_writes:
+        if write.requested_time == instant:
+            return timeline.commit_metadata(write).file_paths()
+    if not timeline.is_committed(instant):
+        return frozenset()
+    if instant not in timeline.undone_since():
+        return None
+    # A compaction whose run was rolled back may have run again, and been archived since.
+    stands = any(each.requested_time == instant for each in timeline.archived.completed_writes)
+    return None if stands else frozenset()
+
+
+def _drop_old_markers(storage: Storage, instant: str, now_ms: int) -> None:
+    awaited = [path for path, _ in list_markers(storage, instant) if not storage.exists(path)]
+    markers = storage.list(marker_folder(instant), recursive=True)
+    newest_ms = max((status.modified_ms for status in markers if not status.is_dir), default=0)
+    if not awaited or now_ms - newest_ms > _AWAITED_MS:
+        delete_markers(storage, instant)
+
+
+def _is_only_of(storage: Storage, path: str, instant: str) -> bool:
+    """Return whether a marked file holds nothing but this write.
+
+    The name of a base file says so. That of a log file may have been taken by another writer between the marker and the create,
+    so its blocks are read.
+    """
+    found = data_file(path, path.rpartition("/")[0])
+    if not isinstance(found, LogFile) or found.instant == instant:
+        return found is not None and found.instant == instant
+    try:
+        return holds_blocks_of(storage.read(path), instant, only=True)
+    except FileNotFoundError:
+        return False
 
 
 def unpublish(removals: Sequence[Removal], config: TableConfig, publication: Publication) -> None:
     """Hide instants from readers before any of their files goes: from the timeline, and from the list of files they use.
 
     The list is rebuilt also when the instants had left the timeline before, by a run that was killed in between.
-
-    Args:
-        removals: The instants, in the order in which they go.
     """
     hidden = [removal.unpublish() for removal in removals]
     if any(hidden) or publication.shows({removal.plan.instant for removal in removals}):
@@ -58,11 +374,7 @@ def unpublish(removals: Sequence[Removal], config: TableConfig, publication: Pub
 
 
 def take_out(removals: Sequence[Removal], config: TableConfig, publication: Publication) -> None:
-    """Take instants out of the table, hidden from readers first.
-
-    Args:
-        removals: The instants, in the order in which they go.
-    """
+    """Take instants out of the table, hidden from readers first."""
     unpublish(removals, config, publication)
     late = []
     for removal in removals:
@@ -80,14 +392,7 @@ def undo(
     publication: Publication,
     body: Callable[[Sequence[Removal], int], bytes],
 ) -> Sequence[Removal]:
-    """Carry out a rollback or restore, for the first time or again; return what went.
-
-    A metadata table of another writer would still name the files that go, so it goes before them.
-
-    Args:
-        removals: Returns what is still to be taken out, once the instant is in flight.
-        body: Returns the body of the completed instant, from what went and how many milliseconds it took.
-    """
+    """Carry out a rollback or restore, for the first time or again; return what went."""
     started = time.monotonic()
     opened.start()
     gone = removals()
@@ -111,7 +416,6 @@ class Removal:
     """Carries out the plan for one instant.
 
     Args:
-        time: Instant of the rollback or restore; command blocks carry it.
         of_run: Whether the instant is a plan that is to run again: its request stays, and so do logs named after it, which
             are of others.
     """
@@ -232,12 +536,10 @@ class Removal:
         if not request.log_files:
             return False
         for status in list_partition_files(self._storage, request.partition):
-            log = parse_log_file(status.name, request.partition)
-            base = parse_base_file(status.name, request.partition) if log is None else None
-            each = log or base
-            if each is None or (each.file_id, each.instant) != (request.file_id, request.base_instant):
+            found = data_file(status.name, request.partition)
+            if found is None or (found.file_id, found.instant) != (request.file_id, request.base_instant):
                 continue
-            if base is not None or status.path not in request.log_files:
+            if isinstance(found, BaseFile) or status.path not in request.log_files:
                 return False
         return all(
             holds_blocks_of(self._storage.read(path), self.plan.instant, only=True)
@@ -277,8 +579,7 @@ class Removal:
 
     def _goes(self, path: str) -> bool:
         """Return whether a file that is named after the instant goes with it."""
-        partition, _, name = path.rpartition("/")
-        return not (self._of_run and parse_log_file(name, partition))
+        return not (self._of_run and parse_log_file(path, path.rpartition("/")[0]))
 
     def _note_deleted(self, partition: str, path: str) -> None:
         self.outcomes.setdefault(partition, PartitionOutcome()).deleted.append(path)

@@ -1,39 +1,250 @@
-"""Undoing an instant, in Apache Hudi's layout, and finishing a rollback that was killed.
+"""Undoing instants in Apache Hudi's layout by rollback or restore, and finishing one that was killed.
 
-The order is what makes it safe to be killed anywhere (Hudi table format, rollback): the plan is stored first;
-a completed instant is unpublished before any of its files goes; the instant's own timeline files go last but
-one, and the completed rollback is the last file written. Each step can be done again. All functions here
-expect the caller to hold the table's lock.
+The order makes it safe to be killed anywhere (Hudi table format, rollback and restore): the plan is stored first; completed
+instants are unpublished, newest first, before any of their files goes, so readers of a table that is restored see it as of some
+commit between the newest and the target; the instants' own timeline files go last but one, and the completed rollback or restore
+is the last file written. Each step can be repeated; what a restore has to remove is looked up again after a crash. All functions
+here expect the caller to hold the table's lock.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
+from typing import Any
 
-from hudi_engine.errors import CorruptTableError, TimelineError
+from hudi_engine.errors import CorruptTableError, TimelineError, WriteConflictError
+from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.filegroup.base_file import parse_base_file
-from hudi_engine.format.filegroup.log_file import parse_log_file
+from hudi_engine.format.filegroup.base_file import BaseFile
+from hudi_engine.format.filegroup.log_file import LogFile
 from hudi_engine.format.filegroup.view import list_partition_files
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.timeline.active import FileGroupKey, Timeline, newest_first
-from hudi_engine.format.timeline.avro_file import encode_avro_file
+from hudi_engine.format.timeline.avro_file import StoredPlan, encode_avro_file
 from hudi_engine.format.timeline.commit_metadata import NO_COMMIT, CommitMetadata
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.format.timeline.rolled_back import check_none_hidden
-from hudi_engine.format.timeline.schemas import ROLLBACK_METADATA
+from hudi_engine.format.timeline.schemas import RESTORE_METADATA, RESTORE_PLAN, ROLLBACK_METADATA
 from hudi_engine.table.txn.conflict import is_clustering
-from hudi_engine.table.txn.liveness import Liveness
 from hudi_engine.table.txn.open_instant import OpenInstant, stored_plan
+from hudi_engine.table.txn.owner import Liveness
 from hudi_engine.table.txn.publication import Publication
-from hudi_engine.table.txn.removal import Removal, undo
-from hudi_engine.table.txn.rollback_plan import RollbackFinder, RollbackPlan
+from hudi_engine.table.txn.removal import Removal, RollbackFinder, RollbackPlan, data_file, undo
 
 logger = logging.getLogger(__name__)
+
+
+TAKEN_BACK = WRITE_ACTIONS | {"compaction", "logcompaction", "clustering", "indexing"}
+"""Actions that a restore takes back; cleans, rollbacks and savepoints stay, and so do indexes that are built.
+
+The building of an index goes with the metadata table that it was for. What is left of one that was built says nothing of data.
+"""
+
+
+@dataclass(frozen=True)
+class RestorePlan(StoredPlan):
+    """A restore's plan.
+
+    Args:
+        instants: Requested time and action of what goes, newest first.
+    """
+
+    target: str
+    instants: tuple[tuple[str, str], ...]
+
+    def to_bytes(self) -> bytes:
+        """Encode as Hudi's ``HoodieRestorePlan``."""
+        infos = [{"commitTime": time_, "action": action} for time_, action in self.instants]
+        record = {"instantsToRollback": infos, "version": 2, "savepointToRestoreTimestamp": self.target}
+        return encode_avro_file(RESTORE_PLAN, record)
+
+    @classmethod
+    def _from_record(cls, record: Mapping[str, Any], source: str) -> RestorePlan:
+        target = str(record.get("savepointToRestoreTimestamp") or "")
+        found = [(str(info["commitTime"]), str(info["action"])) for info in record["instantsToRollback"]]
+        for time_, action in found:
+            if not time_.isdigit() or action not in TAKEN_BACK or time_ == target:
+                raise CorruptTableError(
+                    f"{source} wants to take back {action} {time_}, which is {target!r} itself or no write. Nothing was changed; "
+                    "look at the file, and remove it from the timeline if it is not Hudi's and the restore is not in flight"
+                )
+        return cls(target, tuple(sorted(found, reverse=True)))
+
+
+@dataclass(frozen=True)
+class RestoreResult:
+    """What a restore did.
+
+    Args:
+        restore_time: Instant of the restore; None when there was nothing to take back.
+        taken_back: Requested times of what went, newest first.
+        deleted: Data files that went, relative to the base path.
+    """
+
+    restore_time: str | None
+    target: str
+    taken_back: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    command_blocks: tuple[str, ...] = ()
+
+
+def later_instants(timeline: Timeline, target: str) -> tuple[Instant, ...]:
+    """Return what a restore to ``target`` has to take back, newest first."""
+    return tuple(each for each in reversed(timeline.instants) if each.requested_time > target and _goes(each))
+
+
+def check_can_go(storage: Storage, config: TableConfig, timeline: Timeline, plan: RestorePlan) -> None:
+    """Find once what the instants of a restore have written: what cannot be found must be known before the restore begins."""
+    _plans(storage, config, timeline, plan)
+
+
+def carry_out_restore(
+    storage: Storage, config: TableConfig, opened: OpenInstant, plan: RestorePlan, publication: Publication
+) -> RestoreResult:
+    """Carry out a stored plan, for the first time or again."""
+    removals = undo(
+        storage,
+        config,
+        opened,
+        lambda: _removals(storage, config, opened.time, plan),
+        publication,
+        partial(_metadata, opened.time, plan),
+    )
+    return RestoreResult(
+        opened.time,
+        plan.target,
+        tuple(time_ for time_, _ in plan.instants),
+        tuple(path for removal in removals for path in removal.deleted),
+        tuple(path for removal in removals for path in removal.command_blocks),
+    )
+
+
+def resume_restores(
+    storage: Storage, config: TableConfig, timeline: Timeline, publication: Publication
+) -> tuple[RestoreResult, ...]:
+    """Finish the restores that somebody began and did not complete; one whose plan was cut short is dropped."""
+    done = []
+    for pending in timeline.pending:
+        if pending.action != "restore":
+            continue
+        plan = stored_plan(storage, config, pending, RestorePlan.from_bytes)
+        opened = OpenInstant(storage, config, pending.requested_time, "restore")
+        if plan is None:
+            opened.drop()
+            continue
+        _check_older(storage, config, timeline, pending, plan)
+        logger.info("finishing restore %s to %s", opened.time, plan.target)
+        done.append(carry_out_restore(storage, config, opened, plan, publication))
+    return tuple(done)
+
+
+def _check_older(
+    storage: Storage, config: TableConfig, timeline: Timeline, pending: Instant, plan: RestorePlan
+) -> None:
+    """Refuse a plan that takes back a completed instant, or a compaction, from before the target.
+
+    Apache Hudi from 1.0 on goes by the order of completion, so that what began before the target and has not completed yet goes
+    too. What is missing was removed already.
+    """
+    present = {each.requested_time: each for each in timeline.instants if each.action in TAKEN_BACK}
+    older = [each for each in plan.instants if each[0] <= plan.target]
+    for time_, action in older:
+        found = present.get(time_)
+        if found is None and (pending.state is State.INFLIGHT or time_ in timeline.undone_since()):
+            continue
+        compacts = action == "compaction" or (
+            action == "commit" and config.table_type is TableType.MERGE_ON_READ
+        )
+        if found is None or compacts or found.is_completed:
+            raise CorruptTableError(
+                f"restore {pending.requested_time} of {storage.base!r} wants to take back {action} {time_}, which began before "
+                f"the commit {plan.target} that it goes back to. Nothing was changed; let Apache Hudi finish the restore if "
+                "it is one of its own"
+            )
+
+
+def _goes(instant: Instant) -> bool:
+    return instant.action in TAKEN_BACK and not (instant.action == "indexing" and instant.is_completed)
+
+
+def _removals(storage: Storage, config: TableConfig, restore_time: str, plan: RestorePlan) -> list[Removal]:
+    """Plan the removal of what is still there, newest first."""
+    planned = _plans(storage, config, Timeline.load(storage, config), plan)
+    return [Removal(storage, config, restore_time, each) for each in planned]
+
+
+def _plans(
+    storage: Storage, config: TableConfig, timeline: Timeline, plan: RestorePlan
+) -> list[RollbackPlan]:
+    present = {instant.requested_time: instant for instant in timeline.instants if _goes(instant)}
+    return [
+        _without_doomed_slices(plan_removal(storage, config, timeline, present[time_], action), plan)
+        for time_, action in plan.instants
+        if time_ in present
+    ]
+
+
+def _without_doomed_slices(removal: RollbackPlan, plan: RestorePlan) -> RollbackPlan:
+    """Leave out log blocks in slices that go as a whole, since a command block would outlive its slice."""
+    gone = {time_ for time_, _ in plan.instants}
+    kept = [
+        request for request in removal.requests if not (request.log_files and request.base_instant in gone)
+    ]
+    return replace(removal, requests=tuple(kept))
+
+
+def _metadata(restore_time: str, plan: RestorePlan, removals: Sequence[Removal], took_ms: int) -> bytes:
+    done = {removal.plan.instant: removal for removal in removals}
+    return encode_avro_file(
+        RESTORE_METADATA,
+        {
+            "startRestoreTime": restore_time,
+            "timeTakenInMillis": took_ms,
+            "instantsToRollback": [time_ for time_, _ in plan.instants],
+            "hoodieRestoreMetadata": {time_: [done[time_].metadata(0)] for time_ in done},
+            "version": 1,
+            "restoreInstantInfo": [
+                {"commitTime": time_, "action": action} for time_, action in plan.instants
+            ],
+        },
+    )
+
+
+def check_not_rolled_back(
+    storage: Storage, config: TableConfig, current: Timeline, opened: OpenInstant
+) -> None:
+    """Refuse to complete an instant that a pending rollback or restore is about to take back."""
+    undoing = pending_rollback_of(storage, config, current, opened.time)
+    if undoing is not None:
+        raise WriteConflictError(
+            f"{opened.action} {opened.time} of {storage.base!r} is no longer in flight: it is rolled back by "
+            f"{undoing.action} {undoing.requested_time}, which was begun meanwhile. Nothing of it is visible"
+        )
+
+
+def pending_rollback_of(
+    storage: Storage, config: TableConfig, timeline: Timeline, time: str
+) -> Instant | None:
+    """Return the pending rollback or restore that takes an instant back, None when nobody has begun that."""
+    return next((each for each in timeline.pending if _takes_back(storage, config, each, time)), None)
+
+
+def _takes_back(storage: Storage, config: TableConfig, pending: Instant, time: str) -> bool:
+    if pending.action == "restore":
+        restore = stored_plan(storage, config, pending, RestorePlan.from_bytes)
+        if restore is None:
+            return False
+        return time > restore.target or any(time == planned for planned, _ in restore.instants)
+    if pending.action == "rollback":
+        rollback = stored_plan(storage, config, pending, RollbackPlan.from_bytes)
+        return rollback is not None and time == rollback.instant
+    return False
+
 
 _SERVICES = frozenset({"compaction", "logcompaction", "clustering"})
 
@@ -66,13 +277,7 @@ def rollback_instant(
     """Undo an instant: data files, log blocks, timeline files.
 
     Args:
-        instant: A pending write, or the newest completed one.
         owned_by: Options of an owner file, of the rollback of a plan: by it others know at once when this process has died.
-
-    Raises:
-        TimelineError: when the instant cannot be rolled back: it is not there, not a write, not the newest
-            completed one, saved by a savepoint, built upon by a planned compaction, the files before it are gone
-            or about to go, or archived writes would count no more.
     """
     plan = plan_rollback(storage, config, timeline, instant)
     body = plan.to_bytes(storage)
@@ -97,12 +302,7 @@ def plan_rollback(
 def plan_removal(
     storage: Storage, config: TableConfig, timeline: Timeline, instant: Instant, action: str
 ) -> RollbackPlan:
-    """Find what an instant has written.
-
-    Args:
-        instant: The instant as it is on ``timeline``.
-        action: Its action by the name it completes or would complete under, for the plan.
-    """
+    """Find what an instant has written."""
     metadata = _metadata_of(timeline, instant)
     finder = RollbackFinder(storage, config, instant.requested_time, metadata)
     # Nothing is written before an instant is in flight, except into slices that a planned compaction opened: others
@@ -172,9 +372,8 @@ def _check_allowed(timeline: Timeline, instant: Instant) -> None:
     time_, action = instant.requested_time, instant.action
     if action not in WRITE_ACTIONS:
         raise TimelineError(
-            f"{action} {time_} cannot be rolled back: only commit, deltacommit and replacecommit can. A "
-            "planned "
-            "compaction or clustering is carried out by its service"
+            f"{action} {time_} cannot be rolled back: only commit, deltacommit and replacecommit can. A planned compaction or "
+            "clustering is carried out by its service"
         )
     if time_ in {savepoint.requested_time for savepoint in timeline.savepoints}:
         raise TimelineError(
@@ -192,9 +391,8 @@ def _check_on_top(timeline: Timeline, instant: Instant) -> None:
     newest = timeline.completed_writes[-1]
     if newest.requested_time != time_:
         raise TimelineError(
-            f"{action} {time_} cannot be rolled back: {newest.action} {newest.requested_time} was written "
-            "after it. "
-            "Roll back the newest write first, or restore to a savepoint"
+            f"{action} {time_} cannot be rolled back: {newest.action} {newest.requested_time} was written after it. Roll back "
+            "the newest write first, or restore to a savepoint"
         )
     for pending in timeline.pending:
         if pending.requested_time < time_:
@@ -206,9 +404,8 @@ def _check_on_top(timeline: Timeline, instant: Instant) -> None:
             )
         if pending.action in _SERVICES:
             raise TimelineError(
-                f"{action} {time_} cannot be rolled back: {pending.action} {pending.requested_time} is "
-                "planned on "
-                "top of it. Run it, or drop its plan, first"
+                f"{action} {time_} cannot be rolled back: {pending.action} {pending.requested_time} is planned on top of it. Run "
+                "it, or drop its plan, first"
             )
         if pending.action == "replacecommit" and is_clustering(timeline, pending):
             # its run would bring the rows back, or could not find what it has planned
@@ -240,9 +437,8 @@ def _check_older_files(
 
 def _cleaned(instant: Instant, partition: str, file_id: str) -> str:
     return (
-        f"{instant.action} {instant.requested_time} cannot be rolled back: the files of file group "
-        f"{file_id!r} in "
-        f"partition {partition!r} from before it were cleaned. Restore the data from its source instead"
+        f"{instant.action} {instant.requested_time} cannot be rolled back: the files of file group {file_id!r} in partition "
+        f"{partition!r} from before it were cleaned. Restore the data from its source instead"
     )
 
 
@@ -261,9 +457,6 @@ def readable_metadata(timeline: Timeline, instant: Instant) -> CommitMetadata | 
     """Return what a completed write wrote; None, with a warning, when its file is damaged.
 
     Without it nobody knows what the write built upon. That is there for sure unless a clean came after the write.
-
-    Raises:
-        TimelineError: The file is damaged, and a clean came after it.
     """
     try:
         return timeline.commit_metadata(instant)
@@ -323,12 +516,10 @@ def slices_in(storage: Storage, partition: str) -> dict[Slice, bool]:
 def _slices_of(files: Iterable[FileStatus], partition: str) -> dict[Slice, bool]:
     found: dict[Slice, bool] = {}
     for status in files:
-        base = parse_base_file(status.name, partition, status)
-        log = parse_log_file(status.name, partition, status)
-        if base is not None:
-            found[base.file_id, base.instant] = True
-        elif log is not None:
-            found.setdefault((log.file_id, log.instant), False)
+        file = data_file(status.name, partition)
+        if file is not None:
+            slice_ = (file.file_id, file.instant)
+            found[slice_] = found.get(slice_, False) or isinstance(file, BaseFile)
     return found
 
 
@@ -350,12 +541,6 @@ def lost_group(
     """Return a file group that is not there as it was when a write took it out, None when all are.
 
     A clean takes replaced groups whole, but for what a savepoint keeps, which may be an older slice than the newest.
-
-    Args:
-        before: Requested time of the write that took them out.
-
-    Raises:
-        CorruptTableError: A write that may have made such a group cannot be read, and a clean came since they were taken out.
     """
     groups = {(partition, file_id) for partition, file_ids in replaced.items() for file_id in file_ids}
     listed = {partition: list(list_partition_files(storage, partition)) for partition in replaced}
@@ -386,11 +571,11 @@ def _newest_files(
             key = (partition, str(stat.file_id))
             if key not in groups:
                 continue
-            base = parse_base_file(stat.file_name, partition)
-            log = parse_log_file(stat.file_name, partition) if stat.has_content else None
-            # a base file of which all rows were deleted tells of no rows, and is the newest one
-            is_own = base is not None and base.instant == instant.requested_time
-            if key in left and (is_own or (log is not None and not log.is_cdc)):
+            file = data_file(stat.file_name, partition)
+            # a base file of which all rows were deleted has no rows, and is the newest one
+            is_own = isinstance(file, BaseFile) and file.instant == instant.requested_time
+            is_log = isinstance(file, LogFile) and stat.has_content and not file.is_cdc
+            if key in left and (is_own or is_log):
                 yield key, stat.file_name
             if is_own:
                 left.discard(key)

@@ -1,4 +1,4 @@
-"""A table as a folder of files: in which order they are copied and deleted, so that nobody takes a part of one for a table.
+"""A table as a folder of files, copied and deleted in an order in which no part of one is taken for a table.
 
 The properties make the table. They are copied last and deleted first, and the timeline right before and after them.
 """
@@ -8,15 +8,20 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 
 from hudi_engine.format.config.properties_file import BACKUP_PATH, PROPERTIES_PATH
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.storage.factory import open_storage
-from hudi_engine.table.txn.lock import LOCK_PATH
-from hudi_engine.table.txn.owner import LOCK_FILES, Owner, OwnerState, read_with_time, register, unregister
+from hudi_engine.table.txn.owner import (
+    LOCK_FILES,
+    LOCK_PATH,
+    Owner,
+    OwnerState,
+    at_work,
+    read_with_time,
+)
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,8 @@ REMOVED = ".removed-"
 REMOVER = ".hoodie/.removal-owner"
 """File in the folder of a table that is being removed, where it cannot be put aside, that names the process."""
 _TIMELINE = ".hoodie"
+_REMOVAL_BEAT_MS = 12 * 3600 * 1000
+"""A removal of another machine counts as under way for a day, which is two beats."""
 _MAKING = (BACKUP_PATH, PROPERTIES_PATH)
 """What makes a folder a table, in the order in which it goes: the backup is read where the properties are not there."""
 
@@ -95,10 +102,10 @@ def removal_order(path: str) -> tuple[bool, bool, str]:
 
 
 def files_of_table(parent: Storage, folder: str) -> dict[str, FileStatus]:
-    """Return all files of a table by their path in its folder, without the marks of its builder and its remover and its lock.
+    """Return all files of a table by their path in its folder, without its lock and the marks of its builder and its remover.
 
-    Who moves a table holds its lock, which stays where it is until that is done. A table whose removal ended before it came to
-    the properties lives on: where its last file is yet to come the mark would say that it is being removed.
+    A process that moves a table holds its lock until that is done. A copied mark of a removal that was cut off would name a table
+    as removed whose properties are still to come.
     """
     start = len(folder) + 1
     found = {each.path[start:]: each for each in parent.list(folder, recursive=True) if not each.is_dir}
@@ -116,10 +123,7 @@ def table_inside(parent: Storage, folder: str) -> str | None:
 
 
 def is_removed(parent: Storage, folder: str) -> bool:
-    """Return whether nothing of a table is left in its folder, or no more than what a removal that is cut off leaves.
-
-    The lock that somebody holds, or breaks, there is no part of it.
-    """
+    """Return whether nothing of a table but its lock is left in its folder, or what a removal that was cut off leaves."""
     start = len(folder) + 1
     found = {each.path[start:] for each in parent.list(folder, recursive=True) if not each.is_dir}
     return (REMOVER in found and found.isdisjoint(_MAKING)) or all(
@@ -130,43 +134,42 @@ def is_removed(parent: Storage, folder: str) -> bool:
 def delete_table(parent: Storage, folder: str) -> None:
     """Delete a table's folder; one that was there is no table to any reader from the first call on.
 
-    Where folders are renamed in one step it is first put aside, under a hidden name. Elsewhere a mark lets others finish what is
-    cut off, and its properties go first, then its timeline. The mark of its builder goes last, so that a removal that is cut off
-    can be told from a table being built. Of a symbolic link only the link goes.
-
-    Args:
-        folder: The folder, which need not be there.
+    If folders are renamed in one step it is first put aside, under a hidden name. Elsewhere a mark lets others finish a removal
+    that was cut off, and its properties go first, then its timeline. The mark of its builder goes last, which distinguishes such a
+    removal from a table being built. Of a symbolic link only the link goes.
     """
     above, slash, name = folder.rpartition("/")
     if os.path.islink(f"{parent.base}/{folder}"):
         parent.delete_tree(folder)
-    elif name.startswith("."):
+        return
+    is_hidden = name.startswith(".")
+    if not is_hidden and parent.renames_folders and parent.exists(folder):
+        aside = f"{above}{slash}.{name}{REMOVED}{uuid.uuid4().hex[:12]}"
+        with suppress(OSError):  # the folder above may be one that is not to be written to
+            parent.rename(folder, aside)
+            folder, is_hidden = aside, True
+    if is_hidden:
         _delete_files(parent, folder)
     else:
-        aside = f"{above}{slash}.{name}{REMOVED}{uuid.uuid4().hex[:12]}"
-        if _put_aside(parent, folder, aside):
-            _delete_files(parent, aside)
-        else:
-            _delete_marked(parent, folder)
+        _delete_marked(parent, folder)
 
 
 def clear_removed(storage: Storage) -> None:
-    """Finish removals of the table at a place that were cut off; what is no part of such a table stays."""
+    """Finish removals of the table at a place that were cut off; other files stay."""
     place = place_of(storage.base)
     if place is None or storage.exists(PROPERTIES_PATH):
         return
     clear_put_aside(place)
     found = read_with_time(storage, REMOVER)
     owner = None if found is None else Owner.parse(found[0])
-    if (
-        found is None
-        or owner is None
-        or owner.state_in(storage, found[1], beats=False) is not OwnerState.DEAD
-    ):
+    if found is None or owner is None:
+        return
+    if owner.state_in(storage, found[1], beats=False) is not OwnerState.DEAD:
         return
     if storage.exists(BACKUP_PATH):  # of a table whose properties are being changed
         return
-    with suppress(FileNotFoundError), _removing() as mine:  # another process was faster
+    mine = Owner.current(_REMOVAL_BEAT_MS)
+    with suppress(FileNotFoundError), at_work(mine):  # another process was faster
         storage.take_over(REMOVER, found[0], mine.to_json())
         _delete_files(place.parent, place.name)
 
@@ -183,20 +186,10 @@ def clear_put_aside(place: TablePlace) -> None:
                 logger.warning("could not remove %s, the next to make a table will: %s", each.path, error)
 
 
-def _put_aside(parent: Storage, folder: str, aside: str) -> bool:
-    """Rename a folder in one step where the storage does so; nothing may be put next to one above which is not to be written to."""
-    if not parent.renames_folders or not parent.exists(folder):
-        return False
-    try:
-        parent.rename(folder, aside)
-    except OSError:
-        return False
-    return True
-
-
 def _delete_marked(parent: Storage, folder: str) -> None:
-    """Delete a table's files, with a mark that tells others so; it stays only where the table has gone."""
-    with _removing() as mine:
+    """Delete a table's files, under a mark of the removal, which stays only if the table is deleted."""
+    mine = Owner.current(_REMOVAL_BEAT_MS)
+    with at_work(mine):
         try:
             if _is_table(parent, folder):
                 parent.replace(f"{folder}/{REMOVER}", mine.to_json())
@@ -204,28 +197,12 @@ def _delete_marked(parent: Storage, folder: str) -> None:
         except BaseException:
             with suppress(OSError):
                 if _is_table(parent, folder):
-                    unmark(parent, folder)
+                    parent.remove(f"{folder}/{REMOVER}")
             raise
-
-
-def unmark(parent: Storage, folder: str) -> None:
-    """Take the mark of a removal away that ended before the table had gone, or that another table takes the place of."""
-    parent.remove(f"{folder}/{REMOVER}")
 
 
 def _is_table(parent: Storage, folder: str) -> bool:
     return any(parent.exists(f"{folder}/{each}") for each in reversed(_MAKING))
-
-
-@contextmanager
-def _removing() -> Iterator[Owner]:
-    """Have a removal count as under way for a block; one of another machine does for a day."""
-    mine = Owner.current(interval_ms=12 * 3600 * 1000)
-    register(mine)
-    try:
-        yield mine
-    finally:
-        unregister(mine)
 
 
 def _delete_files(parent: Storage, folder: str) -> None:

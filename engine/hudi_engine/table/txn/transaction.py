@@ -13,15 +13,14 @@ from types import TracebackType
 
 from hudi_engine.errors import ConfigError, HudiError, TimelineError, WriteConflictError
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.config.table_config import KINDS_PROPERTY, PARTITION_FIELDS, TableConfig
-from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.base import Storage, storage_errors
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.avro_file import encode_avro_file
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.format.timeline.schemas import REQUESTED_REPLACE_METADATA
 from hudi_engine.format.timeline.writer import check_inflight, rolled_back
-from hudi_engine.table.txn.column_ids import with_column_ids
 from hudi_engine.table.txn.conflict import (
     OVERWRITES,
     FileGroup,
@@ -36,22 +35,24 @@ from hudi_engine.table.txn.conflict import (
     updates_allowed,
     yields_to_overwrites,
 )
-from hudi_engine.table.txn.liveness import Liveness
 from hudi_engine.table.txn.metadata_conflicts import (
     check_checkpoint_parent,
     check_only_checkpoint,
     check_schema_and_checkpoint,
     merged_schema,
     with_checkpoint,
+    with_column_ids,
 )
-from hudi_engine.table.txn.metadata_table import drop_foreign_metadata_table, has_foreign_metadata_table
 from hudi_engine.table.txn.open_instant import OpenInstant
-from hudi_engine.table.txn.publication import Publication
-from hudi_engine.table.txn.reconcile import delete_unwanted_files, settle_markers
+from hudi_engine.table.txn.owner import Liveness
+from hudi_engine.table.txn.publication import (
+    Publication,
+    drop_foreign_metadata_table,
+    has_foreign_metadata_table,
+)
 from hudi_engine.table.txn.recovery import Recovery, pending_writes, recover, table_lock
-from hudi_engine.table.txn.restore_steps import check_not_rolled_back
-from hudi_engine.table.txn.rollback import rollback_instant
-from hudi_engine.table.txn.storage_errors import storage_errors
+from hudi_engine.table.txn.removal import delete_unwanted_files, settle_markers
+from hudi_engine.table.txn.rollback import check_not_rolled_back, rollback_instant
 from hudi_engine.table.txn.swap import swap_is_conflict
 
 logger = logging.getLogger(__name__)
@@ -109,13 +110,7 @@ class WriteTransaction:
         """Clean up after dead writers and announce a new instant.
 
         Args:
-            config: The table's settings; they are read again, since another writer may have upgraded the
-                table.
-            action: ``commit``, ``deltacommit`` or ``replacecommit``.
             operation: Hudi's operation name, such as ``UPSERT``.
-
-        Raises:
-            TableNotFoundError: when there is no table any more.
         """
         if action not in WRITE_ACTIONS:
             raise ConfigError(
@@ -151,21 +146,14 @@ class WriteTransaction:
             raise
 
     def inflight(self, profile: CommitMetadata) -> None:
-        """Store the planned workload; data files may be written from now on.
-
-        The write continues from here, so a metadata table of another writer goes, which would hide it from readers.
-
-        Raises:
-            WriteConflictError: when the instant was rolled back meanwhile, or the table's lock is not free in time.
-            TimelineError: when the transaction is in flight or has ended.
-        """
+        """Store the planned workload; data files may be written from now on."""
         self._require(State.REQUESTED, "go in flight")
         with storage_errors(self._storage, f"start {self.action} {self.instant}"):
             self.still_ours()
-            if has_foreign_metadata_table(self._storage, self.config) or has_kinds_in_names(self.config):
+            if has_foreign_metadata_table(self._storage, self.config):
                 with table_lock(self._storage, self._options):
-                    config = drop_foreign_metadata_table(self._storage, TableConfig.load(self._storage))
-                    self.config = move_kinds_from_names(self._storage, config)
+                    config = TableConfig.load(self._storage)
+                    self.config = drop_foreign_metadata_table(self._storage, config)
             self._opened.start(profile.to_json())
         self._state = State.INFLIGHT
 
@@ -198,15 +186,9 @@ class WriteTransaction:
         that failed. On an error nothing is visible; leave the ``with`` block, or call :meth:`abort`.
 
         Args:
-            metadata: What was written. Its schema is replaced by the table's when another writer has evolved
-                the table meanwhile and this write has not.
             reads: What of the table the rows were made from before begin; None when they come from elsewhere.
             left: File groups with rows that were compared with what came, and left as they are.
             follows: The checkpoint that its own follows; None when that does not matter.
-
-        Raises:
-            WriteConflictError: when another writer's commit conflicts with this one, the instant was rolled back, or the
-                lock was lost.
         """
         self._require(State.INFLIGHT, "be committed")
         with storage_errors(self._storage, f"commit {self.action} {self.instant}"):
@@ -236,11 +218,7 @@ class WriteTransaction:
         self._clean_up(metadata, gone)
 
     def abort(self, cause: BaseException | None = None) -> None:
-        """Roll the instant back, unless it is committed; trouble is logged and left to the next writer.
-
-        Args:
-            cause: Why, for the log; the caller raises it.
-        """
+        """Roll the instant back, unless it is committed; trouble is logged and left to the next writer."""
         if self._ended:
             return
         logger.info("aborting %s %s: %s", self.action, self.instant, cause)
@@ -374,8 +352,7 @@ class WriteTransaction:
         if self._ended or self._state is not state:
             known = "ended" if self._ended else self._state.value.lower()
             raise TimelineError(
-                f"{self.action} {self.instant} cannot {verb}: it is {known}, and must be "
-                f"{state.value.lower()}"
+                f"{self.action} {self.instant} cannot {verb}: it is {known}, and must be {state.value.lower()}"
             )
 
     def _overtaken_message(self) -> str:
@@ -386,24 +363,3 @@ class WriteTransaction:
 
     def _rolled_back_message(self) -> str:
         return rolled_back(self._storage, self.instant, self.action)
-
-
-def has_kinds_in_names(config: TableConfig) -> bool:
-    """Return whether a table of this engine names its partition fields with their kinds, as it did before."""
-    stored = config.properties.get(PARTITION_FIELDS, "")
-    return config.version == 6 and config.is_of_this_engine and ":" in stored
-
-
-def move_kinds_from_names(storage: Storage, config: TableConfig) -> TableConfig:
-    """Store the kinds apart from the names of the partition fields; the caller holds the table's lock.
-
-    Returns:
-        The table's settings afterwards.
-    """
-    if not has_kinds_in_names(config):
-        return config
-    names = ",".join(field.name for field in config.partition_fields)
-    kinds = config.properties[PARTITION_FIELDS]
-    config = config.with_properties({PARTITION_FIELDS: names, KINDS_PROPERTY: kinds})
-    config.save(storage)
-    return config

@@ -18,19 +18,14 @@ from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.retry import retried
 from hudi_engine.table.txn.transaction import WriteTransaction
-from hudi_engine.table.write.define.rebuild import check_same_definition
+from hudi_engine.table.write.define.table_options import check_same_definition
 from hudi_engine.table.write.operation import write_action
 from hudi_engine.table.write.result import WriteResult, summarise
 
 
 @dataclass(frozen=True)
 class Change:
-    """A commit without data files.
-
-    Args:
-        operation: What it is called in its metadata.
-        metadata: Makes what is committed of the table as it is when the instant has begun.
-    """
+    """A commit without data files."""
 
     operation: WriteOperation
     action: str
@@ -42,10 +37,6 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
 
     Args:
         partitions: Partition paths such as ``dt=2026-01-01``; ``"dt=2026-*"`` is not expanded.
-
-    Raises:
-        ConfigError: No partition named, a table without partitions, or partitions that are not there (all are named).
-        WriteConflictError: Another writer committed to the partitions first.
     """
 
     def change(state: TableState) -> Change:
@@ -62,11 +53,7 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
 
 
 def empty_table(storage: Storage, options: Options) -> WriteResult:
-    """Take every file group out of the table in one replace instant.
-
-    Raises:
-        WriteConflictError: Another writer committed first.
-    """
+    """Take every file group out of the table in one replace instant."""
     return commit_without_files(
         storage,
         options,
@@ -81,15 +68,7 @@ def empty_table(storage: Storage, options: Options) -> WriteResult:
 
 
 def note_checkpoint(storage: Storage, noted: Callable[[TableState], str], options: Options) -> WriteResult:
-    """Write a checkpoint in a commit of its own; no row and no column changes.
-
-    Args:
-        noted: Makes the checkpoint, as JSON, of the table as it is when the instant has begun, which another writer may have
-            given one since the caller looked.
-
-    Raises:
-        WriteConflictError: Another writer noted one first.
-    """
+    """Write a checkpoint in a commit of its own; no row and no column changes."""
     return commit_without_files(
         storage,
         options,
@@ -131,11 +110,7 @@ def commit_without_files(
 
 
 def partitions_there(state: TableState, partitions: Sequence[str]) -> list[str]:
-    """Return the partitions as they are on storage.
-
-    Raises:
-        ConfigError: The table has no partitions, or none of one of the names.
-    """
+    """Return the partitions as they are on storage."""
     given = [partitions] if isinstance(partitions, str) else list(partitions or ())
     if not given or any(not isinstance(each, str) for each in given):
         raise ConfigError(

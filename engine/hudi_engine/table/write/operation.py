@@ -23,9 +23,7 @@ class Operation:
 
     Args:
         combine_option: Option that merges rows of the batch with the same key first; None for never.
-        packing: New rows may go into small files.
         replaces: Which file groups the commit takes out: nothing, touched partitions or whole table.
-        bulk: Rows are written in one streaming pass.
     """
 
     name: WriteOperation

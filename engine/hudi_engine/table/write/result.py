@@ -5,23 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hudi_engine.format.telemetry.figures import WriteFigures
+from hudi_engine.format.telemetry.figures import RowCounts, WriteFigures
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
-
-
-@dataclass(frozen=True, kw_only=True)
-class RowCounts:
-    """What a commit did, in numbers.
-
-    Args:
-        rows_updated: Rows whose key was in the table.
-    """
-
-    rows_inserted: int = 0
-    rows_updated: int = 0
-    rows_deleted: int = 0
-    bytes_written: int = 0
 
 
 @dataclass(frozen=True)
@@ -54,11 +40,7 @@ class WriteResult(RowCounts):
 
 
 def summarise(instant: str, metadata: CommitMetadata, path_taken: str, rows_replaced: int = 0) -> WriteResult:
-    """Add up the write stats of a commit.
-
-    Args:
-        rows_replaced: Rows of file groups that the commit replaced; they count as deleted.
-    """
+    """Add up the write stats of a commit."""
     stats = list(_all_stats(metadata))
     replaced = metadata.partition_to_replace_file_ids or {}
     return WriteResult(

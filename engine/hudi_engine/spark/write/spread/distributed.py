@@ -52,7 +52,7 @@ from hudi_engine.table.lookup.unit import BUCKET, ORDER, PartitionUnit, UnitPlan
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.transaction import WriteTransaction
 from hudi_engine.table.write.operation import Operation
-from hudi_engine.table.write.place.profile import partition_profile
+from hudi_engine.table.write.place.partitions import partition_profile
 from hudi_engine.table.write.place.shares import shares_of_new
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from hudi_engine.format.logformat.format import BlockType, HeaderKey
 from hudi_engine.format.logformat.reader import scan_blocks
 from hudi_engine.format.logformat.source import FileSource
 from hudi_engine.format.parallel import on_threads
-from hudi_engine.format.storage.base import FileStatus, Storage
+from hudi_engine.format.storage.base import FileStatus, Storage, storage_errors
 from hudi_engine.format.storage.paths import join, relative_path
 from hudi_engine.format.telemetry.services import Done, measured
 from hudi_engine.format.timeline.archive_files import (
@@ -43,11 +43,9 @@ from hudi_engine.table.services.opening import open_locked
 from hudi_engine.table.services.result import ArchiveResult
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.table.txn.owner import HEARTBEAT_FOLDER
-from hudi_engine.table.txn.publication import Publication
+from hudi_engine.table.txn.publication import Publication, drop_foreign_metadata_table
 from hudi_engine.table.txn.recovery import next_instant, table_lock
-from hudi_engine.table.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
 

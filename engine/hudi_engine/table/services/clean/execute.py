@@ -25,7 +25,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.view import FileSystemView
 from hudi_engine.format.parallel import on_threads
-from hudi_engine.format.storage.base import TEMP_PREFIX, Storage
+from hudi_engine.format.storage.base import TEMP_PREFIX, Storage, storage_errors
 from hudi_engine.format.storage.paths import join
 from hudi_engine.format.telemetry.services import Done, measured
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
@@ -39,12 +39,10 @@ from hudi_engine.table.services.result import CleanResult
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.consumers import oldest_needed
-from hudi_engine.table.txn.liveness import Liveness
-from hudi_engine.table.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.table.txn.open_instant import OpenInstant, stored_plan
-from hudi_engine.table.txn.publication import Publication
+from hudi_engine.table.txn.owner import Liveness
+from hudi_engine.table.txn.publication import Publication, drop_foreign_metadata_table
 from hudi_engine.table.txn.recovery import TEMPORARY_KEPT_MS, next_instant, table_lock
-from hudi_engine.table.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
 

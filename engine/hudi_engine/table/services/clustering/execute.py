@@ -17,7 +17,7 @@ from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.parallel import RunTasks, run_in_threads
 from hudi_engine.format.schema.meta_fields import without_meta_columns
-from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.base import Storage, storage_errors
 from hudi_engine.format.telemetry.services import measured
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.format.timeline.instant import Instant
@@ -53,11 +53,9 @@ from hudi_engine.table.services.result import ClusteringResult
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import rolls_back_plans
-from hudi_engine.table.txn.metadata_table import drop_foreign_metadata_table
-from hudi_engine.table.txn.publication import Publication
+from hudi_engine.table.txn.publication import Publication, drop_foreign_metadata_table
 from hudi_engine.table.txn.recovery import table_lock
 from hudi_engine.table.txn.rollback import rollback_instant
-from hudi_engine.table.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from hudi_engine.format.config.enums import IndexType, PartitionFilter
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.layout.layout import SORT_COLUMNS, STRATEGY, RowLayout, split_names
-from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.base import Storage, storage_errors
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.table.lookup.bucket_names import refuse_other_bucket_engines, refuse_unsaid_buckets
 from hudi_engine.table.services.clustering.plan import ClusteringGroup, ClusteringPlan, PlannedSlice
@@ -35,11 +35,9 @@ from hudi_engine.table.services.result import ClusteringResult
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import is_clustering
-from hudi_engine.table.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.table.txn.open_instant import OpenInstant
-from hudi_engine.table.txn.publication import Publication
+from hudi_engine.table.txn.publication import Publication, drop_foreign_metadata_table
 from hudi_engine.table.txn.recovery import table_lock
-from hudi_engine.table.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from hudi_engine.format.merge.missing_columns import refuse_defaults
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.parallel import RunTasks, run_in_threads
 from hudi_engine.format.progress import under_way
-from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.base import Storage, storage_errors
 from hudi_engine.format.telemetry.services import measured
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.table.handles.base_file_options import BaseFileOptions
@@ -32,10 +32,8 @@ from hudi_engine.table.services.planned import PlanRun, done_as, publish_service
 from hudi_engine.table.services.result import CompactionResult
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState, full_avro
-from hudi_engine.table.txn.metadata_table import drop_foreign_metadata_table
-from hudi_engine.table.txn.publication import Publication
+from hudi_engine.table.txn.publication import Publication, drop_foreign_metadata_table
 from hudi_engine.table.txn.recovery import table_lock
-from hudi_engine.table.txn.storage_errors import storage_errors
 
 
 @measured(done_as("compaction", "commit"))

@@ -19,7 +19,7 @@ from hudi_engine.format.config.declared.write_options import FileOptions
 from hudi_engine.format.config.enums import CompactionTrigger, TableType
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.file_slice import FileSlice
-from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.base import Storage, storage_errors
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.avro_file import StoredPlan, encode_avro_file
 from hudi_engine.format.timeline.clock import parse_instant_time
@@ -29,11 +29,9 @@ from hudi_engine.table.services.opening import open_locked, partitions_in_use
 from hudi_engine.table.services.result import CompactionResult
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.table.txn.open_instant import OpenInstant
-from hudi_engine.table.txn.publication import Publication
+from hudi_engine.table.txn.publication import Publication, drop_foreign_metadata_table
 from hudi_engine.table.txn.recovery import table_lock
-from hudi_engine.table.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
 

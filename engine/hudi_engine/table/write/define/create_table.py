@@ -11,10 +11,9 @@ from pathlib import Path
 
 from hudi_engine.errors import StorageError, TableExistsError
 from hudi_engine.format.config.declared.table_options import TableOptions
-from hudi_engine.format.config.properties_file import BACKUP_PATH, PROPERTIES_PATH
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.storage.base import TEMP_PREFIX, FileStatus, Storage
-from hudi_engine.table.txn.storage_errors import storage_errors
+from hudi_engine.format.storage.base import TEMP_PREFIX, FileStatus, Storage, storage_errors
 from hudi_engine.table.txn.table_folder import REMOVER, clear_removed
 
 logger = logging.getLogger(__name__)
@@ -26,20 +25,12 @@ FOLDERS = (
     ".hoodie/.temp",
     ".hoodie/archived",
 )
-_UNDONE = (".requested", ".inflight")
 _SHOWN = 3
-"""How many of the names that hold a table up are looked for and told."""
+"""How many of the names that prevent a table are looked for and named."""
 
 
 def create_table(storage: Storage, config: TableConfig) -> None:
-    """Write a new table's folders and properties.
-
-    A folder that a killed create left half made is finished.
-
-    Raises:
-        TableExistsError: A table, or anything else, is there already.
-        StorageError: The storage failed.
-    """
+    """Write a new table's folders and properties."""
     check_absent(storage)
     with storage_errors(storage, "make a table"):
         try:
@@ -80,10 +71,7 @@ def check_absent(storage: Storage) -> None:
         if itself is not None and not itself.is_dir:
             raise TableExistsError(f"{storage.base} is a file, not a folder; choose another path")
         strangers = list(islice(_strangers(storage), _SHOWN))
-        timeline = list(_timeline_files(storage))
-        if timeline and not strangers:
-            timeline = _without_left_plans(storage, timeline)
-    strangers += [each.path for each in timeline[: _SHOWN - len(strangers)]]
+        strangers += islice(_timeline_files(storage), _SHOWN - len(strangers))
     if strangers:
         many = "at least " if len(strangers) == _SHOWN else ""
         raise TableExistsError(
@@ -102,24 +90,10 @@ def _strangers(storage: Storage) -> Iterator[str]:
             yield each.name
 
 
-def _timeline_files(storage: Storage) -> Iterator[FileStatus]:
+def _timeline_files(storage: Storage) -> Iterator[str]:
     for each in storage.list(".hoodie"):
         if not each.is_dir and (re.match(r"\d{14}", each.name) or each.path == REMOVER):
-            yield each
-
-
-def _without_left_plans(storage: Storage, timeline: list[FileStatus]) -> list[FileStatus]:
-    """Remove what a service wrote after another process had removed its table: plans alone; where there is more all is kept.
-
-    A table that has been made since the first look has its properties longer than plans, so that it shows in the second.
-    """
-    if not all(each.name.endswith(_UNDONE) for each in timeline) or storage.exists(BACKUP_PATH):
-        return timeline
-    if storage.exists(PROPERTIES_PATH):
-        raise TableExistsError(_exists(storage))
-    for each in timeline:
-        storage.remove(each.path)
-    return []
+            yield each.path
 
 
 def _is_mark(storage: Storage, folder: FileStatus) -> bool:

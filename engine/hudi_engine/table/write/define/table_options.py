@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from hudi_engine.errors import ConfigError
+from hudi_engine.errors import ConfigError, WriteConflictError
 from hudi_engine.format.config.declared.table_options import CHANGELOG_PROPERTY, TableOptions
 from hudi_engine.format.config.declared.write_options import IndexOptions
 from hudi_engine.format.config.enums import DECLARED_MERGE_MODES, IndexType, MergeMode, TableType
@@ -15,15 +15,94 @@ from hudi_engine.format.keygen.time_zone import is_known_zone, is_one_zone
 from hudi_engine.format.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.format.keygen.timestamp_format import zones_that_count
 from hudi_engine.format.schema.meta_fields import IS_DELETED
-from hudi_engine.table.write.define.problems import (
-    KEY_OPTIONS,
-    NAME_OPTIONS,
-    ORDERING_OPTIONS,
-    PARTITION_OPTIONS,
-    TABLE_TYPES,
-    TYPE_OPTIONS,
-    marker_problems,
+
+_COLUMNS = ("record_key_fields", "ordering_fields", "partition_fields")
+_SETTINGS = (
+    "name",
+    "version",
+    "table_type",
+    "key_generator",
+    "hive_style",
+    "url_encode",
+    "timestamp_keygen",
+    "merge_mode",
+    "delete_marker",
+    "keeps_operations",
+    "cdc_enabled",
+    "cdc_logging",
 )
+_PROPERTIES = {
+    "merge_rule": TableOptions.MERGE_RULE.key,
+    "timestamps_in_keys": TableOptions.CONSISTENT_TIMESTAMPS.key,
+}
+
+
+def same_definition(stored: TableConfig, wanted: TableConfig) -> bool:
+    """Tell whether a table can be rebuilt in place: key, ordering, partitioning, type, merge rule and buckets are equal."""
+    return (
+        wanted.database.lower() in (stored.database.lower(), USUAL_DATABASE)
+        and _settings(stored) == _settings(wanted)
+        and _any_case(stored) == _any_case(wanted)
+        and _buckets(stored) == _buckets(wanted)
+    )
+
+
+def check_same_definition(before: TableConfig, now: TableConfig, instant: str) -> None:
+    """Refuse a write to a table that was built anew with another definition since its rows got their keys and places."""
+    was, stands = (
+        {**{name: getattr(each, name) for name in _COLUMNS}, **_settings(each), "index": _index(each)}
+        for each in (before, now)
+    )
+    changed = [name.replace("_", " ") for name, value in was.items() if value != stands[name]]
+    if changed:
+        raise WriteConflictError(
+            f"instant {instant} cannot be written: table {now.name!r} was built anew by another writer meanwhile and differs "
+            f"in {', '.join(changed)}. Run this write again"
+        )
+
+
+def _settings(config: TableConfig) -> dict[str, object]:
+    """Return what decides beside columns and index where a row goes, and what becomes of rows of one key."""
+    properties = {name: config.properties.get(key, "").strip() for name, key in _PROPERTIES.items()}
+    properties["timestamps_in_keys"] = properties["timestamps_in_keys"].lower() or "false"
+    return {**{name: getattr(config, name) for name in _SETTINGS}, **properties}
+
+
+def _any_case(config: TableConfig) -> list[list[str]]:
+    """Return key, ordering and partition columns; a rebuild in place keeps the table's spelling of them."""
+    partitions = [f"{field.name}:{field.kind}" for field in config.partition_fields]
+    roles = (config.record_key_fields, config.ordering_fields, partitions)
+    return [[name.lower() for name in names] for names in roles]
+
+
+def _index(config: TableConfig) -> list[str | None]:
+    """Return the settings of the index that the table keeps."""
+    return [config.properties.get(option.key) for option in STICKY_INDEX]
+
+
+def _buckets(config: TableConfig) -> list[str | None] | None:
+    """Return settings of the bucket index, which decide where rows are; None for the others."""
+    if config.properties.get(IndexOptions.TYPE.key, "").upper() != IndexType.BUCKET:
+        return None
+    return _index(config)
+
+
+NAME_OPTIONS = ("hoodie.table.name", "hoodie.datasource.write.table.name")
+KEY_OPTIONS = ("hoodie.datasource.write.recordkey.field", "hoodie.table.recordkey.fields")
+ORDERING_OPTIONS = (
+    "hoodie.datasource.write.precombine.field",
+    "hoodie.table.precombine.field",
+    "hoodie.table.ordering.fields",
+    "hoodie.datasource.write.ordering.fields",
+    "hoodie.payload.ordering.field",
+)
+PARTITION_OPTIONS = ("hoodie.datasource.write.partitionpath.field", "hoodie.table.partition.fields")
+TYPE_OPTIONS = ("hoodie.datasource.write.table.type", "hoodie.table.type")
+TABLE_TYPES = {
+    "cow": TableType.COPY_ON_WRITE.value,
+    "mor": TableType.MERGE_ON_READ.value,
+    **{each.value.lower(): each.value for each in TableType},
+}
 
 STICKY_INDEX: tuple[Option[OptionValue], ...] = (
     IndexOptions.TYPE,
@@ -55,15 +134,18 @@ _DEFINITION: dict[str, Callable[[TableConfig], str]] = {
 }
 
 
+def marker_problems(options: Options) -> list[str]:
+    """Say what a mark of rows that delete lacks; empty when there is no mark, or nothing is missing."""
+    pair = (TableOptions.DELETE_FIELD, TableOptions.DELETE_MARKER)
+    return [
+        f"{option} is {options[option]!r}, which needs {other}: set both, or neither"
+        for option, other in (pair, pair[::-1])
+        if options[option] and not options[other]
+    ]
+
+
 def with_table_options(config: TableConfig, options: Options, operation: str) -> Options:
-    """Return the options of a call over those the table keeps.
-
-    Args:
-        operation: Hudi's name of the operation that is called, e.g. ``UPSERT``.
-
-    Raises:
-        ConfigError: Options that contradict the table or the call; all in one message.
-    """
+    """Return the options of a call over those the table keeps."""
     problems = [
         _differs(config, key, options.raw[key], stored(config))
         for key, stored in _DEFINITION.items()
@@ -90,11 +172,7 @@ def _differs(config: TableConfig, key: object, given: str, had: str, why: str = 
 
 
 def with_write_options(config: TableConfig, options: Options) -> TableConfig:
-    """Return settings with what a call says of merges and deletes, of which other writers' tables may keep nothing.
-
-    Args:
-        options: Options of the call, as `with_table_options` lets them pass.
-    """
+    """Return settings with what a call says of merges and deletes, of which other writers' tables may keep nothing."""
     said: dict[str, str] = {}
     payload = options[TableOptions.PAYLOAD_CLASS]
     if payload and not config.payload_class and TableOptions.MERGE_MODE.key not in config.properties:

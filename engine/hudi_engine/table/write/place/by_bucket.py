@@ -28,9 +28,15 @@ from hudi_engine.table.lookup.partition import TaggedUnit
 from hudi_engine.table.lookup.repeated_keys import refuse_repeated
 from hudi_engine.table.lookup.tagging import SliceTag, StoredKeys, tag_slice
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, PartitionUnit, UnitPlan, lookup_keys
-from hudi_engine.table.write.place.changelog import append_changes, log_target
-from hudi_engine.table.write.place.deletes import check_rewritable, deletes_of, split_deletes, takes_several
-from hudi_engine.table.write.place.returning import brings_back
+from hudi_engine.table.write.place.to_logs import (
+    append_changes,
+    brings_back,
+    check_rewritable,
+    deletes_of,
+    log_target,
+    split_deletes,
+    takes_several,
+)
 
 
 def write_buckets(
@@ -136,9 +142,6 @@ def _goes_to_log(
     A log has one row a key and obeys the ordering against the base file, also where the log deleted the row there. So a row
     that comes beside a stored one with its key, in the place of one that goes or went, or together with another one, has to
     be in the base file.
-
-    Raises:
-        DataError: It cannot be written: a compaction of the file group is pending, or only a match condition asks for it.
     """
     if task.context.config.table_type is not TableType.MERGE_ON_READ:
         return False

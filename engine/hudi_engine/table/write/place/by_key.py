@@ -21,11 +21,16 @@ from hudi_engine.table.handles.updates import FileChanges
 from hudi_engine.table.handles.write_task import WriteTask
 from hudi_engine.table.lookup.tagging import SliceTag, StoredKeys, tag_slice
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan, lookup_keys
-from hudi_engine.table.write.place.changelog import append_changes, log_target
-from hudi_engine.table.write.place.deletes import deletes_of, split_deletes, takes_several
-from hudi_engine.table.write.place.returning import brings_back
 from hudi_engine.table.write.place.shares import shares_of_new
 from hudi_engine.table.write.place.sidecars import log_batch, note_sidecar
+from hudi_engine.table.write.place.to_logs import (
+    append_changes,
+    brings_back,
+    deletes_of,
+    log_target,
+    split_deletes,
+    takes_several,
+)
 
 
 def write_keys(
@@ -88,11 +93,7 @@ def _place(
 
 @dataclass(frozen=True)
 class _TaggedRows:
-    """The rows of a batch whose keys are in one slice.
-
-    Args:
-        deletes: Which rows of the batch delete; None when none does.
-    """
+    """The rows of a batch whose keys are in one slice."""
 
     task: WriteTask
     plan: UnitPlan

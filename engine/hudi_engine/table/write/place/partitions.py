@@ -9,15 +9,56 @@ from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.lookup.bucket_form import with_bucket_form
 from hudi_engine.table.lookup.bucket_names import refuse_other_bucket_engines, refuse_unsaid_buckets
 from hudi_engine.table.lookup.log_keys import with_log_keys
+from hudi_engine.table.lookup.partition import TaggedUnit
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import planned_groups, yields_to_overwrites
-from hudi_engine.table.txn.liveness import Liveness
+from hudi_engine.table.txn.owner import Liveness
 from hudi_engine.table.write.operation import NOTHING, WHOLE_TABLE, Operation
+
+
+def tagged_profile(operation: str, tagged: Iterable[TaggedUnit]) -> CommitMetadata:
+    """Return planned inserts a partition and planned updates a file group (Hudi table format, inflight body)."""
+    partitions: dict[str, list[WriteStat]] = {}
+    for each in tagged:
+        new_rows = max(0, each.batch.num_rows - each.matched_rows)
+        stats = [WriteStat(file_id="", num_inserts=new_rows)]
+        for tag in each.tags:
+            base = tag.file_slice.base_file
+            stats.append(
+                WriteStat(
+                    file_id=tag.file_slice.file_id,
+                    prev_commit=base.instant if base is not None else tag.file_slice.base_instant,
+                    num_update_writes=len(tag.matched),
+                )
+            )
+        partitions.setdefault(each.unit.partition, []).extend(stats)
+    return CommitMetadata(partition_to_write_stats=partitions, operation_type=operation)
+
+
+def partition_profile(
+    operation: str, rows: Mapping[str, int], units: Mapping[str, PartitionUnit]
+) -> CommitMetadata:
+    """Return rows a partition, and the file groups they may touch, when keys are looked up only while writing."""
+    partitions = {}
+    for partition, count in rows.items():
+        stats = [WriteStat(file_id="", num_inserts=count)]
+        unit = units.get(partition)
+        for each in unit.slices if unit is not None else ():
+            base = each.base_file
+            stats.append(
+                WriteStat(
+                    file_id=each.file_id, prev_commit=base.instant if base is not None else each.base_instant
+                )
+            )
+        partitions[partition] = stats
+    return CommitMetadata(partition_to_write_stats=partitions, operation_type=operation)
+
 
 _WRITES_LOOKED_AT = 5
 
@@ -93,12 +134,7 @@ def with_stored_buckets(
     context: WriteContext,
     units: Mapping[str, PartitionUnit],
 ) -> UnitPlan:
-    """Return the plan with buckets of the form that the table's are of, and refuse one that leaves them unsaid.
-
-    Raises:
-        ConfigError: Stored keys are in other buckets than the options say, or no option says that file groups are buckets.
-        UnsupportedTableError: Its buckets differ by partition.
-    """
+    """Return the plan with buckets of the form that the table's are of, and refuse one that leaves them unsaid."""
     refuse_other_bucket_engines(state.storage, context.config)
     slices = [each for unit in units.values() for each in unit.slices]
     if not plan.delete_only:

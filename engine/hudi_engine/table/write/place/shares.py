@@ -22,7 +22,7 @@ from hudi_engine.table.handles.write_task import WriteTask
 from hudi_engine.table.lookup.partition import TaggedUnit
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.table.write.place.by_bucket import slices_by_bucket
-from hudi_engine.table.write.place.changelog import log_target
+from hudi_engine.table.write.place.to_logs import log_target
 
 Mask = npt.NDArray[np.bool_]
 
@@ -80,11 +80,7 @@ def _by_file(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> list[
 
 
 def takers_of(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit, new_rows: int) -> set[str]:
-    """Return the file ids of the small files that new rows go to.
-
-    Args:
-        tagged: The partition, or a share of it.
-    """
+    """Return the file ids of the small files that new rows go to."""
     found = shares_of_new(context, plan, tagged.unit, new_rows)
     return {share.file_slice.file_id for share in found if share.file_slice is not None}
 
@@ -114,14 +110,7 @@ def shares_of_new(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, ro
 def share_inserts(
     context: WriteContext, slices: Sequence[FileSlice], rows: int, frozen: Collection[tuple[str, str]] = ()
 ) -> list[InsertShare]:
-    """Divide new rows of one partition over small files and new files.
-
-    Args:
-        frozen: (partition, file id) pairs that must not be rewritten (pending compaction or clustering).
-
-    Returns:
-        Shares in order, their rows adding up to ``rows``.
-    """
+    """Divide new rows of one partition over small files and new files."""
     shares: list[InsertShare] = []
     left = rows
     for small in small_files(context, slices, frozen):

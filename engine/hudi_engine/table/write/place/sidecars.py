@@ -62,11 +62,7 @@ _SMALL_GROUP, _MOST_SMALL_GROUPS = 1024 * 1024, 8
 def sidecar_state(
     context: WriteContext, state: TableState, units: Mapping[str, PartitionUnit]
 ) -> SidecarState | None:
-    """Return what tasks need to make sidecars, None when they are to be made after the commit, or not at all.
-
-    Args:
-        state: The table as the write found it.
-    """
+    """Return what tasks need to make sidecars, None when they are to be made after the commit, or not at all."""
     config, schema = context.config, state.data_schema()
     if config.table_type is not TableType.MERGE_ON_READ or not has_steps(config) or state.columns is not None:
         return None
@@ -102,11 +98,8 @@ def log_batch(
     """Tell what is appended to the log of a tagged slice.
 
     Args:
-        tag: Where the keys of the rows are in the base file.
         touched: The rows of the batch that the tag matches, one for each number there.
-        rows: Those of them that are written; None for none.
         mask: Which of them delete, None for none.
-        all_deleted: Whether all of them do, whatever their ordering values.
     """
     count = touched.num_rows
     deleted = np.zeros(count, dtype=bool) if mask is None else np.asarray(mask).astype(bool)
@@ -123,11 +116,7 @@ def log_batch(
 def note_sidecar(
     context: WriteContext, plan: UnitPlan, target: LogTarget, batch: LogBatch, stats: Sequence[WriteStat]
 ) -> None:
-    """Make the sidecar of a slice whose log was written, and note it in the write stat; not making it is no error.
-
-    Args:
-        target: The slice before, and where its log went.
-    """
+    """Make the sidecar of a slice whose log was written, and note it in the write stat; not making it is no error."""
     state, file_slice = plan.sidecars, target.file_slice
     if state is None or not stats or target.base_instant != file_slice.base_instant:
         return

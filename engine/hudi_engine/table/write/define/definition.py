@@ -1,7 +1,8 @@
-"""What is wrong with the definition of a table: every problem in words, so that all are said at once."""
+"""The properties of a new table (table version 6), out of its definition."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,37 +11,43 @@ from typing import TYPE_CHECKING, TypedDict
 import pyarrow as pa
 
 from hudi_engine.errors import ConfigError, SchemaError
-from hudi_engine.format.config.declared.table_options import TableOptions
+from hudi_engine.format.config.declared.table_options import CHANGELOG_PROPERTY, TableOptions
 from hudi_engine.format.config.declared.write_options import IndexOptions
 from hudi_engine.format.config.enums import IndexType, KeyGeneratorType, MergeMode, TableType
-from hudi_engine.format.config.options import Options
-from hudi_engine.format.config.table_config import TableConfig, resolve_merge_mode
+from hudi_engine.format.config.options import Options, canonical_key, resolve_options
+from hudi_engine.format.config.other_keys import DEFINED_ELSEWHERE
+from hudi_engine.format.config.properties import table_checksum
+from hudi_engine.format.config.table_config import (
+    EVENT_TIME_STRATEGY,
+    KINDS_PROPERTY,
+    PARTITION_FIELDS,
+    PAYLOAD_PACKAGE,
+    TableConfig,
+    declared_key_generator,
+    key_generator_class,
+    resolve_merge_mode,
+)
 from hudi_engine.format.keygen.generator import build_key_generator, field_type, resolve_field
+from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import spellings
+from hudi_engine.format.schema.avro import arrow_to_avro
 from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.format.schema.sql_names import spark_name
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
+from hudi_engine.table.write.define.table_options import (
+    KEY_OPTIONS,
+    NAME_OPTIONS,
+    ORDERING_OPTIONS,
+    PARTITION_OPTIONS,
+    STICKY_INDEX,
+    TABLE_TYPES,
+    TYPE_OPTIONS,
+    USUAL_DATABASE,
+    marker_problems,
+)
 
 if TYPE_CHECKING:
-    from typing_extensions import Required
-
-
-NAME_OPTIONS = ("hoodie.table.name", "hoodie.datasource.write.table.name")
-KEY_OPTIONS = ("hoodie.datasource.write.recordkey.field", "hoodie.table.recordkey.fields")
-ORDERING_OPTIONS = (
-    "hoodie.datasource.write.precombine.field",
-    "hoodie.table.precombine.field",
-    "hoodie.table.ordering.fields",
-    "hoodie.datasource.write.ordering.fields",
-    "hoodie.payload.ordering.field",
-)
-PARTITION_OPTIONS = ("hoodie.datasource.write.partitionpath.field", "hoodie.table.partition.fields")
-TYPE_OPTIONS = ("hoodie.datasource.write.table.type", "hoodie.table.type")
-TABLE_TYPES = {
-    "cow": TableType.COPY_ON_WRITE.value,
-    "mor": TableType.MERGE_ON_READ.value,
-    **{each.value.lower(): each.value for each in TableType},
-}
+    from typing_extensions import Required, Unpack
 
 
 class TableArguments(TypedDict, total=False):
@@ -55,78 +62,15 @@ class TableArguments(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Definition:
-    """The fields that define a table.
+class Draft:
+    """A table as its definition gives it, fields spelled as the columns are.
 
     Args:
         keys: Key fields; empty lets the writer generate keys.
-        ordering: Ordering fields; empty lets the row written last win.
+        orderings: Ordering fields; empty lets the row written last win.
         partitions: Partition fields, maybe with ``:kind``.
         table_type: As given: ``cow``, ``mor`` or Hudi's names.
-        problems: Where arguments and options contradict each other.
     """
-
-    keys: tuple[str, ...]
-    ordering: tuple[str, ...]
-    partitions: tuple[str, ...]
-    table_type: str
-    problems: tuple[str, ...]
-
-
-def read_definition(arguments: TableArguments, options: Mapping[str, str]) -> Definition:
-    """Take each fact from its argument, or from the option that says it; note where both are given and differ.
-
-    Args:
-        arguments: Arguments of create; what is not given is missing or None.
-    """
-    problems: list[str] = []
-
-    def fields(what: str, given: Sequence[str] | None, keys: Sequence[str]) -> tuple[str, ...]:
-        """Return the fields that the argument or an option names; both may, when they agree."""
-        found = _split(given)
-        for key in keys:
-            said = _split([options[key]]) if key in options else ()
-            if not found:
-                found = said
-            elif said and _bare(said) != _bare(found):
-                problems.append(
-                    f"{what} is {', '.join(found)!r}, but {key} is {options[key]!r}; leave one of them out"
-                )
-            elif said and not any(":" in each for each in found):
-                found = said
-        return found
-
-    name, ordering = arguments["name"], arguments.get("precombine_field")
-    fields("name", [name] if isinstance(name, str) else None, NAME_OPTIONS)
-    kind = arguments.get("table_type")
-    for key in TYPE_OPTIONS:
-        said_type = options.get(key)
-        if said_type is None:
-            continue
-        if kind is None:
-            kind = said_type
-        elif TABLE_TYPES.get(str(kind).lower()) != TABLE_TYPES.get(said_type.lower()):
-            problems.append(f"table_type is {kind!r}, but {key} is {said_type!r}; leave one of them out")
-    return Definition(
-        fields("record_key", arguments.get("record_key"), KEY_OPTIONS),
-        fields("precombine_field", [ordering] if isinstance(ordering, str) else ordering, ORDERING_OPTIONS),
-        fields("partition_by", arguments.get("partition_by"), PARTITION_OPTIONS),
-        "cow" if kind is None else kind,
-        tuple(problems),
-    )
-
-
-def _split(given: Sequence[str] | None) -> tuple[str, ...]:
-    return tuple(part.strip() for each in given or () for part in str(each).split(",") if part.strip())
-
-
-def _bare(fields: Sequence[str]) -> list[str]:
-    return [field.partition(":")[0].strip().lower() for field in fields]
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A table as it is asked for, fields spelled as the columns are."""
 
     name: str
     keys: tuple[str, ...]
@@ -140,6 +84,56 @@ class Draft:
     def kind(self) -> str | None:
         """Hudi's name of the table type, None when there is none of that name."""
         return TABLE_TYPES.get(str(self.table_type).lower())
+
+
+def _read_definition(
+    arguments: TableArguments, options: Options, schema: pa.Schema | None, problems: list[str]
+) -> Draft:
+    """Take each fact from its argument, or from the option that gives it; note in ``problems`` if both are given and differ."""
+    raw = options.raw
+
+    def fields(what: str, given: Sequence[str] | None, keys: Sequence[str]) -> tuple[str, ...]:
+        """Return the fields that the argument or an option names; both may, when they agree."""
+        found = _split(given)
+        for key in keys:
+            named = _split([raw[key]]) if key in raw else ()
+            if not found:
+                found = named
+            elif named and _bare(named) != _bare(found):
+                problems.append(
+                    f"{what} is {', '.join(found)!r}, but {key} is {raw[key]!r}; leave one of them out"
+                )
+            elif named and not any(":" in each for each in found):
+                found = named
+        return spelled(found, schema)
+
+    name, ordering, kind = arguments["name"], arguments.get("precombine_field"), arguments.get("table_type")
+    fields("name", [name] if isinstance(name, str) else None, NAME_OPTIONS)
+    for key in TYPE_OPTIONS:
+        given = raw.get(key)
+        if given is None:
+            continue
+        if kind is None:
+            kind = given
+        elif TABLE_TYPES.get(str(kind).lower()) != TABLE_TYPES.get(given.lower()):
+            problems.append(f"table_type is {kind!r}, but {key} is {given!r}; leave one of them out")
+    return Draft(
+        name,
+        fields("record_key", arguments.get("record_key"), KEY_OPTIONS),
+        fields("precombine_field", [ordering] if isinstance(ordering, str) else ordering, ORDERING_OPTIONS),
+        fields("partition_by", arguments.get("partition_by"), PARTITION_OPTIONS),
+        "cow" if kind is None else kind,
+        schema,
+        options,
+    )
+
+
+def _split(given: Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(part.strip() for each in given or () for part in str(each).split(",") if part.strip())
+
+
+def _bare(fields: Sequence[str]) -> list[str]:
+    return [field.partition(":")[0].strip().lower() for field in fields]
 
 
 def key_generator_problems(config: TableConfig, options: Options) -> list[str]:
@@ -191,16 +185,6 @@ def definition_problems(draft: Draft) -> list[str]:
         *_column_problems(draft),
         *_layout_problems(keys, options),
         *_merge_problems(options, draft.orderings),
-    ]
-
-
-def marker_problems(options: Options) -> list[str]:
-    """Say what a mark of rows that delete lacks; empty when there is no mark, or nothing is missing."""
-    pair = (TableOptions.DELETE_FIELD, TableOptions.DELETE_MARKER)
-    return [
-        f"{option} is {options[option]!r}, which needs {other}: set both, or neither"
-        for option, other in (pair, pair[::-1])
-        if options[option] and not options[other]
     ]
 
 
@@ -362,3 +346,150 @@ def ordering_problems(schema: pa.Schema, field: str) -> list[str]:
             "decimal column"
         ]
     return []
+
+
+EVENT_TIME_PAYLOAD = f"{PAYLOAD_PACKAGE}.DefaultHoodieRecordPayload"
+
+COMMIT_TIME_PAYLOAD = f"{PAYLOAD_PACKAGE}.OverwriteWithLatestAvroPayload"
+
+_PROPERTY_OPTIONS = (
+    TableOptions.HIVE_STYLE_PARTITIONING,
+    TableOptions.URL_ENCODE_PARTITIONS,
+)
+
+_STICKY_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.payload.delete.")
+
+
+def table_properties(schema: pa.Schema | None, **arguments: Unpack[TableArguments]) -> TableConfig:
+    """Check the definition of a table and turn it into its properties (table version 6).
+
+    All problems are in the message of one ConfigError.
+
+    Args:
+        arguments: ``record_key``: None or empty lets the writer generate keys. ``precombine_field``: one field, or several
+            compared in turn; with it the newest row wins (event time), without it the last written. ``partition_by``:
+            ``field:timestamp`` or ``field:simple`` for the custom key generator. ``table_type``: ``cow`` (also when None) or
+            ``mor``. ``options``: those that define the table are kept in its properties, and may replace the arguments.
+    """
+    problems: list[str] = []
+    resolved: Options = resolve_options({})
+    try:
+        resolved = resolve_options(arguments.get("options"))
+    except ConfigError as error:
+        problems += error.problems
+    draft = _read_definition(arguments, resolved, schema, problems)
+    _refuse([*problems, *definition_problems(draft)])
+    config = TableConfig.from_properties(_properties(draft))
+    config.check_writable()
+    merge_rule(config)
+    _refuse(key_generator_problems(config, resolved) + changelog_mode_problems(config))
+    return config
+
+
+def _refuse(problems: Sequence[str]) -> None:
+    if problems:
+        raise ConfigError("; ".join(problems), tuple(problems))
+
+
+def _properties(draft: Draft) -> dict[str, str]:
+    """Return the properties of a definition that has no problems, checksum included."""
+    options, kind = draft.options, draft.kind
+    assert kind is not None
+    properties = {
+        "hoodie.table.name": draft.name,
+        TableOptions.DATABASE_NAME.key: options[TableOptions.DATABASE_NAME] or USUAL_DATABASE,
+        "hoodie.table.type": kind,
+        "hoodie.table.version": "6",
+        "hoodie.timeline.layout.version": "1",
+        "hoodie.archivelog.folder": "archived",
+        "hoodie.datasource.write.drop.partition.columns": "false",
+        "hoodie.table.timeline.timezone": "UTC",
+        "hoodie.table.keygenerator.class": _key_generator(options, draft.keys, draft.partitions),
+        **{option.key: str(options[option]).lower() for option in _PROPERTY_OPTIONS},
+        **_payload(options, draft.orderings, kind),
+        **_sticky(options),
+    }
+    if draft.keys:
+        properties["hoodie.table.recordkey.fields"] = ",".join(draft.keys)
+    if draft.orderings:
+        properties["hoodie.table.precombine.field"] = ",".join(draft.orderings)
+    if draft.partitions:
+        properties[PARTITION_FIELDS] = ",".join(each.partition(":")[0] for each in draft.partitions)
+        custom = declared_key_generator(properties) is KeyGeneratorType.CUSTOM
+        if custom and any(":" in each for each in draft.partitions):
+            properties[KINDS_PROPERTY] = ",".join(draft.partitions)
+    if draft.schema is not None:
+        avro = arrow_to_avro(draft.schema, draft.name)
+        properties["hoodie.table.create.schema"] = json.dumps(avro, separators=(",", ":"))
+    properties["hoodie.table.checksum"] = str(table_checksum(properties))
+    return properties
+
+
+def spelled(fields: Sequence[str], schema: pa.Schema | None) -> tuple[str, ...]:
+    """Return fields as the columns are spelled, for other readers find them by that; ``field:kind`` keeps its kind."""
+    if schema is None:
+        return tuple(fields)
+    found = []
+    for field in fields:
+        name, colon, kind = field.partition(":")
+        try:
+            found.append(".".join(resolve_field(schema, name)) + colon + kind)
+        except SchemaError:
+            found.append(field)
+    return tuple(found)
+
+
+def _key_generator(options: Options, keys: tuple[str, ...], partitions: tuple[str, ...]) -> str:
+    """Choose the key generator: the given one, else the one that writes keys alike in every Hudi release."""
+    given = options[TableOptions.KEY_GENERATOR_CLASS]
+    if given:
+        return given
+    short = options[TableOptions.KEY_GENERATOR_TYPE]
+    if short:
+        return key_generator_class(KeyGeneratorType(short))
+    if not partitions:
+        return key_generator_class(KeyGeneratorType.NON_PARTITION)
+    if any(":" in each for each in partitions) or (len(partitions) > 1 and len(keys) == 1):
+        # CustomKeyGenerator writes the bare key in every Hudi release; ComplexKeyGenerator with one key field does not.
+        return key_generator_class(KeyGeneratorType.CUSTOM)
+    simple = len(partitions) == 1 and len(keys) <= 1
+    return key_generator_class(KeyGeneratorType.SIMPLE if simple else KeyGeneratorType.COMPLEX)
+
+
+def _payload(options: Options, orderings: tuple[str, ...], kind: str) -> dict[str, str]:
+    """Return the properties of the merge rule; a plain copy-on-write table keeps none, as Hudi leaves it."""
+    rule = options[TableOptions.MERGE_RULE]
+    if rule:
+        return {TableOptions.MERGE_MODE.key: MergeMode.CUSTOM.value, TableOptions.MERGE_RULE.key: rule}
+    given = options[TableOptions.PAYLOAD_CLASS]
+    mode = options[TableOptions.MERGE_MODE]
+    payload = given or (
+        COMMIT_TIME_PAYLOAD if mode == MergeMode.COMMIT_TIME_ORDERING or not orderings else EVENT_TIME_PAYLOAD
+    )
+    if kind == TableType.COPY_ON_WRITE and payload == COMMIT_TIME_PAYLOAD and not given and mode is None:
+        return {}
+    properties = {"hoodie.compaction.payload.class": payload}
+    if kind == TableType.MERGE_ON_READ:
+        properties["hoodie.compaction.record.merger.strategy"] = EVENT_TIME_STRATEGY
+    return properties
+
+
+def _sticky(options: Options) -> dict[str, str]:
+    kept = {
+        canonical_key(key): value
+        for key, value in options.raw.items()
+        if canonical_key(key).startswith(_STICKY_PREFIXES) and key not in DEFINED_ELSEWHERE
+    }
+    kept.update({each.key: str(options[each]) for each in STICKY_INDEX if options.is_set(each)})
+    if options[TableOptions.CHANGE_DATA_CAPTURE]:
+        kept[TableOptions.CHANGE_DATA_CAPTURE.key] = "true"
+        kept[TableOptions.CDC_LOGGING.key] = str(options[TableOptions.CDC_LOGGING])
+    if options[TableOptions.KEEP_OPERATIONS]:
+        kept[CHANGELOG_PROPERTY] = "true"
+    if options[IndexOptions.TYPE] == IndexType.BUCKET:
+        kept[IndexOptions.BUCKETS.key] = str(options[IndexOptions.BUCKETS])
+    if options.is_set(TableOptions.CONSISTENT_TIMESTAMPS):
+        kept[TableOptions.CONSISTENT_TIMESTAMPS.key] = str(
+            options[TableOptions.CONSISTENT_TIMESTAMPS]
+        ).lower()
+    return kept

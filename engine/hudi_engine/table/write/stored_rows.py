@@ -1,20 +1,23 @@
-"""Partition paths of formatted times in tables of another engine: the options that such a table may not keep are required.
+"""What a write must keep of stored rows: the types of key, partition and ordering columns, and how partition paths are made.
 
-Hudi keeps no kinds of the fields of its CustomKeyGenerator in tables of version 6, and formats times in the zone of its machine
-where no option names one. A row with another path than the stored row of its key would be a second row.
+A record key and a folder are the text of values. In a type whose values have another text, no stored row would be found by
+its key again, and a partition would have two folders. Hudi keeps no kinds of the fields of its CustomKeyGenerator in tables of
+version 6, and formats times in the zone of its machine if no option names one; in tables of another engine these options are
+required, since a row with another path than the stored row of its key would be a second row.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.errors import ConfigError, HudiError, SchemaError
 from hudi_engine.format.config.declared.table_options import TableOptions
-from hudi_engine.format.config.enums import KeyGeneratorType
+from hudi_engine.format.config.enums import KeyGeneratorType, WriteOperation
 from hudi_engine.format.config.options import Options, canonical_key
 from hudi_engine.format.config.table_config import TableConfig, partition_kinds
 from hudi_engine.format.filegroup.base_file import parse_base_file
@@ -29,9 +32,15 @@ from hudi_engine.format.keygen.generator import (
 )
 from hudi_engine.format.keygen.timestamp_format import PREFIX
 from hudi_engine.format.merge.table_reader import read_context
+from hudi_engine.format.schema.avro import avro_to_arrow
+from hudi_engine.format.schema.evolution import can_change
+from hudi_engine.format.schema.sql_names import spark_name
+from hudi_engine.format.schema.time_units import in_units_of
+from hudi_engine.format.timeline.active import newest_first
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.table.lookup.stored_keys import some_stored_rows
 from hudi_engine.table.state import TableState
+from hudi_engine.table.write.operation import NOTHING, WHOLE_TABLE
 
 logger = logging.getLogger(__name__)
 
@@ -48,9 +57,6 @@ def check_stored_paths(state: TableState, options: Options) -> None:
     """Refuse a write to a table of another engine whose paths hold formatted times, unless all settings of them are known.
 
     The rows of one small file must then lie where the settings would place them, but for single rows whose value was changed.
-
-    Raises:
-        ConfigError: It names the options to give, or a stored path and the one that the write would give.
     """
     config = state.config
     if config.is_of_this_engine or config.drop_partition_columns or not _formats_times(config):
@@ -197,3 +203,132 @@ def _other_path(
         f"row with their values ({values}) would lie in {paths[place].as_py()!r}: every update would be a second row. Give the "
         f"options that the rows were written with: {', '.join(settings)}; nothing was written"
     )
+
+
+_Harmless = Callable[[pa.DataType, pa.DataType], bool]
+_PLAIN_SCALE = 6
+"""Decimals with more digits after the point have a text with an exponent for some readers, and one without for others."""
+_ORDERS_ALIKE = {(pa.int32(), pa.int64()), (pa.int32(), pa.float64()), (pa.float32(), pa.float64())}
+
+
+def check_fixed_columns(
+    config: TableConfig, before: pa.Schema | None, after: pa.Schema, replaces: str = NOTHING
+) -> None:
+    """Refuse key, partition and ordering columns in a type in which stored values would count as others.
+
+    Of a write that replaces the whole table nothing is left to be found or compared.
+
+    Args:
+        before: Its data columns now; None when they do not count.
+    """
+    if before is None or replaces == WHOLE_TABLE:
+        return
+    problems = []
+    for name, role, is_harmless, harm in _roles(config):
+        old, new = _type_of(before, name), _type_of(after, name)
+        if old is None or new is None or old.equals(new) or is_harmless(old, new):
+            continue
+        problems.append(
+            f"column {name!r} is {role} column and cannot change from {spark_name(old)} to {spark_name(new)}: {harm}. "
+            f"Cast it to {spark_name(old)}, or rebuild the table (in dbt with --full-refresh)"
+        )
+    if problems:
+        raise SchemaError("; ".join(problems))
+
+
+def _roles(config: TableConfig) -> Iterator[tuple[str, str, _Harmless, str]]:
+    """Return columns with what they are, which changes do no harm, and what the others do."""
+    for name in config.record_key_fields:
+        yield (
+            name,
+            "a key",
+            _keeps_text,
+            "keys would have another text, and stored rows would not be found by theirs",
+        )
+    for field in config.partition_fields:
+        # A formatted time is read from the value, and of a text in another way than of a number.
+        harmless = _is_wider_integer if field.kind == "timestamp" else _keeps_text
+        yield (
+            field.name,
+            "a partition",
+            harmless,
+            "its values would name other folders than those of stored rows",
+        )
+    for name in config.ordering_fields:
+        yield name, "an ordering", _compares_alike, "its values would not compare as those of stored rows do"
+
+
+def _type_of(schema: pa.Schema, name: str) -> pa.DataType | None:
+    try:
+        return field_type(schema, resolve_field(schema, name))
+    except SchemaError:
+        return None
+
+
+def _is_wider_integer(old: pa.DataType, new: pa.DataType) -> bool:
+    return bool(pa.types.is_int32(old) and pa.types.is_int64(new))
+
+
+def _keeps_text(old: pa.DataType, new: pa.DataType) -> bool:
+    """Tell whether a value has the text in the new type that it has in the old one, of types that a column may change to."""
+    if pa.types.is_string(new):
+        plain = pa.types.is_decimal(old) and old.scale <= _PLAIN_SCALE
+        return bool(pa.types.is_integer(old) or pa.types.is_date(old) or plain)
+    if pa.types.is_decimal(old) and pa.types.is_decimal(new):
+        return bool(old.scale == new.scale)
+    return _is_wider_integer(old, new)
+
+
+def _compares_alike(old: pa.DataType, new: pa.DataType) -> bool:
+    """Tell whether values differ in the new type as they do in the old one, and in the same order."""
+    decimals = pa.types.is_decimal(old) and pa.types.is_decimal(new)
+    return bool(decimals or (old, new) in _ORDERS_ALIKE)
+
+
+def check_returning(
+    state: TableState, before: pa.Schema | None, after: pa.Schema, replaces: str = NOTHING
+) -> None:
+    """Refuse a new column whose name older files have in another spelling, or with a type that cannot be read as its own.
+
+    Only a write that adds columns looks back, until the newest one that replaced all rows.
+
+    Args:
+        before: Its data columns now; None when they do not count.
+    """
+    if before is None or replaces == WHOLE_TABLE:
+        return
+    added = {field.name.lower(): field for field in after if field.name not in before.names}
+    problems = []
+    writes = newest_first(state.timeline, attrgetter("requested_time")) if added else ()
+    for _, metadata in writes:
+        for field in avro_to_arrow(metadata.schema_json) if metadata.schema_json else ():
+            wanted = added.get(field.name.lower())
+            problem = None if wanted is None else _problem(field, wanted)
+            if problem is not None:
+                del added[field.name.lower()]
+                problems.append(problem)
+        if metadata.operation_type == WriteOperation.INSERT_OVERWRITE_TABLE:
+            break
+    if problems:
+        raise SchemaError(f"{'; '.join(problems)}. Give it another name, or rebuild the table")
+
+
+def _problem(dropped: pa.Field, wanted: pa.Field) -> str | None:
+    """Say why a column cannot come back; None where it can."""
+    if dropped.name != wanted.name:
+        return (
+            f"column {wanted.name!r} was dropped as {dropped.name!r}, and files written before have its values under that "
+            "spelling, in which it may come back"
+        )
+    if not can_change(dropped.type, wanted.type):
+        return (
+            f"column {dropped.name!r} was dropped as {dropped.type} and would come back as {wanted.type}, which files "
+            "written before cannot be read as"
+        )
+    if not in_units_of(wanted.type, dropped.type).equals(wanted.type):
+        # files of older Hudi are read by the unit that the table says
+        return (
+            f"column {dropped.name!r} was dropped with times in another unit, as {dropped.type}, and would come back as "
+            f"{wanted.type}, by which the times in files written before could be taken for others"
+        )
+    return None

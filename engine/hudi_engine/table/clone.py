@@ -1,21 +1,39 @@
-"""What of a table belongs to it at one instant: data files, the parts of logs that count, timeline files."""
+"""A second table over the base files of a first one, which is independent of it from then on.
+
+A clone is made in a side folder that is renamed, so that one that was killed is no table. On a disk the base files are hard links:
+a file is deleted when neither table has it any more, so a clean of one never breaks the other. An object store copies them by
+itself. Logs are copied, since another writer may append to the original's.
+"""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Iterator, Sequence
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, TypedDict
 
-from hudi_engine.errors import CorruptTableError, TimelineError
+from hudi_engine.errors import ConfigError, CorruptTableError, StorageError, TableExistsError, TimelineError
 from hudi_engine.format.config.enums import CleanPolicy
+from hudi_engine.format.config.options import Options, resolve_options
+from hudi_engine.format.config.other_keys import CLONE_REPLACED
+from hudi_engine.format.config.properties import TABLE_NAME_KEY
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.partition_metadata import PARTITION_METADATA_NAMES
 from hudi_engine.format.filegroup.view import FileSystemView
 from hudi_engine.format.logformat.format import BlockPlace, BlockType
 from hudi_engine.format.logformat.reader import scan_blocks
 from hudi_engine.format.logformat.source import BytesSource, FileSource
-from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.parallel import on_threads
+from hudi_engine.format.storage.base import Storage, storage_errors
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.storage.paths import join
 from hudi_engine.format.timeline.active import CleanBound, Timeline
 from hudi_engine.format.timeline.archive_files import (
     encode_archive,
@@ -26,13 +44,30 @@ from hudi_engine.format.timeline.archive_files import (
 from hudi_engine.format.timeline.avro_file import encode_avro_file
 from hudi_engine.format.timeline.continuity import lasts
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State, timeline_file_name
+from hudi_engine.format.timeline.moments import Moment
 from hudi_engine.format.timeline.rolled_back import hidden_writes
 from hudi_engine.format.timeline.schema_commits import histories_of
 from hudi_engine.format.timeline.schemas import CLEAN_METADATA
+from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.services.archive.entries import files_of
 from hudi_engine.table.services.clean.plan import CleanPlan
 from hudi_engine.table.snapshot.manifest_file import CATALOG_FOLDER
 from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.publication import METADATA_PROPERTIES
+from hudi_engine.table.txn.swap import (
+    Build,
+    mark_builder,
+    place_new,
+    recover_swap,
+    swap,
+    without_writers,
+)
+from hudi_engine.table.txn.table_folder import lie_in_one
+from hudi_engine.table.write.define.create_table import FOLDERS, check_absent
+from hudi_engine.table.write.define.definition import name_problems
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _NOTES = f"{CATALOG_FOLDER}/entry.json"
 
@@ -42,7 +77,6 @@ class Content:
     """The files of a table at one instant.
 
     Args:
-        state: The table, from before its files were listed.
         as_of: Newest requested time that counts, None for now.
         gap: Newest archived write by then that counts by later commits alone, ``""`` without one. The saved commits before it
             stay behind, as if they had been archived too.
@@ -56,12 +90,7 @@ class Content:
 
     @classmethod
     def of(cls, state: TableState, as_of: str | None) -> Content:
-        """List what a table holds.
-
-        Raises:
-            CorruptTableError: A data file is not there that a write on the active timeline made and nobody took out.
-            TimelineError: A clean has deleted files of the instant, or it has left the active timeline.
-        """
+        """List what a table holds."""
         timeline = state.timeline
         timeline.check_readable(as_of)
         writes = timeline.completed_writes
@@ -139,11 +168,7 @@ class Content:
         return encode_archive(kept)
 
     def other_files(self) -> list[str]:
-        """Return paths of small files: of partitions, schemas, comments, and of the timeline.
-
-        Raises:
-            FileNotFoundError: An instant has left the timeline since it was listed.
-        """
+        """Return paths of small files: of partitions, schemas, comments, and of the timeline."""
         storage, config = self.state.storage, self.state.config
         found = [
             each.path
@@ -251,11 +276,7 @@ class RollbackCommands:
         self._found: dict[tuple[str, ...], frozenset[str]] = {}
 
     def targets(self, path: str) -> frozenset[str]:
-        """Return the instants that are taken back in the slice of a log, by commands of whatever time.
-
-        Raises:
-            FileNotFoundError: A log of the slice has gone since it was listed.
-        """
+        """Return the instants that are taken back in the slice of a log, by commands of whatever time."""
         logs = self._logs[path]
         if logs not in self._found:
             self._found[logs] = frozenset(target for log in logs for target in self._in_log(log))
@@ -291,13 +312,6 @@ def bound_of_others(content: Content) -> CleanBound | None:
 
     The newest write of the clone is whole whatever a later clean took, as its files are here. A clean that is only planned has
     taken nothing.
-
-    Args:
-        content: What is cloned, just listed: cleans that it lists may be archived any time.
-
-    Raises:
-        CorruptTableError: A clean that stays behind cannot be read.
-        TimelineError: A clean has left the original's timeline since it was listed.
     """
     along = {each.requested_time for each in content.instants if each.action == "clean"}
     begun = [
@@ -320,3 +334,192 @@ def _told(content: Content, clean: Instant) -> str:
         return content.later.clean_bound(clean).oldest
     except CorruptTableError:
         return ""
+
+
+_AUTHORITY = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
+
+
+class Sharing:
+    """The way of files from a table's folder to another folder."""
+
+    def __init__(self, source: Storage, target: Storage, *, copy: bool) -> None:
+        self._source = source
+        self._target = target
+        self._may_copy = copy
+        common = _folder_above(source, target)
+        self._above = None if common is None else open_storage(common)
+        cut = len((common or "").rstrip("/")) + 1
+        self._from, self._to = source.base[cut:], target.base[cut:]
+
+    def share(self, path: str) -> bool:
+        """Give a file that never changes to the other folder; returns whether no bytes went through this process."""
+        try:
+            if self._above is None:
+                raise StorageError("they are in different stores")
+            self._above.share(join(self._from, path), join(self._to, path))
+            return True
+        except StorageError as error:
+            if not self._may_copy:
+                raise StorageError(
+                    f"the files of {self._source.base!r} cannot be shared with {self._target.base!r}: {error}. Clone it to the "
+                    "same file system or bucket, or let the bytes be copied (copy=True; --copy of the command line;"
+                    " clone_copy: true in a model's config)"
+                ) from error
+        self.copy(path)
+        return False
+
+    def copy(self, path: str) -> None:
+        """Copy a file that may yet change; raises FileNotFoundError."""
+        with self._source.open_input(path) as source, self._target.open_output(path) as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+
+
+def _folder_above(source: Storage, target: Storage) -> str | None:
+    """Return the nearest folder that holds both, None when they are not in one store."""
+    if isinstance(source, LocalStorage) and isinstance(target, LocalStorage):
+        return os.path.commonpath([source.base, target.base])
+    one, other = (_AUTHORITY.match(each.base) for each in (source, target))
+    if one is None or other is None or one.group() != other.group():
+        return None
+    parts = [each.base.split("/") for each in (source, target)]
+    shared = os.path.commonprefix(parts)
+    return "/".join(shared)
+
+
+_TRIES = 4
+
+
+@dataclass(frozen=True)
+class CloneResult:
+    """What a clone is made of.
+
+    Args:
+        instant: Its newest write, None for a table without any.
+        files_shared: Base files that did not pass through this process.
+        files_copied: Logs, and base files that could not be shared.
+    """
+
+    path: str
+    instant: str | None
+    files_shared: int = 0
+    bytes_shared: int = 0
+    files_copied: int = 0
+    bytes_copied: int = 0
+
+
+class CloneArguments(TypedDict, total=False):
+    """What `HudiTable.clone` takes by name."""
+
+    name: str | None
+    at: Moment | None
+    replace: bool
+    copy: bool
+
+
+def clone_table(
+    storage: Storage,
+    path: str,
+    make_room: Callable[[], None] | None = None,
+    options: Options | None = None,
+    **asked: Unpack[CloneArguments],
+) -> CloneResult:
+    """Make a table that shares the base files of another, and from then on goes its own way.
+
+    Args:
+        make_room: Removes what else has the folder, with all it holds, once the clone is built next to it.
+    """
+    target = open_storage(path)
+    if lie_in_one(storage.base, target.base):
+        raise ConfigError(
+            f"a clone of {storage.base!r} cannot be at {target.base!r}; choose a folder beside it"
+        )
+    name = asked.get("name") or target.base.rpartition("/")[2]
+    problems = name_problems(name)
+    if problems:
+        raise ConfigError(f"{problems[0]}; give the clone a name of these")
+    recover_swap(target.base)
+    is_there = target.exists(PROPERTIES_PATH)
+    if is_there and not asked.get("replace"):
+        raise TableExistsError(
+            f"a Hudi table is already at {target.base}; replace it (replace=True, in YAML replace: true, as a command "
+            "--replace), or choose another path"
+        )
+    if not is_there and make_room is None:
+        check_absent(target)
+    options = options or resolve_options(None)
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            with storage_errors(storage, "clone a table"):
+                state = TableState.load(storage)
+                state.config.check_writable()
+                at = asked.get("at")
+                content = Content.of(state, None if at is None else instant_as_of(state, at, asked="at"))
+                # Before files are shared, which may take long: the cleans may be archived meanwhile.
+                bound = bound_of_others(content)
+                with Build(target.base, None if is_there else make_room) as build:
+                    mark_builder(build.storage)
+                    sharing = Sharing(storage, build.storage, copy=asked.get("copy", False))
+                    result = _fill(build.storage, content, bound, sharing, target.base)
+                    config = state.config.with_properties({TABLE_NAME_KEY: name}, METADATA_PROPERTIES)
+                    build.storage.create(PROPERTIES_PATH, config.to_bytes())
+                    if make_room is not None and not is_there:
+                        build.put()
+                    else:
+                        _put(target, options, is_there, target.base, build.path)
+                # What earlier tries have left, if they died.
+                recover_swap(target.base)
+                return result
+        except (StorageError, TimelineError) as error:
+            # A clean, archive or rollback of the original went by meanwhile: look at it again.
+            if not (isinstance(error.__cause__, FileNotFoundError) and tries_left):
+                raise
+    raise AssertionError("the last try raises")
+
+
+def _put(target: Storage, options: Options, replaces: bool, base: str, side: str) -> None:
+    """Put the clone that is built in a side folder in its place."""
+    if not replaces:
+        check_absent(target)  # another process may have made a table there meanwhile
+    if not (replaces or target.exists("")):
+        place_new(base, side)
+    else:
+        # On every store: two clones of one table have files of the same names, so what a clean of the old one is about to delete
+        # would go from the new one.
+        with without_writers(target, options, "replaced") as lock:
+            if lock is not None:
+                _note_replaced(target, open_storage(side))
+            swap(base, side)
+
+
+def _note_replaced(replaced: Storage, clone: Storage) -> None:
+    """Note in a clone up to which instant another table has the place that it takes, and those before that one."""
+    was, config = TableConfig.load(replaced), TableConfig.load(clone)
+    newest = Timeline.load(replaced, was).latest_instant_time or ""
+    until = max(newest, *(each.properties.get(CLONE_REPLACED, "") for each in (was, config)))
+    if until:
+        config.with_properties({CLONE_REPLACED: until}).save(clone)
+
+
+def _fill(
+    clone: Storage, content: Content, bound: CleanBound | None, sharing: Sharing, path: str
+) -> CloneResult:
+    """Fill a folder with all but the properties; raises FileNotFoundError for a file that has gone since it was listed."""
+    for folder in FOLDERS if clone.renames_folders else ():
+        clone.make_dirs(folder)
+
+    def put(path: str, data: bytes) -> int:
+        if data:
+            clone.create(path, data)
+        return len(data)
+
+    is_shared = on_threads(lambda base: sharing.share(base[0]), content.base_files)
+    bases = list(zip(is_shared, (size for _, size in content.base_files), strict=True))
+    shared = [size for was_shared, size in bases if was_shared]
+    copied = [size for was_shared, size in bases if not was_shared]
+    logs = on_threads(lambda path: put(path, content.log_bytes(path)), content.logs)
+    copied += [size for size in logs if size]
+    on_threads(lambda path: put(path, content.archive_bytes(path)), content.archives())
+    on_threads(sharing.copy, content.other_files())
+    for file, body in () if bound is None else clean_for_others(bound, content, clone):
+        clone.create(file, body)
+    return CloneResult(path, content.newest, len(shared), sum(shared), len(copied), sum(copied))
