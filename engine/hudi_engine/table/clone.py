@@ -153,7 +153,7 @@ class Content:
         return [each.path for each in files]
 
     def archive_bytes(self, path: str) -> bytes:
-        """Return what of a file of the archive belongs to the table: later cleans too, as they tell which files are gone."""
+        """Return what of a file of the archive belongs to the table: later cleans too, as they name deleted files."""
         data = self.state.storage.read(path)
         if self.as_of is None:
             return data
@@ -205,7 +205,7 @@ class Content:
 
     @cached_property
     def _is_still(self) -> bool:
-        """Whether every block of a log counts: nobody wrote while files were listed, and the newest state is meant."""
+        """Whether every block of a log counts: there was no write while files were listed, and the newest state is meant."""
         before, after = (
             [each for each in timeline.instants if each.action in WRITE_ACTIONS]
             for timeline in (self.state.timeline, self.later)
@@ -265,7 +265,7 @@ def _gap(timeline: Timeline, as_of: str | None) -> str:
 
 
 class RollbackCommands:
-    """The rollback commands of slices; the logs of a slice are looked through once, when one of them is asked about."""
+    """The rollback commands of slices; the logs of a slice are read once, when one of them is looked up."""
 
     def __init__(self, storage: Storage, slices: Iterable[FileSlice]) -> None:
         self._storage = storage
@@ -289,7 +289,7 @@ class RollbackCommands:
 
 
 def clean_for_others(bound: CleanBound, content: Content, clone: Storage) -> Iterator[tuple[str, bytes]]:
-    """Yield paths and bodies of the timeline files of the clean that stands for those which stay behind."""
+    """Yield paths and bodies of the timeline files of the clean that replaces those which stay behind."""
     plan = CleanPlan(CleanPolicy.KEEP_LATEST_FILE_VERSIONS.value, None, bound.oldest, {}).to_bytes(clone)
     record = {
         "startCleanTime": bound.clean,
@@ -421,7 +421,7 @@ def clone_table(
     path: str,
     make_room: Callable[[], None] | None = None,
     options: Options | None = None,
-    **asked: Unpack[CloneArguments],
+    **given: Unpack[CloneArguments],
 ) -> CloneResult:
     """Make a table that shares the base files of another, and from then on goes its own way.
 
@@ -433,13 +433,13 @@ def clone_table(
         raise ConfigError(
             f"a clone of {storage.base!r} cannot be at {target.base!r}; choose a folder beside it"
         )
-    name = asked.get("name") or target.base.rpartition("/")[2]
+    name = given.get("name") or target.base.rpartition("/")[2]
     problems = name_problems(name)
     if problems:
         raise ConfigError(f"{problems[0]}; give the clone a name of these")
     recover_swap(target.base)
     is_there = target.exists(PROPERTIES_PATH)
-    if is_there and not asked.get("replace"):
+    if is_there and not given.get("replace"):
         raise TableExistsError(
             f"a Hudi table is already at {target.base}; replace it (replace=True, in YAML replace: true, as a command "
             "--replace), or choose another path"
@@ -452,13 +452,13 @@ def clone_table(
             with storage_errors(storage, "clone a table"):
                 state = TableState.load(storage)
                 state.config.check_writable()
-                at = asked.get("at")
+                at = given.get("at")
                 content = Content.of(state, None if at is None else instant_as_of(state, at, asked="at"))
                 # Before files are shared, which may take long: the cleans may be archived meanwhile.
                 bound = bound_of_others(content)
                 with Build(target.base, None if is_there else make_room) as build:
                     mark_builder(build.storage)
-                    sharing = Sharing(storage, build.storage, copy=asked.get("copy", False))
+                    sharing = Sharing(storage, build.storage, copy=given.get("copy", False))
                     result = _fill(build.storage, content, bound, sharing, target.base)
                     config = state.config.with_properties({TABLE_NAME_KEY: name}, METADATA_PROPERTIES)
                     build.storage.create(PROPERTIES_PATH, config.to_bytes())

@@ -10,7 +10,7 @@ from pathlib import Path
 from hudi_engine.format.config import enums
 from hudi_engine.format.config.option import Option
 from hudi_engine.format.config.options import DECLARED, GROUPS
-from hudi_engine.table.write.define import properties
+from hudi_engine.table.write.define import definition as properties
 
 ROOT = Path(__file__).resolve().parents[3]
 HOME = ROOT / "engine/hudi_engine/format/config/enums.py"

@@ -27,7 +27,7 @@ _SIDE_FOLDER = re.compile(r"^\.(.+)\.(?:rebuild|replaced|removed)-[0-9a-f]+$")
 
 
 def rebuilt_beside(statuses: Sequence[FileStatus]) -> set[str]:
-    """Return the tables of a schema's folder beside which something of a rebuild or removal lies."""
+    """Return the tables of a schema's folder next to which a folder of a rebuild or removal is."""
     matches = (_SIDE_FOLDER.match(each.name) for each in statuses if each.is_dir)
     return {match[1] for match in matches if match is not None}
 
@@ -110,7 +110,7 @@ class Settling:
 
 
 def is_read_only(root: str) -> bool:
-    """Tell whether a folder of a disk is there and must not be written to; of other stores only a write would tell."""
+    """Return whether a folder of a disk must not be written to; of other stores only a write would show that."""
     storage = open_storage(root)
     if not isinstance(storage, LocalStorage):
         return False

@@ -146,7 +146,7 @@ class PlanRun:
         """Leave the plan as it was, unless its commit is there; what cannot be undone now is undone by the next run."""
         ownership = self.opened.ownership
         try:
-            if self.opened.stands():
+            if self.opened.is_ours():
                 logger.warning("%s %s is completed, not taken back: %s", self.service, self.instant, cause)
                 self.opened.give_up()
                 return

@@ -62,7 +62,7 @@ def list_consumers(storage: Storage) -> list[Consumer]:
 
 
 def oldest_needed(storage: Storage) -> str | None:
-    """Return the oldest instant after which some reader needs the changes, None when nobody is registered."""
+    """Return the oldest instant after which some reader needs the changes, None when none is registered."""
     return min((each.instant for each in list_consumers(storage)), default=None)
 
 
@@ -72,8 +72,8 @@ def _path(name: str) -> str:
 
 def _parsed(data: bytes, path: str) -> Consumer:
     try:
-        told = json.loads(data)
-        found = Consumer(str(told["name"]), str(told["instant"]), int(told["until_ms"]))
+        raw = json.loads(data)
+        found = Consumer(str(raw["name"]), str(raw["instant"]), int(raw["until_ms"]))
         if found.instant.isdigit():
             return found
     except (ValueError, KeyError, TypeError):

@@ -62,7 +62,7 @@ class TableLock:
         expire_ms: Age in ms after which the lock file of another program, which names no process, is broken;
             0 never, as ``hoodie.write.lock.filesystem.expire``.
         single_writer: The caller vouches that no other process writes; then a storage that cannot create a file
-            exclusively will do, and the file only tells others.
+            exclusively will do, and the file only informs others.
     """
 
     def __init__(
@@ -275,7 +275,7 @@ class TableLock:
             generation += 1
 
     def _pass_on(self, right: str) -> None:
-        """Leave a right that was won, or may have been, to the next one; the lock stands as it did."""
+        """Leave a right that was won, or may have been, to the next process; the lock is unchanged."""
         Beating(self._storage, right, self._owner, self._owner.to_json()).give_up()
 
     def _is_dead_breaker(self, path: str) -> bool:

@@ -199,7 +199,7 @@ class OpenInstant:
     ) -> None:
         """Complete an instant that others may stand against, and make sure that the lock was ours meanwhile.
 
-        A process that stands still for long is taken for dead and loses the lock. When it did so just before the
+        A process that is suspended for long is taken for dead and loses the lock. When it did so just before the
         create, others may have committed what it did not see, or may be undoing this instant: then the lock is taken
         again, so that they are through, the check is made again, and a commit that does not pass is taken back.
         """
@@ -225,7 +225,7 @@ class OpenInstant:
         """Delete the completed file of a commit that must not stand; raises StorageError, caused by it, when it cannot."""
         path = self.path(State.COMPLETED)
         try:
-            if self.stands():
+            if self.is_ours():
                 self._storage.remove(path)
         except (OSError, StorageError) as error:
             raise StorageError(
@@ -233,7 +233,7 @@ class OpenInstant:
                 f"against it, and it could not be withdrawn: {error}. Delete {path} before you write again"
             ) from conflict
 
-    def stands(self) -> bool:
+    def is_ours(self) -> bool:
         """Return whether the completed file is there and this process's own, by its content."""
         path = self.path(State.COMPLETED)
         return (
@@ -243,10 +243,10 @@ class OpenInstant:
     def void_late_commit(self) -> None:
         """Delete a completed file that another run of a claimed plan has made: it names files that are gone.
 
-        That run hung in its create for so long that it counted as dead, whoever took the plan over since. The caller has made sure
+        That run hung in its create for so long that it counted as dead, and the plan was taken over since. The caller has made sure
         that the instant is its own.
         """
-        if self._storage.exists(self.path(State.COMPLETED)) and not self.stands():
+        if self._storage.exists(self.path(State.COMPLETED)) and not self.is_ours():
             self._storage.remove(self.path(State.COMPLETED))
             logger.warning(
                 "took back the commit of a dead run of %s %s, which came late", self.action, self.time

@@ -71,7 +71,7 @@ class Liveness:
         return self.of(instant) in (OwnerState.ALIVE, OwnerState.UNNAMED)
 
     def is_unnamed(self, instant: Instant) -> bool:
-        """Return whether a pending instant may have a writer that no owner file tells of."""
+        """Return whether a pending instant may have a writer without an owner file."""
         return self.of(instant) is OwnerState.UNNAMED
 
     def _age_ms(self, instant: Instant) -> int:
@@ -95,7 +95,7 @@ class ProcessIdentity:
 
     Args:
         machine: Host name, boot and process number space; processes with equal text can see each other.
-        started: Start time as the kernel tells it; ``""`` where it does not tell.
+        started: Start time by the kernel; ``""`` if it is not known.
     """
 
     machine: str
@@ -130,7 +130,7 @@ class ProcessIdentity:
 
 
 def slept_ms() -> int:
-    """Return how long this machine has slept since it was started, as a laptop that is shut does; 0 where nothing tells it."""
+    """Return how long this machine has slept since it was started, as a closed laptop does; 0 if that is not known."""
     if sys.platform == "win32":
         return 0
     with_sleep = time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
@@ -164,7 +164,7 @@ def _start_time(pid: int) -> str | None:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """Return what the kernel tells of a process from its state on, None when there is none."""
+    """Return the fields of a process in /proc from its state on, None when there is none."""
     try:
         text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -264,10 +264,10 @@ class Owner:
         return state
 
     def state_in(self, storage: Storage, modified_ms: int, *, beats: bool = True) -> OwnerState:
-        """Judge whether the owner lives; the storage's clock is asked only where nothing nearer tells."""
+        """Judge whether the owner lives; the storage's clock is read only if nothing nearer decides."""
         known = self._known_state()
         if known is None and self.process.is_here():
-            # a clock of this machine that is behind makes others wait, and one that is ahead has the storage's asked
+            # a clock of this machine that is behind makes others wait, and with one that is ahead the storage's is read
             near = self._state_by_beat(modified_ms, int(time.time() * 1000))
             known = near if near is OwnerState.ALIVE else None
         if known is None and self.is_waited_for(modified_ms):

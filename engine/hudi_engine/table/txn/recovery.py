@@ -4,8 +4,8 @@ Which instants are leftovers is decided by who owns them: an owner that is alive
 is provably gone loses it (:mod:`hudi_engine.table.txn.owner`). An instant without any heartbeat file is another
 program's; it is left alone as long as a heartbeat would have counted. Then ``hoodie.cleaner.policy.failed.writes``
 says what happens to it: ``EAGER`` rolls it back, as Apache Hudi does by default, ``LAZY`` leaves it until its
-heartbeat proves it dead, ``NEVER`` leaves everything alone. Plans of compaction and clustering are nobody's
-leftover: their service carries them out.
+heartbeat proves it dead, ``NEVER`` leaves everything alone. Plans of compaction and clustering are no
+leftovers: their service carries them out.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def absolute_path(storage: Storage, path: str) -> str:
 
 
 def _checked(raw: Mapping[str, Any], instant: str, source: str) -> RollbackRequest:
-    """Take a stored request over; a file that the instant did not write is never deleted, whoever made the plan."""
+    """Take a stored request over; a file that the instant did not write is never deleted."""
     partition = relative_path(str(raw["partitionPath"]), source)
     deletes = tuple(_path_in(partition, str(text), source) for text in raw["filesToBeDeleted"])
     for path in deletes:
@@ -336,8 +336,8 @@ def _wanted(timeline: Timeline, instant: str) -> Collection[str] | None:
     if instant not in timeline.undone_since():
         return None
     # A compaction whose run was rolled back may have run again, and been archived since.
-    stands = any(each.requested_time == instant for each in timeline.archived.completed_writes)
-    return None if stands else frozenset()
+    is_archived = any(each.requested_time == instant for each in timeline.archived.completed_writes)
+    return None if is_archived else frozenset()
 
 
 def _drop_old_markers(storage: Storage, instant: str, now_ms: int) -> None:

@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 _FIRST_PAUSE_S = 0.05
-_LONGEST_PAUSE_S = 5.0
+_MAX_PAUSE_S = 5.0
 
 
 def retried(write: Callable[[], Result], retries: int) -> Result:
@@ -65,5 +65,5 @@ def retried(write: Callable[[], Result], retries: int) -> Result:
         except WriteConflictError as conflict:
             logger.warning("beginning again after a conflict, %d attempt(s) left: %s", left, conflict)
             time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
-            pause = min(pause * 2, _LONGEST_PAUSE_S)
+            pause = min(pause * 2, _MAX_PAUSE_S)
     return write()

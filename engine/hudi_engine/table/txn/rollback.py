@@ -127,7 +127,7 @@ def carry_out_restore(
 def resume_restores(
     storage: Storage, config: TableConfig, timeline: Timeline, publication: Publication
 ) -> tuple[RestoreResult, ...]:
-    """Finish the restores that somebody began and did not complete; one whose plan was cut short is dropped."""
+    """Finish the restores that were begun and not completed; one whose plan was cut short is dropped."""
     done = []
     for pending in timeline.pending:
         if pending.action != "restore":
@@ -230,7 +230,7 @@ def check_not_rolled_back(
 def pending_rollback_of(
     storage: Storage, config: TableConfig, timeline: Timeline, time: str
 ) -> Instant | None:
-    """Return the pending rollback or restore that takes an instant back, None when nobody has begun that."""
+    """Return the pending rollback or restore that takes an instant back, None without such a one."""
     return next((each for each in timeline.pending if _takes_back(storage, config, each, time)), None)
 
 
@@ -318,15 +318,15 @@ def plan_removal(
 def resume_rollbacks(
     storage: Storage, config: TableConfig, timeline: Timeline, publication: Publication, living: Liveness
 ) -> tuple[RollbackResult, ...]:
-    """Finish the rollbacks that somebody began and did not complete.
+    """Finish the rollbacks that were begun and not completed.
 
     A plan that was cut short is dropped: nothing was done under it. So is one for a completed instant that is
     no longer the newest write, since nothing was taken away yet and later commits build on it. What is rolled back of a
     compaction, or of a clustering that was in flight, is its run: the plan stays, as with Apache Hudi.
 
-    A rollback of a write is finished whoever is at it, as by Apache Hudi: nobody may write before its end, and each step can be
-    done twice. That of a run is in nobody's way, and Apache Hudi runs the plan again right after it: its files would go with
-    those of the first run. So it is left alone while its owner may live, and so is that of a clustering's plan.
+    A rollback of a write is finished even if its owner lives, as by Apache Hudi: no process may write before its end, and each
+    step can be done twice. That of a run blocks no writer, and Apache Hudi runs the plan again right after it, whose files would go
+    with those of the first run. So it is left alone while its owner may live, and so is that of a clustering's plan.
     """
     done = []
     for pending in timeline.pending:
@@ -368,7 +368,7 @@ def _carry_out(
 
 
 def _check_allowed(timeline: Timeline, instant: Instant) -> None:
-    """Refuse to undo what something else stands on: a savepoint, a later write, a plan."""
+    """Refuse to undo what something else depends on: a savepoint, a later write, a plan."""
     time_, action = instant.requested_time, instant.action
     if action not in WRITE_ACTIONS:
         raise TimelineError(
@@ -386,7 +386,7 @@ def _check_allowed(timeline: Timeline, instant: Instant) -> None:
 
 
 def _check_on_top(timeline: Timeline, instant: Instant) -> None:
-    """Refuse to undo a completed write that a later one, or a plan, stands on, or below which a clean is at work."""
+    """Refuse to undo a completed write that a later one, or a plan, depends on, or below which a clean is at work."""
     time_, action = instant.requested_time, instant.action
     newest = timeline.completed_writes[-1]
     if newest.requested_time != time_:
@@ -456,7 +456,7 @@ def _metadata_of(timeline: Timeline, instant: Instant) -> CommitMetadata | None:
 def readable_metadata(timeline: Timeline, instant: Instant) -> CommitMetadata | None:
     """Return what a completed write wrote; None, with a warning, when its file is damaged.
 
-    Without it nobody knows what the write built upon. That is there for sure unless a clean came after the write.
+    Without it what the write built upon is unknown. That is there for sure unless a clean came after the write.
     """
     try:
         return timeline.commit_metadata(instant)
@@ -490,8 +490,8 @@ def _is_of_run(pending: Instant, plan: RollbackPlan, clustering: Instant | None)
 
     Apache Hudi does so when it finds a compaction or clustering in flight. Logs of later writes are named after a planned
     compaction, so that its plan must not go without them. A log compaction goes with its plan. So does a clustering that is only
-    planned while its rollback is too: such a rollback is of somebody who wants the plan away. Once the rollback is in flight it may
-    have taken the inflight file of a run; then the plan stays, which whoever wants it away can roll back again.
+    planned while its rollback is too: such a rollback is meant to remove the plan. Once the rollback is in flight it may have taken
+    the inflight file of a run; then the plan stays, and can be rolled back again.
     """
     if plan.action == "compaction":
         return True

@@ -211,9 +211,9 @@ class WriteTransaction:
                     if self._settled(metadata, timeline) != final:
                         raise WriteConflictError(self._overtaken_message())
 
-                told = with_column_ids(self._storage, current, self.instant, final)
-                self._opened.complete_fenced(told.to_json(), lock, current, check_again)
-        self.committed = current.as_if_completed(self.instant, self.action, told)
+                committed = with_column_ids(self._storage, current, self.instant, final)
+                self._opened.complete_fenced(committed.to_json(), lock, current, check_again)
+        self.committed = current.as_if_completed(self.instant, self.action, committed)
         self._state = State.COMPLETED
         self._clean_up(metadata, gone)
 
@@ -302,7 +302,7 @@ class WriteTransaction:
         return current
 
     def _check_ours(self, current: Timeline) -> None:
-        """Refuse when somebody has rolled this instant back."""
+        """Refuse when this instant was rolled back."""
         mine = self._find_pending(current)
         if mine is None or mine.state is not State.INFLIGHT:
             raise WriteConflictError(self._rolled_back_message())
@@ -315,9 +315,9 @@ class WriteTransaction:
 
     def _settled(self, metadata: CommitMetadata, current: Timeline) -> CommitMetadata:
         """Return what is committed, with the schema and the checkpoint that the table has from then on."""
-        told = self._with_schema(metadata, current)
-        check_schema_and_checkpoint(told, instant=self.instant, current=current)
-        return with_checkpoint(told, instant=self.instant, current=current)
+        merged = self._with_schema(metadata, current)
+        check_schema_and_checkpoint(merged, instant=self.instant, current=current)
+        return with_checkpoint(merged, instant=self.instant, current=current)
 
     def _with_schema(self, metadata: CommitMetadata, current: Timeline) -> CommitMetadata:
         schema = merged_schema(

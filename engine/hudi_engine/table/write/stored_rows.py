@@ -270,7 +270,7 @@ def _is_wider_integer(old: pa.DataType, new: pa.DataType) -> bool:
 
 
 def _keeps_text(old: pa.DataType, new: pa.DataType) -> bool:
-    """Tell whether a value has the text in the new type that it has in the old one, of types that a column may change to."""
+    """Return whether a value has the text in the new type that it has in the old one, of types that a column may change to."""
     if pa.types.is_string(new):
         plain = pa.types.is_decimal(old) and old.scale <= _PLAIN_SCALE
         return bool(pa.types.is_integer(old) or pa.types.is_date(old) or plain)
@@ -280,7 +280,7 @@ def _keeps_text(old: pa.DataType, new: pa.DataType) -> bool:
 
 
 def _compares_alike(old: pa.DataType, new: pa.DataType) -> bool:
-    """Tell whether values differ in the new type as they do in the old one, and in the same order."""
+    """Return whether values differ in the new type as they do in the old one, and in the same order."""
     decimals = pa.types.is_decimal(old) and pa.types.is_decimal(new)
     return bool(decimals or (old, new) in _ORDERS_ALIKE)
 

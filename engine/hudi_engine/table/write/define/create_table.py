@@ -97,7 +97,7 @@ def _timeline_files(storage: Storage) -> Iterator[str]:
 
 
 def _is_mark(storage: Storage, folder: FileStatus) -> bool:
-    """Tell whether a folder is hidden and empty, as the one that a session makes where it takes a table's folder for a schema."""
+    """Return whether a folder is hidden and empty, as the one that a session makes where it takes a table's folder for a schema."""
     return folder.name.startswith(".") and not storage.list(folder.path)
 
 

@@ -229,7 +229,7 @@ def _changelog_problems(keys: tuple[str, ...], kind: str | None) -> list[str]:
 def changelog_mode_problems(config: TableConfig) -> list[str]:
     """Say why a changelog cannot be kept of the table's merge mode; empty when it can.
 
-    The image of a row before an update stands in the log before the updated one, so the merge must take the later of two
+    The image of a row before an update precedes the updated one in the log, so the merge must take the later of two
     records with equal ordering values, and nothing but whole records.
     """
     wanted = MergeMode.EVENT_TIME_ORDERING if config.ordering_fields else MergeMode.COMMIT_TIME_ORDERING

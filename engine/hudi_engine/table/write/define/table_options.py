@@ -38,7 +38,7 @@ _PROPERTIES = {
 
 
 def same_definition(stored: TableConfig, wanted: TableConfig) -> bool:
-    """Tell whether a table can be rebuilt in place: key, ordering, partitioning, type, merge rule and buckets are equal."""
+    """Return whether a table can be rebuilt in place: key, ordering, partitioning, type, merge rule and buckets are equal."""
     return (
         wanted.database.lower() in (stored.database.lower(), USUAL_DATABASE)
         and _settings(stored) == _settings(wanted)
@@ -48,12 +48,12 @@ def same_definition(stored: TableConfig, wanted: TableConfig) -> bool:
 
 
 def check_same_definition(before: TableConfig, now: TableConfig, instant: str) -> None:
-    """Refuse a write to a table that was built anew with another definition since its rows got their keys and places."""
-    was, stands = (
+    """Refuse a write to a table that was rebuilt with another definition since its rows got their keys and places."""
+    was, is_now = (
         {**{name: getattr(each, name) for name in _COLUMNS}, **_settings(each), "index": _index(each)}
         for each in (before, now)
     )
-    changed = [name.replace("_", " ") for name, value in was.items() if value != stands[name]]
+    changed = [name.replace("_", " ") for name, value in was.items() if value != is_now[name]]
     if changed:
         raise WriteConflictError(
             f"instant {instant} cannot be written: table {now.name!r} was built anew by another writer meanwhile and differs "
@@ -62,7 +62,7 @@ def check_same_definition(before: TableConfig, now: TableConfig, instant: str) -
 
 
 def _settings(config: TableConfig) -> dict[str, object]:
-    """Return what decides beside columns and index where a row goes, and what becomes of rows of one key."""
+    """Return settings other than columns and index that decide where a row goes, and how rows of one key are merged."""
     properties = {name: config.properties.get(key, "").strip() for name, key in _PROPERTIES.items()}
     properties["timestamps_in_keys"] = properties["timestamps_in_keys"].lower() or "false"
     return {**{name: getattr(config, name) for name in _SETTINGS}, **properties}
@@ -226,7 +226,7 @@ def _text_problems(config: TableConfig, options: Options) -> list[str]:
 
 
 def _is_same_text(option: Option[str | None], given: str, had: str) -> bool:
-    """Tell whether texts are one; capital letters count in a merge rule's name and in a marker."""
+    """Return whether texts are one; capital letters count in a merge rule's name and in a marker."""
     exact = option in (TableOptions.MERGE_RULE, TableOptions.DELETE_MARKER)
     return given == had if exact else given.lower() == had.lower()
 

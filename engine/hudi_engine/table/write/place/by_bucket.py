@@ -116,7 +116,7 @@ def _looked_up(
 ) -> tuple[pa.Table, SliceTag | None]:
     """Return the rows of a bucket that may do something, and which stored rows they meet.
 
-    Rows that are only added meet none: a base file takes one beside the row of its key, whereas a log would replace that.
+    Rows that are only added meet none: a base file takes one next to the row of its key, whereas a log would replace that.
     """
     if not plan.lookup and task.context.config.table_type is TableType.COPY_ON_WRITE:
         return rows, None
@@ -137,10 +137,10 @@ def _goes_to_log(
     rows: pa.Table,
     tag: SliceTag | None,
 ) -> bool:
-    """Tell whether rows are appended to the log; where it cannot hold them, the base file is written anew.
+    """Return whether rows are appended to the log; if it cannot hold them, the base file is rewritten.
 
     A log has one row a key and obeys the ordering against the base file, also where the log deleted the row there. So a row
-    that comes beside a stored one with its key, in the place of one that goes or went, or together with another one, has to
+    that is added to a stored one with its key, in the place of one that goes or went, or together with another one, has to
     be in the base file.
     """
     if task.context.config.table_type is not TableType.MERGE_ON_READ:
@@ -169,7 +169,7 @@ def _goes_to_log(
 
 
 def _check_new_keys(task: WriteTask, plan: UnitPlan, file_slice: FileSlice, rows: pa.Table) -> None:
-    """Refuse rows that a match condition wants beside the stored row of their key: a log has one row a key."""
+    """Refuse rows that a match condition adds to the stored row of their key: a log has one row a key."""
     if INSERT_FLAG not in rows.column_names:
         return
     keys = rows.filter(rows.column(INSERT_FLAG)).column(RECORD_KEY).combine_chunks()

@@ -103,7 +103,7 @@ class _TaggedRows:
     deletes: pa.Array | None
 
     def go_to_log(self) -> bool:
-        """Tell whether the rows are appended to the slice's log."""
+        """Return whether the rows are appended to the slice's log."""
         config, plan = self.task.context.config, self.plan
         if config.table_type is not TableType.MERGE_ON_READ:
             return False
@@ -111,8 +111,8 @@ class _TaggedRows:
             return False
         if plan.delete_only or OPERATION in self.batch.column_names:
             return True
-        asked = [RECORD_KEY, *(each for each in config.ordering_fields if each in self.batch.column_names)]
-        rows = taken(self.batch.select(asked), self._kept())
+        names = [RECORD_KEY, *(each for each in config.ordering_fields if each in self.batch.column_names)]
+        rows = taken(self.batch.select(names), self._kept())
         return not brings_back(self.task, self.unit, self.tag.file_slice, rows)
 
     def on_live_rows(self, added: pa.Table | None) -> tuple[SliceTag | None, pa.Table | None]:

@@ -140,8 +140,8 @@ def with_stored_buckets(
     if not plan.delete_only:
         refuse_unsaid_buckets(context.config, context.options, _file_ids(slices, state.timeline))
     # An overwrite of the whole table leaves nothing behind that could be in other buckets.
-    anew = context.operation == WriteOperation.INSERT_OVERWRITE_TABLE.value
-    index = with_bucket_form(plan.index, context.read, context.options, () if anew else slices)
+    replaces_all = context.operation == WriteOperation.INSERT_OVERWRITE_TABLE.value
+    index = with_bucket_form(plan.index, context.read, context.options, () if replaces_all else slices)
     return replace(plan, index=index)
 
 

@@ -53,9 +53,9 @@ from hudi_engine.table.state import TableState
 logger = logging.getLogger(__name__)
 
 
-_LEAST_BYTES = 64 * 1024
-"""Live rows of fewer bytes are encoded anew, into one row group."""
-_SMALL_GROUP, _MOST_SMALL_GROUPS = 1024 * 1024, 8
+_MIN_BYTES = 64 * 1024
+"""Live rows of fewer bytes are encoded again, into one row group."""
+_SMALL_GROUP, _MAX_SMALL_GROUPS = 1024 * 1024, 8
 """Live rows in many row groups of fewer bytes are, too."""
 
 
@@ -212,7 +212,7 @@ class SidecarBefore:
         if not storage.is_near:
             return []
         before = None if self.path is None else opened.enter_context(storage.open_input(self.path))
-        if sum(map(len, batch.blocks)) + (0 if before is None else before.size()) < _LEAST_BYTES:
+        if sum(map(len, batch.blocks)) + (0 if before is None else before.size()) < _MIN_BYTES:
             return []
         logged, rows = [], []
         if step.added.all():
@@ -226,11 +226,11 @@ class SidecarBefore:
             return []
         groups = [] if stored is None else list(self._left(stored, before, step.gone, rows))
         groups += [group for each in logged for group in each.groups]
-        if sum(group.size for group in groups) < _LEAST_BYTES:
+        if sum(group.size for group in groups) < _MIN_BYTES:
             return []
         groups += encoded_live_rows(rows, schema)
         size = sum(group.size for group in groups)
-        return groups if size >= _SMALL_GROUP * (len(groups) - _MOST_SMALL_GROUPS) else []
+        return groups if size >= _SMALL_GROUP * (len(groups) - _MAX_SMALL_GROUPS) else []
 
     def _left(
         self, stored: ChunkFile, source: pa.NativeFile, gone: npt.NDArray[np.int64], rows: list[pa.Table]
@@ -255,7 +255,7 @@ class SidecarBefore:
 
 
 def _holds(file: ChunkFile, schema: pa.Schema) -> bool:
-    """Tell whether a file stores the columns of a sidecar as one does; those of the mask may lack."""
+    """Return whether a file stores the columns of a sidecar as one does; those of the mask may lack."""
     wanted, mask = columns_as_stored(schema).elements, {CHUNK_COLUMN, WORDS_COLUMN}
     same = all(wanted.get(name) == found for name, found in file.elements.items())
     return same and wanted.keys() - file.elements.keys() <= mask

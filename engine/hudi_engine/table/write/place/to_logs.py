@@ -68,7 +68,7 @@ def log_target(unit: PartitionUnit, file_slice: FileSlice) -> LogTarget:
 
 
 def brings_back(task: WriteTask, unit: PartitionUnit, file_slice: FileSlice, rows: pa.Table) -> bool:
-    """Tell whether a row has to be in the base file, as its key was deleted in the log and it is older than what was there.
+    """Return whether a row has to be in the base file, as its key was deleted in the log and it is older than what was there.
 
     Args:
         rows: Rows for its log, none of them a delete; their record keys and ordering columns are enough.
@@ -108,7 +108,7 @@ def _among(keys: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[Any]:
 
 
 def _older(rows: pa.Table, known: pa.Table, key: str, fields: list[str], counts: npt.NDArray[Any]) -> bool:
-    """Tell whether a row has a smaller ordering value than one of the ``known`` rows with its key that count."""
+    """Return whether a row has a smaller ordering value than one of the ``known`` rows with its key that count."""
     known = known.filter(pa.array(counts))
     if known.num_rows == 0:
         return False
@@ -119,7 +119,7 @@ def _older(rows: pa.Table, known: pa.Table, key: str, fields: list[str], counts:
 
 
 def deletes_of(batch: pa.Table, plan: UnitPlan, config: TableConfig) -> pa.Array | None:
-    """Tell which rows delete, by their marks or the flag of a move; None when none can, or all do."""
+    """Return which rows delete, by their marks or the flag of a move; None when none can, or all do."""
     if plan.delete_only:
         return None
     marked = delete_mask(batch, config)
@@ -130,7 +130,7 @@ def deletes_of(batch: pa.Table, plan: UnitPlan, config: TableConfig) -> pa.Array
 
 
 def takes_several(unit: PartitionUnit, tag: SliceTag, config: TableConfig) -> bool:
-    """Tell whether a batch takes out or changes several rows of one key of a base file, which then has to be written anew.
+    """Return whether a batch takes out or changes several rows of one key of a base file, which then has to be rewritten.
 
     Apache Hudi and hudi-rs apply a record of a log to the first row with its key, so of several only that one would change.
     """

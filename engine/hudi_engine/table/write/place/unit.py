@@ -84,7 +84,7 @@ def _loses(config: TableConfig, old: pa.Table, new: pa.Table) -> Mask:
 
 
 def _marked(batch: pa.Table, context: WriteContext) -> Mask:
-    """Rows that delete, or that stand beside the stored row."""
+    """Rows that delete, or that are added to the stored row."""
     marked = np.zeros(batch.num_rows, dtype=bool)
     deletes = delete_mask(batch, context.config)
     if deletes is not None:
