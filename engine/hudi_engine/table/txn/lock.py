@@ -134,7 +134,9 @@ class TableLock:
         """Take the lock again after it was taken from this process."""
         lost = self._local.lock
         assert lost is not None
-        lost._stop_beating()
+        if lost._beating is not None:
+            lost._beating.stop()
+            lost._beating = None
         unregister(lost._owner)
         # Another name than before: who has the right to break the lock of that name does not lose it.
         lost._owner = Owner.current()
@@ -181,7 +183,11 @@ class TableLock:
                     continue
             # what runs and is silent is waited for until it is sure to beat no more, which takes one interval
             if time.monotonic() + pause > deadline and not self._is_watching:
-                raise WriteConflictError(self._timeout_message())
+                raise WriteConflictError(
+                    f"the lock {LOCK_PATH} of {self._storage.base!r} was not free within {self._wait_ms} ms: {self._holder()} "
+                    "holds it. Try again, raise hoodie.write.lock.wait_time_ms, or remove the file if you know that its holder is "
+                    "gone"
+                )
             if time.monotonic() > silent_until:
                 self._tell_waiting(self._holder())
                 silent_until = math.inf
@@ -207,18 +213,6 @@ class TableLock:
     def _give_up_file(self) -> None:
         if self._beating is not None:
             self._beating.give_up(self._local.mutex)
-
-    def _stop_beating(self) -> None:
-        if self._beating is not None:
-            self._beating.stop()
-            self._beating = None
-
-    def _timeout_message(self) -> str:
-        named = self._holder()
-        return (
-            f"the lock {LOCK_PATH} of {self._storage.base!r} was not free within {self._wait_ms} ms: {named} holds it. Try "
-            "again, raise hoodie.write.lock.wait_time_ms, or remove the file if you know that its holder is gone"
-        )
 
     def _break_dead(self) -> bool:
         """Remove the lock file of a dead holder; return whether trying again at once makes sense."""

@@ -353,15 +353,9 @@ def stored_plan(
             f"{source} is missing, so nobody knows what {pending.action} {pending.requested_time} should do. Restore the "
             "file, or delete the inflight file of that instant"
         ) from error
-    if pending.state is State.REQUESTED and _was_cut_short(data):
-        return None
+    if pending.state is State.REQUESTED:
+        try:
+            decode_avro_file(data)
+        except CorruptTableError:
+            return None
     return parse(data, source)
-
-
-def _was_cut_short(data: bytes) -> bool:
-    """Return whether a plan cannot be decoded, as when its writer died in the middle of it."""
-    try:
-        decode_avro_file(data)
-    except CorruptTableError:
-        return True
-    return False

@@ -70,10 +70,6 @@ class Liveness:
         """Return whether the owner of a pending instant lives, or may live."""
         return self.of(instant) in (OwnerState.ALIVE, OwnerState.UNNAMED)
 
-    def is_unnamed(self, instant: Instant) -> bool:
-        """Return whether a pending instant may have a writer without an owner file."""
-        return self.of(instant) is OwnerState.UNNAMED
-
     def _age_ms(self, instant: Instant) -> int:
         """Return how long ago the newest timeline file or marker of an instant was made."""
         paths = [
@@ -124,8 +120,8 @@ class ProcessIdentity:
             return None
         return None if _answers_signal(self.pid) else False
 
-    def stands_still(self) -> bool:
-        """Return whether a process that runs here was stopped, as by Ctrl-Z or SIGSTOP, and so can give no sign of life."""
+    def is_stopped(self) -> bool:
+        """Return whether it runs here and was stopped, as by Ctrl-Z or SIGSTOP, and so can give no sign of life."""
         return (_stat(self.pid) or [""])[0] in ("T", "t")
 
 
@@ -276,7 +272,8 @@ class Owner:
 
     def is_waited_for(self, modified_ms: int) -> bool:
         """Return whether it was judged to be alive only because another beat may still come."""
-        return is_watched(self.token, modified_ms, self.interval_ms)
+        is_watched = (self.token, modified_ms) in _since
+        return is_watched and not heartbeat_expired(self.token, modified_ms, self.interval_ms)
 
     def _state_by_beat(self, modified_ms: int, now_ms: int) -> OwnerState:
         # A process that works beats, also in a machine that has just woken up; what ended unheard in it does not.
@@ -292,7 +289,7 @@ class Owner:
             return OwnerState.ALIVE if self.token in _live_tokens else OwnerState.DEAD
         if running is False:
             return OwnerState.DEAD
-        return OwnerState.ALIVE if running and self.process.stands_still() else None
+        return OwnerState.ALIVE if running and self.process.is_stopped() else None
 
     def holds(self, storage: Storage, path: str) -> bool:
         """Return whether a file names this owner; False when it is not there."""
@@ -481,8 +478,3 @@ def heartbeat_expired(token: str, beat_ms: int, interval_ms: int) -> bool:
     """Return whether an old beat has been watched for so long that another one would have come; the first look begins that."""
     begun = _since.setdefault((token, beat_ms), monotonic())
     return monotonic() - begun > interval_ms / 1000 + _MARGIN_S
-
-
-def is_watched(token: str, beat_ms: int, interval_ms: int) -> bool:
-    """Return whether a beat was seen to be old, and another one may still come; arguments as of `heartbeat_expired`."""
-    return (token, beat_ms) in _since and not heartbeat_expired(token, beat_ms, interval_ms)

@@ -107,11 +107,17 @@ def carry_out_restore(
     storage: Storage, config: TableConfig, opened: OpenInstant, plan: RestorePlan, publication: Publication
 ) -> RestoreResult:
     """Carry out a stored plan, for the first time or again."""
+
+    def planned() -> list[Removal]:
+        """Plan the removal of what is still there, newest first."""
+        found = _plans(storage, config, Timeline.load(storage, config), plan)
+        return [Removal(storage, config, opened.time, each) for each in found]
+
     removals = undo(
         storage,
         config,
         opened,
-        lambda: _removals(storage, config, opened.time, plan),
+        planned,
         publication,
         partial(_metadata, opened.time, plan),
     )
@@ -170,12 +176,6 @@ def _check_older(
 
 def _goes(instant: Instant) -> bool:
     return instant.action in TAKEN_BACK and not (instant.action == "indexing" and instant.is_completed)
-
-
-def _removals(storage: Storage, config: TableConfig, restore_time: str, plan: RestorePlan) -> list[Removal]:
-    """Plan the removal of what is still there, newest first."""
-    planned = _plans(storage, config, Timeline.load(storage, config), plan)
-    return [Removal(storage, config, restore_time, each) for each in planned]
 
 
 def _plans(

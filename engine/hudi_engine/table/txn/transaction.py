@@ -44,7 +44,7 @@ from hudi_engine.table.txn.metadata_conflicts import (
     with_column_ids,
 )
 from hudi_engine.table.txn.open_instant import OpenInstant
-from hudi_engine.table.txn.owner import Liveness
+from hudi_engine.table.txn.owner import Liveness, OwnerState
 from hudi_engine.table.txn.publication import (
     Publication,
     drop_foreign_metadata_table,
@@ -195,7 +195,9 @@ class WriteTransaction:
             self.still_ours()
             with table_lock(self._storage, self._options) as lock:
                 current = Timeline.load(self._storage, self.config)
-                self._check_ours(current)
+                mine = self._find_pending(current)
+                if mine is None or mine.state is not State.INFLIGHT:
+                    raise WriteConflictError(self._rolled_back_message())
 
                 def check(timeline: Timeline) -> None:
                     self._check(metadata, timeline, key_scope, reads, left, follows)
@@ -209,7 +211,11 @@ class WriteTransaction:
                 def check_again(timeline: Timeline) -> None:
                     check(timeline)
                     if self._settled(metadata, timeline) != final:
-                        raise WriteConflictError(self._overtaken_message())
+                        raise WriteConflictError(
+                            f"instant {self.instant} ({self.operation}) cannot be committed: another writer changed the table's "
+                            "columns or its checkpoint in the moment of the commit. The table is as the other writer left it; "
+                            "run this write again"
+                        )
 
                 committed = with_column_ids(self._storage, current, self.instant, final)
                 self._opened.complete_fenced(committed.to_json(), lock, current, check_again)
@@ -278,7 +284,7 @@ class WriteTransaction:
             check_reads(metadata, instant=self.instant, reads=reads, current=current)
         living = Liveness(self._storage, self.config, self._options)
         others = [each for each in pending_writes(current) if each.requested_time != self.instant]
-        unnamed = [each for each in others if living.is_unnamed(each)]
+        unnamed = [each for each in others if living.of(each) is OwnerState.UNNAMED]
         check_unnamed_writers(metadata, unnamed, instant=self.instant, current=current, key_scope=key_scope)
 
     def _overwrites_plans(self, metadata: CommitMetadata) -> bool:
@@ -300,12 +306,6 @@ class WriteTransaction:
                 "%s changes what clustering %s had planned; it was rolled back", self.instant, time
             )
         return current
-
-    def _check_ours(self, current: Timeline) -> None:
-        """Refuse when this instant was rolled back."""
-        mine = self._find_pending(current)
-        if mine is None or mine.state is not State.INFLIGHT:
-            raise WriteConflictError(self._rolled_back_message())
 
     def _find_pending(self, timeline: Timeline) -> Instant | None:
         for instant in timeline.pending:
@@ -354,12 +354,6 @@ class WriteTransaction:
             raise TimelineError(
                 f"{self.action} {self.instant} cannot {verb}: it is {known}, and must be {state.value.lower()}"
             )
-
-    def _overtaken_message(self) -> str:
-        return (
-            f"instant {self.instant} ({self.operation}) cannot be committed: another writer changed the table's columns or its "
-            "checkpoint in the moment of the commit. The table is as the other writer left it; run this write again"
-        )
 
     def _rolled_back_message(self) -> str:
         return rolled_back(self._storage, self.instant, self.action)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hudi_engine.format.telemetry.figures import RowCounts, WriteFigures
 from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class WriteResult(RowCounts):
 
 def summarise(instant: str, metadata: CommitMetadata, path_taken: str, rows_replaced: int = 0) -> WriteResult:
     """Add up the write stats of a commit."""
-    stats = list(_all_stats(metadata))
+    stats = [stat for _, stat in metadata.write_stats()]
     replaced = metadata.partition_to_replace_file_ids or {}
     return WriteResult(
         instant=instant,
@@ -55,8 +55,3 @@ def summarise(instant: str, metadata: CommitMetadata, path_taken: str, rows_repl
         path_taken=path_taken,
         metadata=metadata,
     )
-
-
-def _all_stats(metadata: CommitMetadata) -> Iterable[WriteStat]:
-    for stats in metadata.partition_to_write_stats.values():
-        yield from stats

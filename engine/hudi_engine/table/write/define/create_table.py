@@ -41,7 +41,8 @@ def create_table(storage: Storage, config: TableConfig) -> None:
         except FileExistsError:
             raise TableExistsError(_exists(storage)) from None
         except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
-            above = _file_above(storage.base)
+            folders = (Path(storage.base), *Path(storage.base).parents)
+            above = next((str(each) for each in folders if os.path.isfile(each)), None)
             why = f"{above} is a file" if above else str(error)
             raise StorageError(
                 f"no table can be made at {storage.base}: {why}. Choose another path, or one that may be written"
@@ -54,11 +55,6 @@ def _with_zone_of_texts(config: TableConfig) -> TableConfig:
     if "input.dateformat" not in times or "input.timezone" not in times or "timezone" in times:
         return config
     return config.with_properties({TableOptions.INPUT_TIME_ZONE.key: times["input.timezone"]})
-
-
-def _file_above(base: str) -> str | None:
-    """Return the part of a local path that is a file and no folder."""
-    return next((str(each) for each in (Path(base), *Path(base).parents) if os.path.isfile(each)), None)
 
 
 def check_absent(storage: Storage) -> None:

@@ -149,7 +149,8 @@ def with_table_options(config: TableConfig, options: Options, operation: str) ->
     problems = [
         _differs(config, key, options.raw[key], stored(config))
         for key, stored in _DEFINITION.items()
-        if key in options.raw and _words(_long(options.raw[key])) != _words(stored(config))
+        if key in options.raw
+        and _words(TABLE_TYPES.get(options.raw[key].lower(), options.raw[key])) != _words(stored(config))
     ]
     problems += _rule_problems(config, options)
     problems += _time_problems(config, options)
@@ -306,10 +307,6 @@ def _folded(key: str, text: str) -> str:
     """Return a setting in one spelling; in patterns and zones capital letters count."""
     text = text.strip()
     return text if key.endswith(("dateformat", "regex", "timezone")) else text.lower()
-
-
-def _long(text: str) -> str:
-    return TABLE_TYPES.get(text.lower(), text)
 
 
 def _words(text: str) -> list[str]:
