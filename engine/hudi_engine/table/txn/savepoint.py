@@ -35,7 +35,7 @@ from hudi_engine.format.timeline.schemas import SAVEPOINT_METADATA
 from hudi_engine.format.timeline.writer import TimelineWriter
 from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.publication import Publication
-from hudi_engine.table.txn.recovery import recover, recovered, table_lock
+from hudi_engine.table.txn.recovery import recovered, table_lock
 from hudi_engine.table.txn.rollback import (
     RestorePlan,
     RestoreResult,
@@ -192,10 +192,7 @@ def create_savepoint(
     Args:
         instant_time: Requested time of a completed write; None for the newest.
     """
-    with storage_errors(storage, "create a savepoint"), table_lock(storage, options):
-        config = TableConfig.load(storage)
-        config.check_writable()
-        timeline = recover(storage, config, options, publication).timeline
+    with recovered(storage, options, publication, "create a savepoint") as (config, timeline):
         saved = completed_write(storage, timeline, instant_time).requested_time
         if saved in {savepoint.requested_time for savepoint in timeline.savepoints}:
             return read_savepoint(storage, timeline, saved)
