@@ -168,6 +168,7 @@ class TableLock:
         return "another program" if holder is None else str(holder)
 
     def _acquire_file(self, deadline: float) -> None:
+        """Create the lock file, once it is free or its holder is dead."""
         if not self._single_writer:
             self._storage.require_exclusive_create("the table's lock")
         register(self._owner)
