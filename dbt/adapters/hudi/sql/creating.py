@@ -20,7 +20,7 @@ from hudi_engine.spark.sql.own_rows import statement_with_state_read
 from hudi_engine.spark.sql.statements import first_keyword
 from hudi_engine.spark.sql.warehouse import NewTable
 from hudi_engine.spark.write.rows.casts import drop_meta_columns
-from hudi_engine.table.write.define.problems import PARTITION_OPTIONS
+from hudi_engine.table.write.define.table_options import PARTITION_OPTIONS
 from hudi_engine.table.write.result import WriteResult
 from pyspark.sql import SparkSession
 
