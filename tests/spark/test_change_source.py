@@ -17,7 +17,7 @@ from tests.helpers.keyed import keyed_table
 
 COLUMNS = "id int, ts bigint, name string"
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "changes.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "change-streams.md"
 
 
 @pytest.fixture
