@@ -42,3 +42,19 @@ def test_every_command_and_switch_is_shown() -> None:
         declare(parser, operation)
     known = {flag for action in parser._actions for flag in action.option_strings} | {"--json", "--version"}
     assert set(re.findall(r"--[a-z][a-z-]+", page)) <= known
+
+
+def test_operations_in_commands_have_legal_arguments() -> None:
+    changes = (ROOT / "dbt/include/hudi/macros/changes/changes.sql").read_text(encoding="utf-8")
+    macros = {**MACROS, **dict(re.findall(r"macro (hudi_[a-z]\w*)\((.*?)\) %}", changes))}
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    commands = re.findall(r"run-operation (\w+) --args '\{(.*?)\}'", pages)
+    unknown = [
+        (name, key)
+        for name, arguments in commands
+        for key in re.findall(r"(?:^|, )(\w+):", arguments)
+        if not re.search(rf"\b{key}\b", macros.get(name, ""))
+    ]
+
+    assert commands
+    assert unknown == []
