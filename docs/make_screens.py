@@ -2,8 +2,8 @@
 
 python3 dev.py run python docs/make_screens.py [NAME ...]
 
-Each picture is one command, or a few typed at a prompt, run in a terminal of its own, over the project of the README's five
-minutes or the demo. Times in the pictures are those of the run that made them.
+Each picture is one command, or a few typed at a prompt, run in a terminal of its own, over the project of the quick
+start or the demo. Times in the pictures are those of the run that made them.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ ROOT = Path(__file__).resolve().parent.parent
 SCREENS = Path(__file__).with_name("screens")
 _COLUMNS, _ROWS = 132, 50
 _PATIENCE = 900.0
+_DEMO = ("--project-dir", "integration_tests", "--profiles-dir", "integration_tests")
+_MONTHS = "select month, count(*) as flights, count_if(not final_figures) as awaited from flights.flights group by 1"
+_CHANGES = (
+    "select op, count(*) as rows from hudi_table_changes('flights.flights', 'cdc', 'earliest') group by 1"
+)
 _SLOW_MODEL = """{{ config(materialized='table') }}
 select id, concat('customer ', sha2(cast(id as string), 256)) as name, id % 1000 as city from range(0, 4000000, 1, 16)
 """
@@ -45,10 +50,10 @@ class Screen:
         name: File name without its ending.
         title: Text above the picture.
         command: What runs; the first word is a program of the environment.
-        typed: Lines typed one after the other, each when the prompt stands.
+        typed: Lines typed one after the other, each when the prompt is there.
         prompt: End of the screen that waits for the next line.
         rows: Most rows that are drawn, from the end.
-        demo: Runs in the checkout instead of the project of five minutes.
+        demo: Runs in the checkout instead of the project of the quick start.
     """
 
     name: str
@@ -77,7 +82,31 @@ PICTURES = (
         rows=60,
         demo=True,
     ),
-)
+    # The pictures of docs/tutorial.md: the first one builds the tables that the others show.
+    Screen(
+        "tutorial-run", "python3 dev.py demo --quick", ("python", "integration_tests/run.py", "--quick"),
+        rows=70, demo=True,
+    ),
+    Screen(
+        "tutorial-show", "dbt show", ("dbt", "--quiet", "show", *_DEMO, "--inline", _MONTHS), demo=True,
+    ),
+    Screen(
+        "tutorial-commits", "hudi-engine integration_tests/warehouse/flights/flights commits",
+        ("hudi-engine", "integration_tests/warehouse/flights/flights", "commits"), demo=True,
+    ),
+    Screen(
+        "tutorial-timeline", "hudi-engine integration_tests/warehouse/flights/flights_live timeline --limit 12",
+        ("hudi-engine", "integration_tests/warehouse/flights/flights_live", "timeline", "--limit", "12"),
+        demo=True,
+    ),
+    Screen(
+        "tutorial-changes", "dbt show", ("dbt", "--quiet", "show", *_DEMO, "--inline", _CHANGES), demo=True,
+    ),
+    Screen(
+        "tutorial-validate", "hudi-engine integration_tests/warehouse/flights/flights validate --keys",
+        ("hudi-engine", "integration_tests/warehouse/flights/flights", "validate", "--keys"), demo=True,
+    ),
+)  # fmt: skip
 
 
 def main() -> None:
@@ -106,9 +135,9 @@ def main() -> None:
 
 
 def make_project(folder: Path) -> Path:
-    """Write the README's project of five minutes, and a model that takes a while."""
-    readme = (ROOT / "README.md").read_text()
-    for block in re.findall(r"```\w+\n((?:#|--) [\w/]+\.\w+\n.*?)```", readme, re.DOTALL):
+    """Write the project of the quick start, and a model that takes a while."""
+    page = (ROOT / "docs" / "quickstart.md").read_text()
+    for block in re.findall(r"```\w+\n((?:#|--) [\w/]+\.\w+\n.*?)```", page, re.DOTALL):
         name = block.split("\n", 1)[0].split(" ", 1)[1]
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -144,7 +173,7 @@ def run(screen: Screen, folder: Path) -> str:
 
 
 def drawn(written: str, rows: int, names: dict[str, str]) -> Text:
-    """Give the last rows of what stands on a terminal as styled text.
+    """Give the last rows of a terminal as styled text.
 
     Args:
         written: All that was written there.
