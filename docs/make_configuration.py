@@ -21,7 +21,7 @@ Options are given
 * in a model: `{{ config(options={"hoodie.parquet.max.file.size": "134217728"}) }}`,
 * to the engine: `HudiTable.create(..., options={...})`, or for one call `table.upsert(df, options={...})`.
 
-Keys, defaults and meanings are Apache Hudi's where the description says nothing else; keys that start with
+Keys, defaults and meanings are Apache Hudi's unless the description differs; keys that start with
 `hoodie.engine.` are this engine's own. A value that makes no sense is refused with the legal ones. A key that
 looks like a misspelling is refused with the likely one; any other unknown key has no effect and is logged.
 """

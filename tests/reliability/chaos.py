@@ -192,7 +192,7 @@ class Game:
             after = self._ledger.allowed()
             if name == "hudi-rs" and (plans is None or plans != self._compactions()):
                 # it does not read logs that are written beside a planned compaction (docs/limits.md)
-                figures.count("hudi-rs reads beside a planned compaction")
+                figures.count("hudi-rs reads with a planned compaction")
                 continue
             figures.points += 1
             for place, states in before.items():

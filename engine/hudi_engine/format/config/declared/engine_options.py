@@ -40,7 +40,7 @@ class WriterOptions:
         "hoodie.cleaner.policy.failed.writes",
         FailedWritesPolicy.EAGER,
         FailedWritesPolicy,
-        "Who rolls back a dead writer's instant: the next writer, the next clean, nobody.",
+        "Who rolls back a dead writer's instant: the next writer, the next clean, or no writer.",
         aliases=("hoodie.clean.failed.writes.policy",),
     )
     HEARTBEAT_INTERVAL = int_option(
@@ -77,7 +77,7 @@ class WriterOptions:
         None,
         ConcurrencyMode,
         "Writers exclude each other where the storage can create a file exclusively, whatever is said here: on disks and in "
-        "object stores. HDFS, and servers that ignore conditional puts, cannot: there SINGLE_WRITER says that one writer at "
+        "object stores. HDFS, and servers that ignore conditional puts, cannot: there SINGLE_WRITER declares that one writer at "
         "a time works on the table, and writes are refused without it.",
     )
 
@@ -150,7 +150,7 @@ class EngineOptions:
         "hoodie.engine.skip.unchanged",
         False,
         "Rows of an upsert that equal what is stored, or are older, are left out: no file is written for them, and no reader is "
-        "told a change.",
+        "shown a change.",
     )
     PACKING_MAX_BYTES = int_option(
         "hoodie.engine.insert.packing.max.bytes",

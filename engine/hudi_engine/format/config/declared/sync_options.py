@@ -71,5 +71,5 @@ class SyncOptions:
     IGNORE_ERRORS = bool_option(
         "hoodie.datasource.hive_sync.ignore_exceptions",
         False,
-        "Entries that cannot be made are a warning, where a call fails without it though its commit stands.",
+        "A failure to make entries is a warning. Without this option the call fails, although its commit is kept.",
     )

@@ -82,7 +82,7 @@ class TableOptions:
     CHANGE_DATA_CAPTURE = bool_option(
         "hoodie.table.cdc.enabled",
         False,
-        "Writes keep a change data file beside each base file that they rewrite, for Hudi's CDC query.",
+        "Writes keep a change data file next to each base file that they rewrite, for Hudi's CDC query.",
     )
     CDC_LOGGING = choice_option(
         "hoodie.table.cdc.supplemental.logging.mode",
@@ -93,7 +93,7 @@ class TableOptions:
     KEEP_OPERATIONS = bool_option(
         "hoodie.allow.operation.metadata.field",
         False,
-        "Changelog mode of merge-on-read tables: the meta column _hoodie_operation says I, -U, U or D of every row, and the "
+        "Changelog mode of merge-on-read tables: the meta column _hoodie_operation has I, -U, U or D for every row, and the "
         "logs keep each change with the row before it.",
         aliases=("changelog.enabled", CHANGELOG_PROPERTY),
     )

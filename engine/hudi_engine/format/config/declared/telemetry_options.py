@@ -30,12 +30,12 @@ class TelemetryOptions:
     CALLBACK = bool_option(
         "hoodie.write.commit.callback.on",
         False,
-        "Each commit is told to hoodie.write.commit.callback.http.url; a failure is a warning.",
+        "Each commit is sent to hoodie.write.commit.callback.http.url; a failure is a warning.",
     )
     CALLBACK_CLASS = text_option(
         "hoodie.write.commit.callback.class",
         "org.apache.hudi.callback.impl.HoodieWriteCommitHttpCallback",
-        "Who tells it; only Hudi's callback over HTTP works here.",
+        "The class that sends it; only Hudi's callback over HTTP works here.",
     )
     CALLBACK_URL = text_option(
         "hoodie.write.commit.callback.http.url",

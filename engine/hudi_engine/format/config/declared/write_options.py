@@ -56,7 +56,7 @@ class WriteOptions:
     BULK_INSERT_SORT_COLUMNS = text_option(
         "hoodie.bulkinsert.user.defined.partitioner.sort.columns",
         None,
-        "Columns by which a bulk_insert or overwrite orders the rows of a partition, as hoodie.layout.optimize.strategy says.",
+        "Columns by which a bulk_insert or overwrite orders the rows of a partition, by hoodie.layout.optimize.strategy.",
     )
     BULK_INSERT_PARALLELISM = int_option(
         "hoodie.bulkinsert.shuffle.parallelism", 0, "Tasks of a bulk_insert; 0 lets Spark decide."
@@ -160,7 +160,7 @@ class FileOptions:
     RECORD_SIZE_ESTIMATE = int_option(
         "hoodie.copyonwrite.record.size.estimate",
         1024,
-        "Bytes a row is assumed to take until commits tell.",
+        "Bytes that a row is assumed to take until commits have counts.",
         minimum=1,
     )
     INSERT_SPLIT_SIZE = int_option(
