@@ -4,7 +4,7 @@
 
     HudiError
     ├── ConfigError              an option, argument or table setting that makes no sense (also a ValueError)
-    ├── DataError                rows that cannot be written as asked (also a ValueError)
+    ├── DataError                rows that cannot be written (also a ValueError)
     │   ├── InvalidKeyError      a record key or ordering value is missing, null, empty or no text
     │   ├── RepeatedKeyError     several stored rows share the record key of one that alone is to change
     │   └── SchemaError          a type or name Hudi cannot hold, or a change Hudi refuses
@@ -17,7 +17,7 @@
     │   └── HistoryGapError      clean, archive or a restore took what a window of changes needs
     ├── WriteConflictError       another writer won
     │   ├── ConsumedMeanwhileError   it noted a checkpoint of its own, so that the rows are those of a window that is past
-    │   └── PlannedMeanwhileError    it planned a clustering that nobody runs
+    │   └── PlannedMeanwhileError    it planned a clustering that is not running
     ├── StorageError             the storage failed or cannot give a needed guarantee
     ├── StatementError           a SQL statement on a Hudi table that cannot be run as it is written
     └── ServiceError             a table service (compaction, clean, ...) failed
@@ -47,7 +47,7 @@ class ConfigError(HudiError, ValueError):
 
 
 class DataError(HudiError, ValueError):
-    """The rows handed in cannot be written as asked; the table is unchanged."""
+    """The given rows cannot be written; the table is unchanged."""
 
 
 class InvalidKeyError(DataError):
@@ -97,12 +97,12 @@ class TimelineError(HudiError):
 
 
 class HistoryGapError(TimelineError):
-    """The changes since an instant cannot be told any more.
+    """Files or commits that the changes since an instant need no longer exist.
 
     Args:
         lost: What is lost, without a full stop.
-        oldest: Oldest start from which they can still be told, None when unknown.
-        advice: The choices; they stand behind what is lost.
+        oldest: Oldest start whose changes are complete, None when unknown.
+        advice: The choices, appended to what is lost.
     """
 
     def __init__(self, lost: str, start: str, oldest: str | None = None, advice: str = "") -> None:
@@ -121,16 +121,16 @@ class WriteConflictError(HudiError):
 
 
 class ConsumedMeanwhileError(WriteConflictError):
-    """Another writer noted another checkpoint than the one that the rows of this write were taken after.
+    """Another writer stored another checkpoint than the one that the rows of this write start from.
 
-    To write them again would be no better: they are to be taken anew, after the checkpoint that the table has now.
+    Writing them again does not help: read the changes again from the checkpoint that the table has now.
     """
 
 
 class PlannedMeanwhileError(WriteConflictError):
-    """A clustering that nobody runs has planned what this write touches.
+    """A planned clustering, which is not running, includes what this write touches.
 
-    To write again is no better before somebody runs the plan or takes it back.
+    Writing again does not help until the plan has run or was rolled back.
     """
 
 
@@ -147,7 +147,7 @@ class TaskMemoryError(HudiError):
 
 
 class ServiceError(HudiError):
-    """A table service failed; the commits before it stand."""
+    """A table service failed; the commits before it are kept."""
 
 
 @contextmanager

@@ -193,7 +193,7 @@ class Reads:
         skip_insert_overwrite: bool = False,
         options: RawOptions | None = None,
     ) -> DataFrame:
-        """Return the rows that changed after ``start`` up to ``end``, told by comparing the files of then and now.
+        """Return the rows that changed after ``start`` up to ``end``, computed by comparing the files of both states.
 
         The columns are those of the table, ``_change_type`` (``insert``, ``update_before``, ``update_after``, ``delete``)
         and ``_commit_time``. Only file groups that commits of the window wrote or took out are opened.
@@ -201,15 +201,15 @@ class Reads:
         Args:
             start: Instant or moment, excluded; None or ``earliest`` for all rows as inserts.
             end: Instant or moment, included; None for now.
-            mode: ``net`` tells one change a key, ``all`` every commit's with the rows before updates, ``latest`` the rows
-                written and still there, without deletes and without a look at what was before.
+            mode: ``net`` gives one change per key, ``all`` those of every commit with the rows before updates, ``latest`` the
+                rows written that still exist, without deletes and without reading earlier files.
             on_gap: What to do when clean, archive or a restore took what the window needs: ``fail``, or ``snapshot`` for
                 all rows as inserts.
-            skip_insert_overwrite: What overwrites of partitions or the table did is not told.
+            skip_insert_overwrite: Leave out what overwrites of partitions or the table did.
             options: ``hoodie.*`` read options.
 
         Raises:
-            HistoryGapError: The changes cannot be told in full any more.
+            HistoryGapError: Files or commits that the changes need no longer exist.
             ConfigError: A mode or choice that is none.
             TimelineError: A point in time that is none, or an end before the start.
         """
@@ -256,7 +256,7 @@ class Reads:
         """Return the changes after ``start`` up to ``end`` in the columns of Hudi's CDC query.
 
         ``op`` is ``i``, ``u`` or ``d``, ``ts_ms`` the commit, ``before`` and ``after`` are the row as JSON. Every commit's
-        changes are told, rows that it wrote without a change among them where the table keeps change data
+        changes are given, including rows that it wrote without a change if the table keeps change data
         (``hoodie.table.cdc.enabled``); other tables' files are compared.
 
         Args:
@@ -265,7 +265,7 @@ class Reads:
             options: ``hoodie.*`` read options.
 
         Raises:
-            HistoryGapError: The changes cannot be told in full any more.
+            HistoryGapError: Files or commits that the changes need no longer exist.
             TimelineError: A point in time that is none, or an end before the start.
         """
         state = TableState.load(self.storage)
@@ -274,10 +274,10 @@ class Reads:
     def changelog(
         self, start: str | None = None, end: str | None = None, *, options: RawOptions | None = None
     ) -> DataFrame:
-        """Return what the writes did, in the order of the commits: a table in changelog mode, ``_hoodie_operation`` says what.
+        """Return what the writes did, in the order of the commits, by ``_hoodie_operation`` (changelog mode).
 
         ``I`` is a new row, ``-U`` and ``U`` a row before and after an update, ``D`` a deleted row as it was. Changes are
-        told as long as clean keeps their files; what a compaction collapsed before is given as rows, with a warning.
+        available as long as clean keeps their files; what a compaction collapsed before is given as rows, with a warning.
         Overwrites and deletes of whole partitions leave no records.
 
         Args:

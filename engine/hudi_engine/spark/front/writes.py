@@ -93,7 +93,7 @@ class Writes(Reads):
     ) -> WriteResult:
         """Delete rows and insert others in one instant; every row of ``df`` is inserted as it is, also two with one key.
 
-        Which stored rows go is said by ``partitions``, or by one or more of the others, which narrow each other down.
+        ``partitions``, or one or more of the other arguments, which narrow each other down, choose the rows to delete.
         Without ``keys`` the rows that come have to be among those that the write replaces: writing them again would leave
         them in the table twice.
 
@@ -104,11 +104,11 @@ class Writes(Reads):
             window: A window of time.
             partitions: Partition paths, such as ``["dt=2026-01-01"]``, replaced whole also where ``df`` has no row for them.
             options: ``hoodie.*`` options of this call. With ``hoodie.write.num.retries.on.conflict.failures`` a write that
-                another one overtook looks at the table again and begins anew.
+                lost a conflict reads the table again and starts over.
             named: As in delete_where, for ``where``, in which the table is DBT_INTERNAL_DEST otherwise.
 
         Raises:
-            ConfigError: Nothing says which rows go, or it cannot be resolved.
+            ConfigError: No argument chooses the rows to delete, or it cannot be resolved.
             DataError: Rows of ``df`` that are not among those that the write replaces.
             InvalidKeyError, SchemaError, PathEscapeError: Rows that cannot be written; nothing was.
             WriteConflictError: Another writer changed what this write depends on first.
@@ -139,7 +139,7 @@ class Writes(Reads):
     def merge(self, df: Frame, clauses: MergeClauses, *, options: RawOptions | None = None) -> WriteResult:
         """Update, insert and delete by the clauses of a MERGE, in one instant.
 
-        A row whose key is stored is matched, and never inserted beside the stored one because a condition keeps it from being
+        A row whose key is stored is matched, and never inserted as a second row because a condition keeps it from being
         updated. Of several rows of ``df`` with one key the newest counts.
 
         Args:
