@@ -35,7 +35,7 @@ _PATIENCE = 900.0
 _DEMO = ("--project-dir", "integration_tests", "--profiles-dir", "integration_tests")
 _MONTHS = "select month, count(*) as flights, count_if(not final_figures) as awaited from flights.flights group by 1"
 _CHANGES = (
-    "select op, count(*) as rows from hudi_table_changes('flights.flights', 'cdc', 'earliest') group by 1"
+    "select op, count(*) as changes from hudi_table_changes('flights.flights', 'cdc', 'earliest') group by 1"
 )
 _SLOW_MODEL = """{{ config(materialized='table') }}
 select id, concat('customer ', sha2(cast(id as string), 256)) as name, id % 1000 as city from range(0, 4000000, 1, 16)

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROOT_PAGES = {
     "architecture.md": "ARCHITECTURE.md",
     "changelog.md": "CHANGELOG.md",
-    "tutorial.md": "integration_tests/README.md",
+    "demo.md": "integration_tests/README.md",
 }
 PICTURES = ("benchmarks/growth.png", "benchmarks/results.png")
 _LINK = re.compile(r"(!?\[[^\]]*\])\(([^)\s]+)\)")
