@@ -120,15 +120,15 @@ def test_rows_that_a_replacement_brings_back_keep_their_values_when_another_writ
 ):
     table = make([(1, 10, "goes")], "id int, n int, note string")
     table.insert(spark.createDataFrame([(1, 20, "precious")], "id int, n int, note string"))
-    beside = Replacement.beside_others
+    slower = Replacement.for_repeated_keys
 
     def late(replacement):
         """Before the attempt that brings rows back, which begins anew where a key is found to be stored twice."""
         monkeypatch.undo()
         overtaken(lambda: with_other_columns(spark, table, "id int, n int, note string, theirs int"))
-        return beside(replacement)
+        return slower(replacement)
 
-    monkeypatch.setattr(Replacement, "beside_others", late)
+    monkeypatch.setattr(Replacement, "for_repeated_keys", late)
     table.replace(spark.createDataFrame([(2, 10)], "id int, n int"), where="n = 10")
     assert values(table, "id", "n", "note", "theirs") == [(1, 20, "precious", None), (2, 10, None, None)]
 

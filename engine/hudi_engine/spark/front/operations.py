@@ -40,7 +40,7 @@ from hudi_engine.table.txn.savepoint import Savepoint
 class TableOperations(Reads):
     """Looks at a table, which change nothing and start no Spark job, and operations that change it.
 
-    `options` are ``hoodie.*`` options of the call. What operations raise is said by
+    `options` are ``hoodie.*`` options of the call. Their errors are those of
     `hudi_engine.table.table_services.TableServices`.
     """
 
@@ -192,9 +192,9 @@ class TableOperations(Reads):
         Args:
             columns: Columns by which rows are ordered; None for ``hoodie.clustering.plan.strategy.sort.columns``.
             strategy: ``linear``, ``z-order`` or ``hilbert``; None for ``hoodie.layout.optimize.strategy``.
-            partitions: Partition paths to look at; None for what the options say.
+            partitions: Partition paths to look at; None for those of the options.
             where: Or a condition on the partition columns.
-            dry_run: Only say what a plan would take.
+            dry_run: Only return what a plan would take.
         """
         chosen = self.services(options).for_clustering(columns, strategy, partitions, where)
         return chosen.schedule_clustering(dry_run=dry_run)
@@ -227,7 +227,7 @@ class TableOperations(Reads):
         """Delete files that no retained commit, savepoint, pending plan or published manifest needs.
 
         Args:
-            retain_commits: Commits whose files stay, and to which time travel goes back; None for what the options say (10).
+            retain_commits: Commits whose files stay, and to which time travel goes back; None for that of the options (10).
         """
         return self.services(options).clean(retain_commits)
 
@@ -255,7 +255,7 @@ class TableOperations(Reads):
         partitions: Sequence[str] | None = None,
         options: RawOptions | None = None,
     ) -> list[Repair]:
-        """Repair what validate finds; only say what would be done unless ``dry_run`` is false.
+        """Repair what validate finds; only return what would be done unless ``dry_run`` is false.
 
         Args:
             kinds: ``partition_metadata``, ``orphan_files``, ``damaged_plans``, ``duplicate_keys``; None for all but the

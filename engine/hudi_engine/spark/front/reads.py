@@ -83,7 +83,7 @@ class Reads:
 
     @property
     def config(self) -> TableConfig:
-        """The table's properties, read anew unless the object holds them."""
+        """The table's properties, read each time unless the object holds them."""
         return self._config or TableConfig.load(self.storage)
 
     @property
@@ -103,7 +103,7 @@ class Reads:
     def as_read(self, state: TableState | None) -> Self:
         """Return this table for writes of rows that were made of its own: what others commit after that state is a conflict.
 
-        Conditions and assignments are asked of that state. A subquery in them reads what Spark's catalog shows.
+        Conditions and assignments are evaluated on that state. A subquery in them reads what Spark's catalog shows.
 
         Args:
             state: The table as it was before the rows, or a subquery, were read; None when they come from elsewhere.
@@ -242,7 +242,7 @@ class Reads:
         Raises:
             ConfigError: A limit below 1.
             HistoryGapError: ``since`` is an instant that the table does not have, or that a rollback or a restore took back.
-            TimelineError: A point in time that is none.
+            TimelineError: No valid point in time.
         """
         limits, state = WindowLimits(max_commits, max_rows, max_bytes), TableState.load(self.storage)
         begin = start_of(since)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class HudiTable(Writes, TableOperations):
     """A Hudi table at a path.
 
-    Made by :meth:`create` or :meth:`open`. Every call looks at the table anew, so several objects, processes and writers
+    Made by :meth:`create` or :meth:`open`. Every call reads the table again, so several objects, processes and writers
     may work on one path.
 
     Attributes:
@@ -101,7 +101,7 @@ class HudiTable(Writes, TableOperations):
                 commit meanwhile is found when the write begins, as always.
 
         Raises:
-            TableNotFoundError: There is none.
+            TableNotFoundError: There is no table.
             CorruptTableError: Its properties cannot be read.
             UnsupportedTableError: A version or feature this engine does not read.
         """

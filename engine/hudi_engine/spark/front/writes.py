@@ -122,7 +122,7 @@ class Writes(Reads):
             raise ConfigError(
                 "replace() needs to know which rows go: give partitions, or keys, where and window"
                 if not rest
-                else "partitions are replaced whole; leave keys, where and window out, or say the partitions in where"
+                else "partitions are replaced whole; leave keys, where and window out, or name the partitions in where"
             )
         rows = self._frame(df)
         operation = operations.INSERT_OVERWRITE if paths else operations.REPLACE
@@ -238,7 +238,7 @@ class Writes(Reads):
         try:
             return self.write(operations.DELETE, rows, options, prepped=True, base=base)
         except RepeatedKeyError:
-            # Files lose rows by key: the others of the key have to be inserted anew.
+            # Files lose rows by key: the others of the key have to be inserted again.
             nothing = rows.drop(*META_FIELDS, OPERATION).limit(0)
             changes = Replacement(where=condition, brings_back=True, named=parts)
             return self._run(
@@ -279,8 +279,8 @@ class Writes(Reads):
             stored = {field.name: F.col(quoted(field.name)) for field in rows.schema.fields}
             new = {
                 name: stored[name]
-                if (said := given.get(name)) is None
-                else reject_null_overwrite(set_value(rows, str(said), field), stored[name], name, config)
+                if (text := given.get(name)) is None
+                else reject_null_overwrite(set_value(rows, str(text), field), stored[name], name, config)
                 for name, field in zip(stored, rows.schema.fields, strict=True)
             }
             fields, spelled = config.ordering_fields, spellings(stored)
@@ -316,7 +316,7 @@ class Writes(Reads):
         cleared = [name for name in given if name.lower() not in kept]
         if not cleared or not config.record_key_fields:
             raise ConfigError(
-                f"table {config.name!r} has no columns beside key, ordering and partition, or no key, so there is nothing that a "
+                f"table {config.name!r} has no columns besides key, ordering and partition, or no key, so there is nothing that a "
                 "soft delete could clear; remove the rows (delete_where, or DELETE FROM in SQL)"
             )
         return self.update_where(condition, dict.fromkeys(cleared, "null"), options=options)
@@ -418,7 +418,7 @@ class Writes(Reads):
         return self._published(result, request.options)
 
     def _published(self, result: WriteResult, options: Options) -> WriteResult:
-        """After a commit: publish it, run the services that are due, tell of it; the commit stands whatever happens here."""
+        """After a commit: publish it, run the services that are due, report it; the commit is kept whatever happens here."""
         with timed("hudi.after_commit", {"hudi.table": self.storage.base}) as seconds:
             services = (
                 self._services(options).after_commit(made_sidecars(result.metadata), result.committed).told
@@ -432,7 +432,7 @@ class Writes(Reads):
         return result
 
     def _before_reading(self) -> TableState:
-        """Return the table that conditions are asked of: as of `as_read`, or as it is now."""
+        """Return the table that conditions are evaluated on: as of `as_read`, or as it is now."""
         return self._rows_read or TableState.load(self.storage)
 
     def _rows_where(self, base: TableState, condition: str, named: Sequence[str]) -> DataFrame:

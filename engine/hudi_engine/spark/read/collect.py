@@ -132,7 +132,7 @@ def current_task(context: WriteContext) -> WriteTask:
     """Return the Spark task this code runs in, as a write task."""
     running = TaskContext.get()
     number, stage = (0, 0) if running is None else (running.partitionId(), running.stageId())
-    # Spark's own numbers of attempts begin anew in each application
+    # Spark's own numbers of attempts start again in each application
     return WriteTask(context, number, stage)
 
 

@@ -15,7 +15,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 from hudi_engine.errors import SchemaError
 from hudi_engine.format.schema.avro import check_avro_names
 
-MOST_DIGITS = 38
+MAX_DIGITS = 38
 """Digits that a decimal of Spark, and of a Hudi table, has at most."""
 # Hudi has no 8 and 16 bit integers and no bounded text: the table holds the wider type.
 _TOKEN = re.compile(r"(?i)(?:(?<=[:<,])|^)(?:tinyint|smallint|byte|short|(?:var)?char\(\d+\))(?=[,>]|$)")
@@ -79,7 +79,7 @@ def arrow_to_spark(
 
 
 def _to_arrow(kind: DataType, path: str, problems: list[str]) -> pa.DataType:
-    """Return the Arrow type of a Spark type; a refusal is noted by path and null stands in, so that all are told at once."""
+    """Return the Arrow type of a Spark type; a refusal is noted and null takes its place, so that one error has all."""
     name = type(kind).__name__
     simple = _SIMPLE.get(name)
     if simple is not None:
@@ -108,7 +108,7 @@ def _refusal(path: str, kind: DataType, next_step: str) -> str:
 
 
 def _to_spark(kind: pa.DataType, path: str, otherwise: str) -> DataType:
-    """Return the Spark type of an Arrow type; a message names the path, as the column alone does not tell a nested field."""
+    """Return the Spark type of an Arrow type; a message names the path of a nested field."""
     simple: dict[pa.DataType, DataType] = {
         pa.bool_(): spark.BooleanType(),
         pa.int8(): spark.ByteType(),
@@ -125,7 +125,7 @@ def _to_spark(kind: pa.DataType, path: str, otherwise: str) -> DataType:
         return simple[kind]
     if pa.types.is_timestamp(kind):
         return spark.TimestampType() if kind.tz is not None else spark.TimestampNTZType()
-    if pa.types.is_decimal(kind) and kind.precision <= MOST_DIGITS and kind.scale >= 0:
+    if pa.types.is_decimal(kind) and kind.precision <= MAX_DIGITS and kind.scale >= 0:
         return spark.DecimalType(kind.precision, kind.scale)
     if pa.types.is_list(kind):
         return spark.ArrayType(_to_spark(kind.value_type, f"{path}.element", otherwise), True)

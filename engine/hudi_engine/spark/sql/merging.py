@@ -26,7 +26,7 @@ from hudi_engine.spark.write.rows import settled
 from hudi_engine.spark.write.rows.casts import check_cast, check_fields, exact_cast, fit_to_table
 from hudi_engine.spark.write.rows.key_check import KeyCheck
 from hudi_engine.spark.write.rows.partial_update_nulls import reject_null_overwrite
-from hudi_engine.spark.write.rows.sides import Clause, ClauseRows, Said, Sides, holds
+from hudi_engine.spark.write.rows.sides import Clause, ClauseRows, ClauseSql, Sides, holds
 from hudi_engine.table.lookup.kinds import index_kind
 from hudi_engine.table.write.define.table_options import with_table_options
 from hudi_engine.table.write.operation import UPSERT
@@ -256,19 +256,19 @@ def _clauses(statement: Statement, schema: T.StructType, sides: Sides, config: T
     ]
 
 
-def _said(statement: Statement, target: Target, columns: Sequence[str], sides: Sides) -> list[Said]:
+def _said(statement: Statement, target: Target, columns: Sequence[str], sides: Sides) -> list[ClauseSql]:
     """Return each condition and value as the statement has it, for messages."""
     session, label = statement.session, f"MERGE INTO {target.label}:"
     on = statement.plan.mergeCondition()
-    found = [Said(None, f"{label} ON {_text(statement, on)}", partial(plans.column, session, on))]
+    found = [ClauseSql(None, f"{label} ON {_text(statement, on)}", partial(plans.column, session, on))]
     for rows, action in _actions(statement.plan):
         condition = plans.option(action.condition())
         if condition is not None:
             what = f"{label} {rows.value} AND {_text(statement, condition)}"
-            found.append(Said(rows, what, partial(_holding, statement, condition)))
+            found.append(ClauseSql(rows, what, partial(_holding, statement, condition)))
         if plans.kind(action) in ("UpdateStarAction", "InsertStarAction"):
             found += [
-                Said(
+                ClauseSql(
                     rows,
                     f"{label} {rows.value} takes {name} of the source, which",
                     partial(_of, sides.source, name),
@@ -279,7 +279,7 @@ def _said(statement: Statement, target: Target, columns: Sequence[str], sides: S
             for item in plans.items(action.assignments()):
                 name, value = plans.texts(item.key().nameParts())[-1], item.value()
                 what = f"{label} {rows.value} sets {name} to {_text(statement, value)}, which"
-                found.append(Said(rows, what, partial(plans.column, session, value)))
+                found.append(ClauseSql(rows, what, partial(plans.column, session, value)))
     return found
 
 

@@ -26,7 +26,7 @@ def before_commit(look: Look) -> Iterator[None]:
     """Show every write of this block to a function, which stops it by raising.
 
     The function gets the rows of the table as the write leaves them, Hudi's meta columns first. They can be read while it
-    runs, and by nobody else. When it raises, the write is rolled back, the table is as it was, and the error goes on to
+    runs, and by no one else. When it raises, the write is rolled back, the table is as it was, and the error reaches
     the caller. What other writers commit to the table while it looks is a conflict: what was looked at is what becomes
     visible. Commits without rows (schema changes, dropped partitions, services) are not shown.
 
@@ -54,7 +54,7 @@ def inspect(
     metadata: CommitMetadata,
     options: Options,
 ) -> None:
-    """Show a write that has only its commit left; nothing when nobody wants to look.
+    """Show a write that has only its commit left; nothing where no function is set.
 
     Args:
         state: The table as of the begin of the write.

@@ -44,7 +44,6 @@ from hudi_engine.spark.write.request import (
     WriteRequest,
     check_columns,
     check_inside,
-    check_no_null_key,
     check_request,
     combines,
     extra_metadata,
@@ -63,6 +62,7 @@ from hudi_engine.spark.write.rows.batch import (
 )
 from hudi_engine.spark.write.rows.casts import fit_frame
 from hudi_engine.spark.write.rows.clauses import flag_unmatched
+from hudi_engine.spark.write.rows.key_columns import refuse_keyless
 from hudi_engine.spark.write.rows.partial_update_nulls import for_write
 from hudi_engine.spark.write.rows.settled import Decided
 from hudi_engine.spark.write.schema_change import refuse_new_columns, with_columns, with_same_columns
@@ -208,7 +208,7 @@ def reads_of(
 ) -> ReadsOfWrite | None:
     """Return what of the table the rows were made from: the partitions they are in, or all.
 
-    All where the request says so, where keys are looked up in all, and where the rows do not carry the places that they were
+    All where the request has reads_all, where keys are looked up in all, and where the rows do not carry the places that they were
     read from.
     """
     if not request.own_rows:
@@ -431,11 +431,11 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
         try:
             return _repeated(again, lambda: _attempt(spark, storage, again), whole=True)
         except RepeatedKeyError:
-            beside = request.changes.beside_others()
-            if beside is None:
+            slower = request.changes.for_repeated_keys()
+            if slower is None:
                 raise
-            slower = replace(again, changes=beside)
-            return _repeated(slower, lambda: _attempt(spark, storage, slower), whole=True)
+            again = replace(again, changes=slower)
+            return _repeated(again, lambda: _attempt(spark, storage, again), whole=True)
 
 
 def _repeated(
@@ -471,7 +471,7 @@ def _places_rows(config: TableConfig, request: WriteRequest) -> bool:
 
 
 def _is_skipped(incoming: Incoming, request: WriteRequest) -> bool:
-    """Tell whether an empty batch makes no instant: asked so, or a statement of which no row fulfils the condition."""
+    """Tell whether an empty batch makes no instant: by an option, or a statement of which no row fulfils the condition."""
     if request.columns is not None or request.operation.replaces != NOTHING:
         return False
     if incoming.table is None or incoming.table.num_rows:
@@ -612,7 +612,7 @@ def _with_keys(write: ResolvedWrite, table: pa.Table) -> pa.Table:
     """Add record key and partition path, refusing rows without a key and partition values that would escape."""
     config, request = write.config, write.request
     if request.changes is not None and config.record_key_fields:
-        check_no_null_key(table, config)
+        refuse_keyless(table.column(RECORD_KEY).null_count, config)
     if not request.prepped:
         generator = build_key_generator(
             config, options=request.options, complex_single_prefix=write.state.keys_carry_field_name()

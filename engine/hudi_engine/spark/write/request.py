@@ -1,4 +1,4 @@
-"""What a caller asks of one write, and what is refused before anything runs."""
+"""The arguments of one write, and what is refused before anything runs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from hudi_engine.errors import ConfigError, DataError, InvalidKeyError, SchemaError
+from hudi_engine.errors import ConfigError, DataError, SchemaError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.other_keys import CHECKPOINT, CHECKPOINT_BEFORE
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.schema.meta_fields import OPERATION, RECORD_KEY
+from hudi_engine.format.schema.meta_fields import OPERATION
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.spark.write.rows.replacement import Changes
+from hudi_engine.spark.write.rows.settled import Changes
 from hudi_engine.table.lookup.kinds import IndexKind
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.metadata_conflicts import latest_checkpoint
@@ -27,7 +27,7 @@ from hudi_engine.table.write.operation import WHOLE_TABLE, Operation
 
 @dataclass(frozen=True)
 class WriteRequest:
-    """What a caller asks for.
+    """The arguments of one write.
 
     Args:
         frame: The rows, or the keys to delete.
@@ -42,7 +42,7 @@ class WriteRequest:
         base: The table as it was before the rows were read from it; None when they come from elsewhere.
         reads_all: The rows depend on all that ``base`` holds, not on the partitions alone that they lie in.
         held: The table as the caller has read it already, None to read it.
-        changes: Makes of the rows, and those of the table, rows that say what becomes of them.
+        changes: Makes of the rows, and those of the table, rows with flags.
         partitions: Overwrites only: partitions that are replaced even where no row comes; other partitions get no rows.
         follows: The checkpoint that the one it notes follows; None when it notes none, or that does not matter.
     """
@@ -65,7 +65,7 @@ class WriteRequest:
 
     @property
     def single_rows(self) -> bool:
-        """Whether stored rows were told one by one, so that others of their key must not change with them."""
+        """Whether stored rows were chosen one by one, so that others of their key must not change with them."""
         if self.changes is not None:
             return self.changes.single_rows
         return self.prepped or self.match_condition is not None
@@ -77,7 +77,7 @@ class WriteRequest:
 
 
 def names_changes(config: TableConfig, request: WriteRequest) -> bool:
-    """Tell whether the rows say themselves what each of them does (changelog mode)."""
+    """Tell whether the rows name their own changes (changelog mode)."""
     return (
         config.keeps_operations
         and request.operation.name is WriteOperation.UPSERT
@@ -146,7 +146,7 @@ def check_request(config: TableConfig, request: WriteRequest, index: IndexKind) 
 
 
 def _check_drop_of_duplicates(config: TableConfig, request: WriteRequest) -> None:
-    """Refuse to leave out what no key tells, or what a load looks up no keys for; a build has no rows to look up."""
+    """Refuse to drop duplicates without keys, or in a load, which looks up none; a build has no rows to look up."""
     if skips_existing(request) and not config.record_key_fields:
         raise ConfigError(
             f"hoodie.datasource.write.insert.drop.duplicates is true, but table {config.name!r} has generated record keys, so "
@@ -183,17 +183,6 @@ def check_inside(touched: Iterable[str], partitions: Sequence[str]) -> None:
         )
 
 
-def check_no_null_key(table: pa.Table, config: TableConfig) -> None:
-    """Refuse rows without a record key; raises InvalidKeyError."""
-    missing = table.column(RECORD_KEY).null_count
-    if missing:
-        fields = ", ".join(config.record_key_fields)
-        raise InvalidKeyError(
-            f"{missing} row(s) have a null or empty record key ({fields}); every row needs one. "
-            "Filter them out or give them a key; nothing was written"
-        )
-
-
 def check_columns(config: TableConfig, given: Sequence[str], schema: pa.Schema, index: IndexKind) -> None:
     """Refuse data without the table's key, ordering and partition columns; raises SchemaError or ConfigError."""
     names = {name.lower() for name in given}
@@ -217,21 +206,21 @@ def check_columns(config: TableConfig, given: Sequence[str], schema: pa.Schema, 
 
 
 def following(request: WriteRequest, storage: Storage) -> WriteRequest:
-    """Return a request that says which checkpoint the one it notes follows.
+    """Return a request with the checkpoint that its own follows.
 
-    A write that replaces all rows speaks for them whatever was noted before, unless it says itself what it follows.
+    A write that replaces all rows does not depend on what was noted before, unless its options name what it follows.
     """
     if CHECKPOINT not in request.options.raw:
         return request
-    said = request.options.raw.get(CHECKPOINT_BEFORE)
-    if said is not None or request.operation.replaces == WHOLE_TABLE:
-        return replace(request, follows=said)
+    before = request.options.raw.get(CHECKPOINT_BEFORE)
+    if before is not None or request.operation.replaces == WHOLE_TABLE:
+        return replace(request, follows=before)
     held = request.base or request.held or TableState.load(storage)
     last = latest_checkpoint(held.timeline)
     return replace(request, held=held, follows="{}" if last is None else last[1])
 
 
 def extra_metadata(options: Options) -> dict[str, str]:
-    """Return the options of a write that its commit keeps: the checkpoint, and those with the prefix asked for."""
+    """Return the options of a write that its commit keeps: the checkpoint, and those with the prefix of an option."""
     prefix = options[WriteOptions.COMMIT_METADATA_PREFIX] or "_"
     return {key: value for key, value in options.raw.items() if key.startswith(prefix) or key == CHECKPOINT}

@@ -55,13 +55,13 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
         return
     refuse_new_columns(state, new)
     known = {name.lower() for name in new.names}
-    gone = sorted(
+    dropped = sorted(
         name for name in set(definition_columns(config)) if name.partition(".")[0].lower() not in known
     )
     problems = [
         f"column {name!r} is a key, ordering or partition column and cannot be dropped; select it under its name, or rebuild "
         "the table (in dbt with --full-refresh)"
-        for name in gone
+        for name in dropped
     ]
     for field in new:
         place = old.get_field_index(field.name)
@@ -69,7 +69,7 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
             problems.append(
                 f"column {field.name!r} cannot change from {spark_name(old.field(place).type)} to {spark_name(field.type)}; only "
                 "widening is allowed (int to bigint, float or double, bigint to double, any number to string, decimals to more "
-                "digits, new fields at the end of a struct). Cast it to the type it has, or build the table anew (in dbt with "
+                "digits, new fields at the end of a struct). Cast it to the type it has, or rebuild the table (in dbt with "
                 "--full-refresh)"
             )
     if problems:

@@ -71,7 +71,7 @@ def check_assignments(base: TableState, assignments: Mapping[str, str]) -> None:
             holds = f", with its field {field!r}," if "." in field else ""
             problems.append(
                 f"column {name!r}{holds} is part of the key or the partition and cannot be set; "
-                "delete the rows and insert them anew"
+                "delete the rows and insert them again"
             )
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))

@@ -48,7 +48,7 @@ class AlignedBatch:
     Args:
         frame: The rows; columns are those of ``schema`` in order, then ``carried`` meta columns.
         schema: Data columns of the table after this write.
-        carried: Meta columns the caller asked to keep (rows that were read from the table itself).
+        carried: Meta columns to keep (rows that were read from the table itself).
         cached: Frames that are cached until the rows are written.
     """
 
@@ -134,7 +134,7 @@ def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
     if rows_limit == 0:
         return None
     rows = bounded(batch.frame, options[EngineOptions.SMALL_BATCH_BYTES], rows_limit + 1)
-    # asked of the plan that is run, as planning takes longer than a small batch
+    # by the plan that is run, as planning takes longer than a small batch
     reads_little = _reads_little(rows.measured, options)
     if not reads_little and not _may_be_small(batch.frame, options):
         return None
@@ -151,8 +151,8 @@ def fetch_counted(batch: AlignedBatch, kept: DataFrame, rows: int, options: Opti
     if rows > options[EngineOptions.SMALL_BATCH_ROWS]:
         return None
     columns = [quoted(name) for name in batch.frame.columns]
-    rows = bounded(kept.select(*columns), options[EngineOptions.SMALL_BATCH_BYTES])
-    return _if_small(batch, rows.collect(), options)
+    table = bounded(kept.select(*columns), options[EngineOptions.SMALL_BATCH_BYTES]).collect()
+    return _if_small(batch, table, options)
 
 
 def _reads_little(frame: DataFrame, options: Options) -> bool:
@@ -210,7 +210,7 @@ def refuse_false_marks(wanted: pa.Schema, known: pa.Schema | None) -> None:
 def delete_batch(
     state: TableState, rows: DataFrame, index: IndexKind, *, prepped: bool
 ) -> tuple[AlignedBatch, IndexKind]:
-    """Return only the columns that say which rows go; without the partition columns keys are looked for everywhere."""
+    """Return only the key and partition columns of rows to delete; without the partition columns keys are looked for everywhere."""
     config = state.config
     schema = state.data_schema()
     if prepped:
@@ -239,7 +239,7 @@ def delete_batch(
 
 
 def _as_stored(batch: AlignedBatch, stored: pa.Schema) -> AlignedBatch:
-    """Return keys to delete with decimals as the table has them; a value that the table's type does not hold is nobody's key."""
+    """Return keys to delete with decimals as the table has them; a value that the table's type does not hold is no key of it."""
     frame, fields = batch.frame, []
     for field in batch.schema:
         place = stored.get_field_index(field.name)

@@ -1,4 +1,4 @@
-"""The clauses of a MERGE, evaluated over a batch and the table's rows into rows that say what becomes of them."""
+"""The clauses of a MERGE, evaluated over a batch and the table's rows into rows with actions."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from hudi_engine.spark.write.rows.settled import (
     OLDER,
     UPDATE,
     UPDATE_UNMATCHED,
-    OfTheWholeTable,
+    Changes,
     deletes_always,
     newest_of_each_key,
     settled,
 )
-from hudi_engine.spark.write.rows.sides import SOURCE, TARGET, Clause, ClauseRows, Said, Sides, holds
+from hudi_engine.spark.write.rows.sides import SOURCE, TARGET, Clause, ClauseRows, ClauseSql, Sides, holds
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, ORDER
 from hudi_engine.table.state import TableState
@@ -56,11 +56,11 @@ _VALUES: Mapping[str, ClauseRows] = {"update_set": ClauseRows.MATCHED, "by_sourc
 
 
 @dataclass(frozen=True)
-class MergeClauses(OfTheWholeTable):
+class MergeClauses(Changes):
     """What becomes of rows that match, and of those on either side that do not.
 
-    A row whose key is stored is matched; it is left alone where ``matched_condition`` does not hold. What is said of new rows may
-    name columns of the batch only, and what is said of rows that the batch has none for columns of the table only.
+    A row whose key is stored is matched; it is left alone where ``matched_condition`` does not hold. Clauses for new rows may
+    name columns of the batch only, and those for rows that the batch has none for columns of the table only.
 
     Args:
         on: SQL besides the equality of keys; a stored row that does not fulfil it does not match.
@@ -104,12 +104,12 @@ class MergeClauses(OfTheWholeTable):
         sides = Sides(self.source, self.target)
         plain = incoming.drop(RECORD_KEY, PARTITION_PATH).alias(self.source)
         if state.data_schema() is None or not state.timeline.completed_writes:
-            with sides.explained(self._said, None, plain):
+            with sides.explained(self._texts, None, plain):
                 fresh = incoming.alias(self.source).where(self._inserts())
                 rows = flagged(fresh, batch, delete=False, insert=True)
             return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
         stored = snapshot_frame(spark, state, options)
-        with sides.explained(self._said, stored.alias(self.target), plain):
+        with sides.explained(self._texts, stored.alias(self.target), plain):
             chosen = self._chosen(incoming, stored, state.config, batch, index)
         placed = with_keys_of(state, chosen, batch.schema, options)
         rows = settled(placed, stored, batch, state.config, index)
@@ -135,7 +135,7 @@ class MergeClauses(OfTheWholeTable):
             more[IS_DELETED] = F.lit(None).cast("boolean")
         both = rows.withColumns(more)
         sides = Sides(self.source, self.target)
-        sides.refuse_unknown(self._said(), both.alias(self.target), both.alias(self.source))
+        sides.refuse_unknown(self._texts(), both.alias(self.target), both.alias(self.source))
 
     def _unknown_names(self, columns: Sequence[str]) -> list[str]:
         """Say which clauses are about columns that are none."""
@@ -216,27 +216,27 @@ class MergeClauses(OfTheWholeTable):
     def _clauses(self, batch: AlignedBatch, stored: Sequence[str], config: TableConfig) -> list[Clause]:
         """Return the clauses; each has a value for every column of the batch, and one more for each ordering field.
 
-        The latter is the value by which a row is compared, which the batch's row says where the clause does not take it.
+        The latter is the value by which a row is compared: the batch's where the clause does not take it.
         """
         everything = replace(self, update_columns=None)
         kinds = AnyCase((field.name, field.dataType) for field in batch.frame.schema.fields)
 
-        def value_of(name: str, rows: ClauseRows, said: set[str]) -> Column:
+        def value_of(name: str, rows: ClauseRows, assigned: set[str]) -> Column:
             value = self._value(name, rows, name in stored)
-            if name.lower() in said and name in stored:
+            if name.lower() in assigned and name in stored:
                 return reject_null_overwrite(value, F.col(f"{self.target}.{quoted(name)}"), name, config)
             return value
 
         def clause(rows: ClauseRows, action: str, condition: str | None) -> Clause:
-            said = {name.lower() for name in self._said_of(rows)}
-            values = {name: value_of(name, rows, said) for name in (*batch.schema.names, *batch.marks)}
+            assigned = {name.lower() for name in self._assigned(rows)}
+            values = {name: value_of(name, rows, assigned) for name in (*batch.schema.names, *batch.marks)}
             values |= {
                 _order(name): everything._value(name, rows, name in stored) for name in config.ordering_fields
             }
 
             def fit(_: DataFrame, value: StructField, name: str) -> Column:
                 column = name.removeprefix(_ORDER)
-                bring = assigned_column if column.lower() in said else fit_column
+                bring = assigned_column if column.lower() in assigned else fit_column
                 return bring(value.name, value.dataType, kinds[column], column)
 
             return Clause(rows, action, _sql(condition), values, fit)
@@ -278,7 +278,7 @@ class MergeClauses(OfTheWholeTable):
         theirs = F.col(f"{self.target}.{quoted(name)}") if is_stored else F.lit(None)
         if rows is ClauseRows.NEW:
             return mine
-        given = self._said_of(rows)
+        given = self._assigned(rows)
         text = {each.lower(): text for each, text in given.items()}.get(name.lower())
         if text is not None:
             return expression(text)
@@ -287,7 +287,7 @@ class MergeClauses(OfTheWholeTable):
         taken = self.update_columns is None or name.lower() in {each.lower() for each in self.update_columns}
         return mine if taken else theirs
 
-    def _said_of(self, rows: ClauseRows) -> dict[str, str]:
+    def _assigned(self, rows: ClauseRows) -> dict[str, str]:
         """Return the SQL for columns of rows of a kind."""
         clause = {each: name for name, each in _VALUES.items()}.get(rows)
         return {} if clause is None else self._values(clause)
@@ -300,16 +300,18 @@ class MergeClauses(OfTheWholeTable):
     def _called(self, clause: str) -> str:
         return self.called.get(clause, clause)
 
-    def _said(self) -> list[Said]:
+    def _texts(self) -> list[ClauseSql]:
         """Return each condition and value, for messages."""
         conditions = [(clause, rows, getattr(self, clause)) for clause, rows in _CONDITIONS.items()]
         found = [
-            Said(rows, f"{self._called(clause)} {text!r}", partial(_holding, text))
+            ClauseSql(rows, f"{self._called(clause)} {text!r}", partial(_holding, text))
             for clause, rows, text in conditions
             if text is not None
         ]
         return found + [
-            Said(rows, f"{self._called(clause)} sets {name} to {text!r}, which", partial(expression, text))
+            ClauseSql(
+                rows, f"{self._called(clause)} sets {name} to {text!r}, which", partial(expression, text)
+            )
             for clause, rows in _VALUES.items()
             for name, text in self._values(clause).items()
         ]
@@ -355,9 +357,9 @@ def flag_unmatched(
     if not everywhere:
         same += f" and {SOURCE}.{_PARTITION} = {TARGET}.{PARTITION_PATH}"
     sides = Sides(SOURCE, TARGET)
-    said = Said(None, f"the match condition {condition!r}", partial(expression, condition))
+    text = ClauseSql(None, f"the match condition {condition!r}", partial(expression, condition))
     plain = source.drop(_KEY, _PARTITION).alias(SOURCE)
-    with sides.explained(lambda: [said], stored.alias(TARGET), plain):
+    with sides.explained(lambda: [text], stored.alias(TARGET), plain):
         target = stored.alias(TARGET).withColumn(_FOUND, F.lit(True))
         joined = source.alias(SOURCE).join(target, F.expr(same) & expression(condition), "left")
         flagged = joined.select(

@@ -14,7 +14,7 @@ from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.format.schema.any_case import AnyCase, refuse_same_names
 from hudi_engine.format.schema.nested import map_leaf_types
 from hudi_engine.spark.schema.fit import quoted
-from hudi_engine.spark.schema.spark_types import MOST_DIGITS, arrow_to_spark
+from hudi_engine.spark.schema.spark_types import MAX_DIGITS, arrow_to_spark
 
 if TYPE_CHECKING:
     import pandas
@@ -56,8 +56,8 @@ def as_frame(spark: SparkSession, rows: Frame, known: pa.Schema | None = None) -
     """Return rows as a Spark DataFrame; one is returned as it is.
 
     Times without a zone are taken in the session's time zone, as Spark takes those of pandas. Whole numbers, which these
-    libraries keep in eight bytes unless told otherwise, get the type of the table's column where all of them fit it, and so
-    do those that pandas has made floats of because of a null beside them. A column without a value and a type gets that of
+    libraries keep in eight bytes by default, get the type of the table's column where all of them fit it, and so
+    do those that pandas has made floats of because of a null among them. A column without a value and a type gets that of
     the table's column, and so does every column of a pandas DataFrame without rows, to which pandas gives types of its own.
 
     Args:
@@ -191,7 +191,7 @@ def _plain_leaf(kind: pa.DataType) -> pa.DataType:
 
 def _plain_decimal(kind: pa.DataType) -> pa.DataType:
     digits = kind.precision - min(kind.scale, 0)
-    return pa.decimal128(digits, max(kind.scale, 0)) if digits <= MOST_DIGITS else kind
+    return pa.decimal128(digits, max(kind.scale, 0)) if digits <= MAX_DIGITS else kind
 
 
 def _packed(batch: pa.RecordBatch) -> bytes:
@@ -220,7 +220,7 @@ def pandas_to_arrow(rows: pandas.DataFrame) -> pa.Table:
 
 
 def _first_refused(rows: pandas.DataFrame) -> str:
-    """Name the first column that cannot be had by itself; nothing where there is none."""
+    """Name the first column that cannot be had by itself; empty where there is none."""
     for number, name in enumerate(rows.columns):
         try:
             pa.Table.from_pandas(rows.iloc[:, [number]], preserve_index=False)

@@ -54,10 +54,10 @@ def reject_null_overwrite(new: Column, stored: Column, name: str, config: TableC
 
 def _reason(config: TableConfig) -> str:
     by = config.properties.get(RULE_PROPERTY) or config.payload_class or config.merge_mode
-    way = "delete the rows, compact the table and insert them anew, or rebuild it with another payload class"
+    way = "delete the rows, compact the table and insert them again, or rebuild it with another payload class"
     if config.table_type is TableType.COPY_ON_WRITE:
-        way = "clear it with UPDATE or update_where, or delete the rows and insert them anew"
+        way = "clear it with UPDATE or update_where, or delete the rows and insert them again"
     return (
-        f"table {config.name!r} merges rows by {by}, which takes a null for no value and keeps the stored one. To keep it, say "
-        f"so with coalesce; to be rid of it {way}"
+        f"table {config.name!r} merges rows by {by}, which takes a null for no value and keeps the stored one. To keep it, use "
+        f"coalesce; to be rid of it {way}"
     )

@@ -1,7 +1,7 @@
 """Rows that go and rows that come, as one batch: what delete and insert in one instant are made of.
 
-Every row says by two flags what becomes of it: it deletes the stored rows of its key in its partition, or it is new
-whatever is stored. Writing such a batch is an upsert whose look-up is already done.
+Two flags of every row: it deletes the stored rows of its key in its partition, or it is new whatever is stored.
+Writing such a batch is an upsert whose look-up is already done.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
-from typing import Protocol
+from typing import ClassVar
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -26,6 +26,7 @@ from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.write.rows.arguments import resolving
 from hudi_engine.spark.write.rows.batch import AlignedBatch
 from hudi_engine.spark.write.rows.key_columns import with_keys_of
+from hudi_engine.spark.write.rows.settled import Changes
 from hudi_engine.spark.write.rows.sides import SOURCE, TARGET
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG
 from hudi_engine.table.state import TableState
@@ -61,7 +62,7 @@ class EventWindow:
 
     def only_within(self, frame: DataFrame) -> DataFrame:
         """Return the same rows; reading one outside of the window fails as a write that replaces the window does."""
-        failed = F.raise_error(F.lit(f"{OUTSIDE}: {self.said}")).cast("boolean")
+        failed = F.raise_error(F.lit(f"{OUTSIDE}: {self.text}")).cast("boolean")
         inside = F.coalesce(self.condition(frame), F.lit(False))
         return frame.where(F.when(inside, F.lit(True)).otherwise(failed))
 
@@ -75,7 +76,7 @@ class EventWindow:
         return replace(self, start=first, end=max(first, min(with_zone(self.end), with_zone(end))))
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """The window in words, and why rows are outside of it."""
         cause = f" (the usual cause: {self.usual_cause})" if self.usual_cause else ""
         return f"{self.column} from {self.start} up to {self.end}{cause}"
@@ -88,56 +89,22 @@ def outside_rows() -> Iterator[None]:
         yield
     except Exception as error:
         if not isinstance(error, HudiError) and OUTSIDE in str(error):
-            said = reason_in(str(error)[str(error).index(OUTSIDE) :])
+            reason = reason_in(str(error)[str(error).index(OUTSIDE) :])
             raise DataError(
-                f"the data has {said}. The same write would not take them out again: filter them out, or widen what is replaced"
+                f"the data has {reason}. The same write would not take them out again: filter them out, or widen what is replaced"
             ) from error
         raise
 
 
-class Changes(Protocol):
-    """Makes of a batch and the table's rows a batch whose rows say what becomes of them."""
-
-    @property
-    def replaced(self) -> Replaced:
-        """What the commit says of the rows it was about."""
-        ...
-
-    @property
-    def by_key(self) -> bool:
-        """Whether keys are looked up, so that new ones of another writer matter."""
-        ...
-
-    @property
-    def reads_all(self) -> bool:
-        """Whether the rows depend on every partition, also on those that they do not touch."""
-        ...
-
-    @property
-    def single_rows(self) -> bool:
-        """Whether stored rows are told one by one, so that others of their key must not change with them."""
-        ...
-
-    def beside_others(self) -> Changes | None:
-        """Return changes that do the same where keys are stored more than once; None when there are none."""
-        ...
-
-    def rows(
-        self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
-    ) -> AlignedBatch:
-        """Return the batch with key columns and flags."""
-        ...
-
-
 @dataclass(frozen=True)
-class Replacement:
+class Replacement(Changes):
     """Which stored rows go when others come; several of these narrow each other down.
 
     Args:
         keys: Columns; rows go whose values in them are those of a row that comes (null is like null).
         where: SQL over the table's columns, which may be named as DBT_INTERNAL_DEST.column; with ``keys`` also over columns of
             the rows that come, as DBT_INTERNAL_SOURCE.column.
-        brings_back: Stored rows that do not go, but have the key of one that does, are inserted anew: a file loses its rows by
+        brings_back: Stored rows that do not go, but have the key of one that does, are inserted again: a file loses its rows by
             key. To find them all keys are read.
         named: Parts of the table's name in ``where`` in place of DBT_INTERNAL_DEST.
     """
@@ -153,13 +120,13 @@ class Replacement:
         """Whether no other row of the key of a row that goes may go with it."""
         return not self.brings_back
 
-    def beside_others(self) -> Replacement:
+    def for_repeated_keys(self) -> Replacement:
         """Return the replacement for a table with keys that are stored more than once."""
         return replace(self, brings_back=True)
 
     @property
     def replaced(self) -> Replaced:
-        """The window if that is all; other rows cannot be told apart, nor those that are written anew beside it."""
+        """The window if that is all; other rows have no bounds, nor do those that are written again."""
         if self.window is None or self.brings_back:
             return Replaced()
         return Replaced.within(self.window.column, self.window.start, self.window.end)
@@ -169,8 +136,7 @@ class Replacement:
         """Whether rows go by their keys."""
         return bool(self.keys)
 
-    reads_all = False
-    """What matters of other partitions is said by `replaced`."""
+    reads_all: ClassVar[bool] = False  # `replaced` has what matters of other partitions
 
     def rows(
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
@@ -203,7 +169,7 @@ class Replacement:
     ) -> DataFrame:
         """Return rows that delete, and those that come."""
         with resolving(
-            "the rows to replace" + (f" where {self.where}" if self.where else "") + " cannot be told",
+            "the rows to replace" + (f" where {self.where}" if self.where else "") + " cannot be resolved",
             f"Use columns of the table, as {TARGET}.column or column"
             + (f", and of the data as {SOURCE}.column" if self.keys else ""),
         ):
@@ -216,10 +182,10 @@ class Replacement:
                     for name in (*batch.schema.names, *batch.marks)
                 ]
                 going = self._going(stored, incoming)
-                gone = going.select(*nothing, F.col(RECORD_KEY), F.col(PARTITION_PATH))
-                both = both.unionByName(flagged(gone, batch, delete=True, insert=False))
+                deletes = going.select(*nothing, F.col(RECORD_KEY), F.col(PARTITION_PATH))
+                both = both.unionByName(flagged(deletes, batch, delete=True, insert=False))
                 if self.brings_back:
-                    kept = _beside(going, self._staying(stored, incoming), nothing)
+                    kept = _with_key_of(going, self._staying(stored, incoming), nothing)
                     both = both.unionByName(flagged(kept, batch, delete=False, insert=True))
         return both
 
@@ -229,7 +195,7 @@ class Replacement:
         stored = under_name(stored, self.named)
         if not self.keys:
             return stored.where(expression(self.where)) if self.where is not None else stored
-        return self._beside_keys(stored, incoming, "left_semi")
+        return self._with_keys(stored, incoming, "left_semi")
 
     def _staying(self, stored: DataFrame, incoming: DataFrame) -> DataFrame:
         """Return the stored rows that `_going` leaves out."""
@@ -238,17 +204,17 @@ class Replacement:
             inside, outside = (
                 stored.where(F.coalesce(goes, F.lit(False)) == F.lit(each)) for each in (True, False)
             )
-            others = self._beside_keys(inside.alias(TARGET), incoming, "left_anti")
+            others = self._with_keys(inside.alias(TARGET), incoming, "left_anti")
             return others.unionByName(outside)
         goes = goes if self.where is None else goes & expression(self.where)
         return under_name(stored, self.named).where(~F.coalesce(goes, F.lit(False)))
 
-    def _beside_keys(self, stored: DataFrame, incoming: DataFrame, how: str) -> DataFrame:
+    def _with_keys(self, stored: DataFrame, incoming: DataFrame, how: str) -> DataFrame:
         """Join stored rows with those that come and have their keys, where the condition holds.
 
         The rows that come are one struct under their name, so that a column without a qualifier is the table's.
         """
-        # beside the struct, which is only read where the condition names it
+        # apart from the struct, which is only read where the condition names it
         keys = {name: f"__hudi_key_{number}" for number, name in enumerate(self.keys)}
         came = incoming.select(
             *(F.col(quoted(name)).alias(key) for name, key in keys.items()), F.struct("*").alias(SOURCE)
@@ -266,18 +232,18 @@ class Replacement:
         within = F.lit(True)
         for each in conditions:
             within = within & F.coalesce(each, F.lit(False))
-        failed = F.raise_error(F.lit(f"{OUTSIDE}: {self._said()}")).cast("string")
+        failed = F.raise_error(F.lit(f"{OUTSIDE}: {self._text()}")).cast("string")
         place = F.when(within, F.col(PARTITION_PATH)).otherwise(failed)
         return under_name(incoming, self.named).withColumn(PARTITION_PATH, place)
 
-    def _said(self) -> str:
+    def _text(self) -> str:
         parts = [] if self.where is None else [self.where]
         if self.window is not None:
-            parts.append(self.window.said)
+            parts.append(self.window.text)
         return " and ".join(parts)
 
 
-def _beside(going: DataFrame, staying: DataFrame, columns: Sequence[Column]) -> DataFrame:
+def _with_key_of(going: DataFrame, staying: DataFrame, columns: Sequence[Column]) -> DataFrame:
     """Return those of the rows that stay whose key, in their partition, is also that of a row that goes."""
     key, place = "__hudi_going_key", "__hudi_going_partition"
     keys = going.select(F.col(RECORD_KEY).alias(key), F.col(PARTITION_PATH).alias(place)).distinct()

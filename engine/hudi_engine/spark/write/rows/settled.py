@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
@@ -41,25 +42,41 @@ _ZEROS = {"integer": "0", "date": "date'1970-01-01'"}
 _PLACE, _RESET, _AFTER = "__hudi_place", "__hudi_reset", "__hudi_after"
 
 
-class OfTheWholeTable:
-    """Changes of which any stored row may have a part: two writers that make such cannot both be right."""
+class Changes:
+    """Makes of a batch and the table's rows a batch with flags; by default any stored row may take part in it."""
 
-    replaced = Replaced()
-    """Not told apart from what others replace."""
-    by_key = True
-    """A key that another writer adds may be one of the rows'."""
-    reads_all = True
-    """What becomes of a row may depend on all that is stored."""
-    single_rows = True
-    """Two rows of one key may fare differently."""
+    reads_all: ClassVar[bool] = True
+    """Whether the rows depend on every partition, also on those that they do not touch."""
 
-    def beside_others(self) -> None:
-        """Return None: how two rows of one key fare is not known to be the same to a second run."""
+    @property
+    def replaced(self) -> Replaced:
+        """The replaced rows as the commit notes them; no bounds for any rows."""
+        return Replaced()
+
+    @property
+    def by_key(self) -> bool:
+        """Whether keys are looked up, so that new ones of another writer matter."""
+        return True
+
+    @property
+    def single_rows(self) -> bool:
+        """Whether two rows of one key may be treated differently."""
+        return True
+
+    def for_repeated_keys(self) -> Changes | None:
+        """Return changes that do the same where keys are stored more than once; None when there are none."""
+        return None
+
+    def rows(
+        self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
+    ) -> AlignedBatch:
+        """Return the batch with key columns and flags."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Decided(OfTheWholeTable):
-    """Changes that the caller makes of the table's rows, looked at anew whenever the write begins anew.
+class Decided(Changes):
+    """Changes that the caller makes of the table's rows, read again by each attempt of the write.
 
     Args:
         decide: Gets the table's rows with ``_hoodie_record_key`` and ``_hoodie_partition_path``; returns rows with the data
@@ -103,7 +120,7 @@ def settled(
 
     Args:
         placed: Decided rows, see `Decided`, with the record key and partition path that their values give.
-        index: Says whether a row goes to another partition when its values say so.
+        index: Whether a row moves to the partition of its values.
     """
     action = F.col(ACTION)
     updates = action.isin(UPDATE, UPDATE_UNMATCHED)
@@ -183,12 +200,12 @@ def _partition_columns(stored: DataFrame, config: TableConfig) -> list[str]:
 def newest_of_each_key(frame: DataFrame, key: Sequence[str], config: TableConfig) -> DataFrame:
     """Return of several rows with one key the one with the greatest ordering values, of equal ones the last.
 
-    A row that deletes and says no ordering value ends what came before it and is older than all after it, as where
+    A row that deletes and has no ordering value ends what came before it and is older than all after it, as where
     a batch is combined (Source: Hudi table format, merging).
 
     Args:
         frame: Rows of a batch in their order.
-        key: Columns that say which rows are of one key.
+        key: Columns that identify a key.
         config: The table's settings; for a table whose rules keep one row whole.
     """
     placed = frame.withColumn(_PLACE, F.monotonically_increasing_id())

@@ -64,13 +64,13 @@ class Clause:
 
 
 @dataclass(frozen=True)
-class Said:
-    """An expression that a merge says, for messages.
+class ClauseSql:
+    """An expression of a merge, for messages.
 
     Args:
         rows: The rows it is about; None for the condition that joins.
         what: Begins the message, and ends before "refers to" or "cannot be resolved".
-        column: Makes the expression; may raise what Spark's parser says.
+        column: Makes the expression; may raise what Spark's parser raises.
     """
 
     rows: ClauseRows | None
@@ -135,24 +135,24 @@ class Sides:
 
     @contextmanager
     def explained(
-        self, said: Callable[[], Sequence[Said]], target: DataFrame | None, source: DataFrame
+        self, texts: Callable[[], Sequence[ClauseSql]], target: DataFrame | None, source: DataFrame
     ) -> Iterator[None]:
         """Turn Spark's refusal of a merge into ConfigError with the clause that it is about, and what is legal there.
 
         Args:
-            said: Gives all that the merge says; each is tried by itself once they fail together.
+            texts: All expressions of the merge; each is tried by itself once they fail together.
             target: The table's rows under their name, None for a table that has none yet.
         """
         try:
             yield
         except PySparkException:
-            for each in said():
+            for each in texts():
                 if target is not None or each.rows is ClauseRows.NEW:
                     self._try(each, target, source)
             with resolving("the clauses of the merge cannot be resolved together", self._legal(None)):
                 raise
 
-    def refuse_unknown(self, said: Sequence[Said], target: DataFrame, source: DataFrame) -> None:
+    def refuse_unknown(self, texts: Sequence[ClauseSql], target: DataFrame, source: DataFrame) -> None:
         """Refuse what is no SQL, or names a column that neither side has; other reasons Spark has may pass until it counts.
 
         What has a query of its own is let be: the tables in it may be others by then.
@@ -161,7 +161,7 @@ class Sides:
             target: Rows with the columns of the table, under their name.
             source: Rows with those of the source, under theirs.
         """
-        for each in said:
+        for each in texts:
             if _QUERY.search(each.what):
                 continue
             try:
@@ -172,24 +172,24 @@ class Sides:
                 if unknown or isinstance(reason, ParseException):
                     raise
 
-    def _try(self, said: Said, target: DataFrame | None, source: DataFrame) -> None:
+    def _try(self, text: ClauseSql, target: DataFrame | None, source: DataFrame) -> None:
         """Resolve one expression over the sides that its rows have; raises ConfigError where Spark refuses it."""
         own, other = source, target
-        if target is not None and said.rows is ClauseRows.LEFT:
+        if target is not None and text.rows is ClauseRows.LEFT:
             own, other = target, source
-        elif target is not None and said.rows is not ClauseRows.NEW:
+        elif target is not None and text.rows is not ClauseRows.NEW:
             own, other = source.crossJoin(target), None
         try:
-            own.select(said.column())
+            own.select(text.column())
         except PySparkException as error:
-            one_sided = said.rows in (ClauseRows.NEW, ClauseRows.LEFT)
+            one_sided = text.rows in (ClauseRows.NEW, ClauseRows.LEFT)
             name = _unresolved(error) if one_sided else None
-            if name is not None and self._is_of(name, other, of_source=said.rows is ClauseRows.LEFT):
-                side = "source" if said.rows is ClauseRows.LEFT else "table"
+            if name is not None and self._is_of(name, other, of_source=text.rows is ClauseRows.LEFT):
+                side = "source" if text.rows is ClauseRows.LEFT else "table"
                 reason = f"refers to {name.replace('`', '')}, a column of the {side}"
             else:
                 reason = f"cannot be resolved: {reason_of(error)}"
-            raise ConfigError(f"{said.what} {reason}. {self._legal(said.rows)}") from error
+            raise ConfigError(f"{text.what} {reason}. {self._legal(text.rows)}") from error
 
     def _is_of(self, name: str, side: DataFrame | None, *, of_source: bool) -> bool:
         """Tell whether a name that one side does not have is the other's."""

@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import pandas_udf
 
-from hudi_engine.errors import HudiError, InvalidKeyError
+from hudi_engine.errors import HudiError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.enums import BulkSortMode
@@ -43,7 +43,7 @@ from hudi_engine.spark.lookup.joins import (
 from hudi_engine.spark.read.collect import to_arrow_within_limit, worker_errors_raised
 from hudi_engine.spark.read.layout import sorted_frame
 from hudi_engine.spark.write.rows.batch import AlignedBatch, is_parquet_scan
-from hudi_engine.spark.write.rows.key_columns import rows_by_partition, with_key_columns
+from hudi_engine.spark.write.rows.key_columns import refuse_keyless, rows_by_partition, with_key_columns
 from hudi_engine.spark.write.spread.executor_path import check_partition_count, run_buckets, run_bulk
 from hudi_engine.table.handles.sizing import SAMPLE_ROWS
 from hudi_engine.table.handles.write_context import WriteContext
@@ -65,9 +65,9 @@ logger = logging.getLogger(__name__)
 SEVERAL_TASKS_BYTES = 64 * 1024 * 1024
 """Base files that are worth several tasks where partitions are too few for the machine."""
 SAMPLE_BYTES = 16 * 1024 * 1024
-"""Rows that come to the driver to be measured are no more than make a file of this size, as far as commits tell."""
+"""Rows that come to the driver to be measured are no more than make a file of this size, by the row size of commits."""
 _SAMPLE_LIMIT = 4 * SAMPLE_BYTES
-"""Longer rows than commits tell are not brought to the driver."""
+"""Longer rows are not brought to the driver."""
 
 
 MAX_EVEN_BUCKETS = 512
@@ -150,7 +150,7 @@ def _places_of(frame: DataFrame) -> DataFrame:
 
 
 def _order_matters(operation: Operation, options: Options) -> bool:
-    """Whether rows of the batch with the same key may be made one, of which the later stands."""
+    """Whether rows of the batch with the same key may be made one, of which the later wins."""
     if operation.delete_only:
         return False
     combines = operation.combine_option is not None and options[operation.combine_option]
@@ -192,13 +192,7 @@ def _rows_by_partition(
 
 def _check_profile(counted: list[Row], options: Options, config: TableConfig) -> None:
     check_partition_count(counted, options)
-    keyless = sum(row["keyless"] for row in counted)
-    if keyless:
-        fields = ", ".join(config.record_key_fields)
-        raise InvalidKeyError(
-            f"{keyless} row(s) have a null or empty record key ({fields}); every row needs one. "
-            "Filter them out or give them a key; nothing was written"
-        )
+    refuse_keyless(sum(row["keyless"] for row in counted), config)
     for row in counted:
         check_new_partition(row[PARTITION_PATH])
 
@@ -275,7 +269,7 @@ def _tasks(context: WriteContext) -> int:
 
 
 def rows_of_a_file(context: WriteContext, frame: DataFrame, rows: Mapping[str, int]) -> int:
-    """Return the rows of a new file, measured where what commits tell would cut a partition's rows, and they fit the driver."""
+    """Return the rows of a new file, measured where by the row size of commits a partition needs several files."""
     per_file = context.file_size.rows_per_file()
     if max(rows.values(), default=0) <= per_file:
         return per_file
@@ -487,13 +481,13 @@ BY_KEY = RowLayout((RECORD_KEY,))
 """The order of those within a partition."""
 
 UNSHUFFLED_FILE_BYTES = 8 * 1024 * 1024
-"""Files at least this big are left as the tasks of the source give them, when nobody asks for a shuffle."""
+"""Files at least this big are left as the tasks of the source give them, unless an option requires a shuffle."""
 MAX_PARTITIONS = 100
-"""With rows of more partitions a task is not asked to write files of each."""
+"""With rows of more partitions a task does not write files of each."""
 
 
 def bulk_layout(options: Options, config: TableConfig, schema: pa.Schema) -> RowLayout:
-    """Return the order in which a bulk load writes rows of a partition: that of the sort columns, else by key if asked for.
+    """Return the row order of a bulk load in a partition: by the sort columns, else by key if the sort mode is one of KEY_SORTS.
 
     Args:
         options: Sort columns and sort mode of bulk loads, ``hoodie.layout.optimize.*``.
@@ -505,7 +499,7 @@ def bulk_layout(options: Options, config: TableConfig, schema: pa.Schema) -> Row
 
 
 def ordered_for_bulk(frame: DataFrame, context: WriteContext, source: DataFrame | None) -> DataFrame:
-    """Return rows distributed and sorted as ``hoodie.bulkinsert.*`` asks.
+    """Return rows distributed and sorted by ``hoodie.bulkinsert.*``.
 
     Args:
         source: The rows without key columns, None when they are not at hand.
@@ -552,7 +546,7 @@ def _rows_of_few_partitions(
     frame: DataFrame, context: WriteContext, source: DataFrame, most: int
 ) -> dict[str, int]:
     """Return rows by partition path, of at most about ``most`` + 1 paths."""
-    # Rows that came with their keys lie where those say.
+    # Rows that came with their keys lie where their keys are.
     schema = None if PARTITION_PATH in source.columns else context.schema
     counted = rows_by_partition(frame, context.config, schema=schema, options=context.options)
     with worker_errors_raised():
@@ -584,7 +578,7 @@ def _of_fewer_tasks(frame: DataFrame, context: WriteContext, source: DataFrame) 
     cores = frame.sparkSession.sparkContext.defaultParallelism
     tasks = max(cores, -(-size // context.file_size.max_bytes))
     small = UNSHUFFLED_FILE_BYTES * len(counted)
-    # Planning tells how many tasks there are without being asked for fewer, and takes its time.
+    # Planning gives the number of tasks of the source, and takes its time.
     return frame.coalesce(tasks) if size >= small * tasks or size >= small * tasks_of(source) else None
 
 

@@ -23,7 +23,7 @@ from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan, split_by_part
 from hudi_engine.table.write.place.shares import planned_markers, shares_of
 from hudi_engine.table.write.place.unit import write_unit
 
-MOST_THREADS = 8
+MAX_THREADS = 8
 """Each holds the rows of a base file."""
 
 
@@ -34,7 +34,7 @@ def run_on_driver(
     batch: pa.Table,
     planned: Callable[[list[TaggedUnit]], None],
 ) -> list[WriteStat]:
-    """Tag every partition's rows, say what is planned, then write.
+    """Tag every partition's rows, note the plan, then write.
 
     Args:
         planned: Called once between tagging and writing, with everything tagged (workload profile).
@@ -44,7 +44,7 @@ def run_on_driver(
     """
     with storage_errors(context.storage, "write data files"):
         groups = split_by_partition(batch, PARTITION_PATH)
-        threads = partial(run_in_threads, most=MOST_THREADS)
+        threads = partial(run_in_threads, most=MAX_THREADS)
         limit = context.options[EngineOptions.KEY_CACHE_BYTES]
         keys_of, keep_keys = DRIVER_KEYS.keys_of(limit), DRIVER_KEYS.keeping(limit) if limit else None
         # Where there is but one partition, its files are what threads share.

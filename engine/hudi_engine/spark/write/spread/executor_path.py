@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from hudi_engine.errors import DataError, InvalidKeyError
+from hudi_engine.errors import DataError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.partition_metadata import begin_partition
@@ -27,6 +27,7 @@ from hudi_engine.format.schema.meta_fields import META_FIELDS, PARTITION_PATH, R
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.format.worker import rows_at_once
 from hudi_engine.spark.read.collect import collect_stats, current_task, run_in_spark, stats_batch
+from hudi_engine.spark.write.rows.key_columns import refuse_keyless
 from hudi_engine.table.handles.create import create_files
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.handles.write_task import WriteTask
@@ -176,7 +177,8 @@ class _PartitionBuffer:
         self.stats: list[WriteStat] = []
 
     def add(self, rows: pa.Table) -> None:
-        check_keys(rows, self._task.context)
+        if RECORD_KEY in rows.column_names:
+            refuse_keyless(rows.column(RECORD_KEY).null_count, self._task.context.config)
         for partition, part in split_by_partition(rows, PARTITION_PATH):
             if partition not in self._met:
                 check_new_partition(partition)
@@ -217,19 +219,6 @@ def check_partition_count(partitions: Sized, options: Options) -> None:
         raise DataError(
             f"the batch touches more than hoodie.engine.max.partitions.per.commit={limit} partitions; "
             "check partition_by, or raise the limit"
-        )
-
-
-def check_keys(rows: pa.Table, context: WriteContext) -> None:
-    """Refuse rows without a record key (a null key means a null or empty key field)."""
-    if RECORD_KEY not in rows.column_names:
-        return
-    keys = rows.column(RECORD_KEY)
-    if keys.null_count:
-        fields = ", ".join(context.config.record_key_fields)
-        raise InvalidKeyError(
-            f"{keys.null_count} row(s) have a null or empty record key ({fields}); every row needs one. "
-            "Filter them out or give them a key; nothing was committed"
         )
 
 
