@@ -73,7 +73,6 @@ class BoundedRows:
     """Rows that are collected only where they are within a limit of bytes.
 
     Args:
-        frame: The rows.
         measured: What is collected: each row as a struct, null where it is too long, and its size; the rows themselves where
             all of them have a fixed size.
     """

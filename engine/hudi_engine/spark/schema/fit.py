@@ -47,7 +47,6 @@ def fit_schema(
 
     Args:
         table: Data columns of the table, None for a table without a schema.
-        spelling: Names as a table without a schema spells them.
     """
     spelled = spelled_columns(incoming, table, spelling)
     if table is None:
@@ -63,7 +62,6 @@ def spelled_columns(incoming: pa.Schema, table: pa.Schema | None, spelling: Sequ
 
     Args:
         table: Data columns of the table, None for a table without a schema.
-        spelling: Names as a table without a schema spells them.
     """
     if table is None:
         return _spelled(incoming, spelling)

@@ -67,12 +67,7 @@ def spark_to_arrow(schema: StructType) -> pa.Schema:
 def arrow_to_spark(
     schema: pa.Schema, *, otherwise: str = "read it with the Arrow reader instead"
 ) -> StructType:
-    """Return Spark schema of an Arrow schema, all fields nullable.
-
-    Args:
-        schema: Arrow schema of a table, or of rows to write.
-        otherwise: What to do about a type that Spark does not have.
-    """
+    """Return Spark schema of an Arrow schema, all fields nullable."""
     return StructType(
         [StructField(field.name, _to_spark(field.type, field.name, otherwise), True) for field in schema]
     )

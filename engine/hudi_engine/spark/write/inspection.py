@@ -54,11 +54,7 @@ def inspect(
     metadata: CommitMetadata,
     options: Options,
 ) -> None:
-    """Show a write that has only its commit left; nothing where no function is set.
-
-    Args:
-        state: The table as of the begin of the write.
-    """
+    """Show a write that has only its commit left; nothing where no function is set."""
     look = _LOOK.get()
     if look is None:
         return

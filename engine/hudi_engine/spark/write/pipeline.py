@@ -112,10 +112,7 @@ class Incoming:
     """Rows with their keys: on the driver, or distributed.
 
     Args:
-        schema: Data columns of the table after this write.
-        table: The rows when they are on the driver.
         index: Index of the write, None for the one the options name.
-        cached: Frames that are cached until the rows are written.
     """
 
     schema: pa.Schema
@@ -175,7 +172,6 @@ def refit(incoming: Incoming, before: TableState, now: TableState, request: Writ
 
     Args:
         incoming: The rows, fitted to ``before``.
-        before: The table before the rows were computed.
     """
     known = now.data_schema()
     if request.new_schema or known is None or before.schema_json() == now.schema_json():

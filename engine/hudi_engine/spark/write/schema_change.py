@@ -110,12 +110,7 @@ def with_columns(state: TableState, request: WriteRequest) -> TableState:
 
 
 def with_same_columns(before: TableState, now: TableState) -> TableState:
-    """Return the table as of the begin of a write that gives it other columns.
-
-    Args:
-        before: The table as the rows were fitted to it.
-        now: As the begin of the write found it.
-    """
+    """Return the table as of the begin of a write that gives it other columns."""
     if before.columns is None:
         return now
     check_same_columns(before, now)
@@ -123,11 +118,7 @@ def with_same_columns(before: TableState, now: TableState) -> TableState:
 
 
 def check_same_columns(before: TableState, now: TableState) -> None:
-    """Refuse to give a table all its columns where another writer has changed them: they would undo what that one did.
-
-    Args:
-        before: The table as it was when its columns to be were made up.
-    """
+    """Refuse to give a table all its columns where another writer has changed them: they would undo what that one did."""
     if not same_schema(before.schema_json(), now.schema_json()):
         raise WriteConflictError(
             f"another writer changed the columns of table {now.config.name!r} while this write was about to: run it again"

@@ -49,11 +49,7 @@ def own_columns(spark: SparkSession, schema: StructType | str) -> pa.Schema:
 
 
 def check_assignments(base: TableState, assignments: Mapping[str, str]) -> None:
-    """Refuse assignments that no row could take, all in one error: unknown columns, key and partition columns.
-
-    Args:
-        assignments: Column to SQL expression, as the caller gave it.
-    """
+    """Refuse assignments that no row could take, all in one error: unknown columns, key and partition columns."""
     if not isinstance(assignments, Mapping) or not assignments:
         raise ConfigError(
             f"assignments is {assignments!r}; it must be a dictionary such as {{'price': 'price * 2'}}"
@@ -83,7 +79,6 @@ def resolving(what: str, advice: str = "") -> Iterator[None]:
 
     Args:
         what: What is wrong then; Spark's first line follows.
-        advice: What to do about it, a sentence.
     """
     try:
         yield

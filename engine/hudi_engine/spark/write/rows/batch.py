@@ -47,9 +47,6 @@ class AlignedBatch:
 
     Args:
         frame: The rows; columns are those of ``schema`` in order, then ``carried`` meta columns.
-        schema: Data columns of the table after this write.
-        carried: Meta columns to keep (rows that were read from the table itself).
-        cached: Frames that are cached until the rows are written.
     """
 
     frame: DataFrame
@@ -183,7 +180,6 @@ def refuse_false_marks(wanted: pa.Schema, known: pa.Schema | None) -> None:
     """Refuse a new column that looks like the mark of deletes and would be stored as any other value.
 
     Args:
-        wanted: Data columns of a batch, or that a table is to get.
         known: Data columns that the table has, None for a new one: what it has already stays what Hudi takes it for.
     """
     had = spellings(known.names if known is not None else ()).get(IS_DELETED)

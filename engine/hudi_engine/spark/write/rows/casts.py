@@ -95,7 +95,6 @@ def fit_to_table(
 
     Args:
         fill_missing: Columns the query lacks become null; otherwise they are left out.
-        advice: Ends the message about a value that does not fit.
     """
     given = AnyCase((column.name, column) for column in frame.schema.fields)
     selected: list[Column] = []
@@ -226,8 +225,6 @@ def fitted(value: str, given: T.DataType, wanted: T.DataType, path: str, advice:
     """Return SQL of a value in the type of the table's column; fields of structs that it lacks are null.
 
     Args:
-        value: SQL of the value.
-        path: Name of the column or field, for messages.
         advice: SQL text that ends the message at which the query fails for a value that does not fit; None for types of which
             every value fits.
     """

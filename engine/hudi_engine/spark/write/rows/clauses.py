@@ -344,7 +344,6 @@ def flag_unmatched(
     """Add a flag to rows that have no stored row with their key for which ``condition`` holds.
 
     Args:
-        condition: SQL over the aliases DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST.
         everywhere: Whether keys count in all partitions (global index), not only in the row's own.
     """
     if state.data_schema() is None or not state.timeline.completed_writes:

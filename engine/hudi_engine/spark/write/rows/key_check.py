@@ -22,9 +22,6 @@ class KeyCheck:
     """Fails the rows of a MERGE that would change another stored row than the one they were made of, before the commit.
 
     Args:
-        label: Begins the messages.
-        columns: The columns that make key and partition, for messages.
-        advice: How to write the ON, for messages.
         colliding: The stored rows whose key an inserted row may have; None when ON leaves none of them unmatched.
     """
 
@@ -34,13 +31,7 @@ class KeyCheck:
     colliding: Column | None
 
     def checked(self, placed: DataFrame, stored: DataFrame, everywhere: bool) -> DataFrame:
-        """Return the rows, reading a wrong one of which fails; of several deletes of one stored row one stays.
-
-        Args:
-            placed: Decided rows (`hudi_engine.spark.write.rows.settled.Decided`) with their new record key and partition path.
-            stored: The table's rows.
-            everywhere: A key is unique in the whole table (a global index).
-        """
+        """Return the rows, reading a wrong one of which fails; of several deletes of one stored row one stays."""
         place = [RECORD_KEY] if everywhere else [RECORD_KEY, PARTITION_PATH]
         key = Window.partitionBy(*place)
         matched, deletes = F.col(ACTION) != INSERT, F.col(ACTION) == DELETE

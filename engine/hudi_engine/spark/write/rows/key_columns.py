@@ -35,11 +35,7 @@ _SOURCE_PREFIX = "__hudi_key_source_"
 
 
 def refuse_keyless(rows: int, config: TableConfig) -> None:
-    """Raise InvalidKeyError where rows have no record key, as all of its fields are null or empty.
-
-    Args:
-        rows: How many have none.
-    """
+    """Raise InvalidKeyError where rows have no record key, as all of its fields are null or empty."""
     if rows:
         fields = ", ".join(config.record_key_fields)
         raise InvalidKeyError(
@@ -109,7 +105,6 @@ def with_key_columns(
     path (`check_new_partition`). A table whose keys the writer generates gets no record key column.
 
     Args:
-        schema: Arrow schema of the rows in the table.
         keyed: Whether there is to be a record key; without one its fields are checked all the same.
     """
     generator = build_key_generator(config, options=options, complex_single_prefix=complex_single_prefix)
@@ -189,9 +184,6 @@ class FieldText:
     """How the text of one field comes about; picklable.
 
     Args:
-        name: The field as the table's settings name it.
-        steps: Names from the column down to the field.
-        kind: Arrow type of the field in the table.
         dated: Whether it is a ``timestamp`` partition field.
     """
 
@@ -220,7 +212,6 @@ def field_text(generator: KeyGenerator, schema: pa.Schema, name: str, dated: boo
     """Return how the text of a key or partition field comes about.
 
     Args:
-        schema: Arrow schema of the rows in the table.
         dated: Whether it is a ``timestamp`` partition field.
     """
     steps = resolve_field(schema, name)

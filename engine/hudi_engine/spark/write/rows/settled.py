@@ -204,8 +204,6 @@ def newest_of_each_key(frame: DataFrame, key: Sequence[str], config: TableConfig
     a batch is combined (Source: Hudi table format, merging).
 
     Args:
-        frame: Rows of a batch in their order.
-        key: Columns that identify a key.
         config: The table's settings; for a table whose rules keep one row whole.
     """
     placed = frame.withColumn(_PLACE, F.monotonically_increasing_id())

@@ -53,7 +53,6 @@ class Clause:
 
     Args:
         condition: Only those that fulfil it; None for all.
-        fit: Brings one of these values to the type of its column.
     """
 
     rows: ClauseRows
@@ -83,8 +82,6 @@ class Sides:
     """The two sides of a merge.
 
     Args:
-        source: Name of the source's rows in SQL.
-        target: Name of the table's rows in SQL.
         named: Parts of the table's full name, the last of which is ``target``, where the rows have such a name.
     """
 
@@ -156,10 +153,6 @@ class Sides:
         """Refuse what is no SQL, or names a column that neither side has; other reasons Spark has may pass until it counts.
 
         What has a query of its own is let be: the tables in it may be others by then.
-
-        Args:
-            target: Rows with the columns of the table, under their name.
-            source: Rows with those of the source, under theirs.
         """
         for each in texts:
             if _QUERY.search(each.what):

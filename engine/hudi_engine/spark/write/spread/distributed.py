@@ -308,9 +308,6 @@ def parts_by_rows(
 
     Small files of such a partition take rows of its first part.
 
-    Args:
-        keys: Key rules where the task that writes the rows makes their record key.
-
     Returns:
         The rows, what is known of each bucket, and the buckets, largest first.
     """

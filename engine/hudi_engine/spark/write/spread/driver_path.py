@@ -36,9 +36,6 @@ def run_on_driver(
 ) -> list[WriteStat]:
     """Tag every partition's rows, note the plan, then write.
 
-    Args:
-        planned: Called once between tagging and writing, with everything tagged (workload profile).
-
     Returns:
         The write stats.
     """
