@@ -106,311 +106,12 @@ from hudi_engine.table.write.place.unit import unchanged_file_groups
 from hudi_engine.table.write.result import WriteResult, summarise
 from hudi_engine.table.write.stored_rows import check_fixed_columns, check_returning, check_stored_paths
 
-
-@dataclass(frozen=True)
-class Incoming:
-    """Rows with their keys: on the driver, or distributed.
-
-    Args:
-        index: Index of the write, None for the one the options name.
-    """
-
-    schema: pa.Schema
-    columns: pa.Schema
-    table: pa.Table | None = None
-    distributed: DistributedBatch | None = None
-    index: IndexKind | None = None
-    cached: tuple[DataFrame, ...] = ()
-
-    def release(self) -> None:
-        """Free every cache."""
-        for frame in self.cached:
-            frame.unpersist()
-        if self.distributed is not None:
-            self.distributed.release()
-
-    @property
-    def rows(self) -> int | None:
-        """How many rows came, None when they were not counted."""
-        if self.table is not None:
-            return int(self.table.num_rows)
-        counted = None if self.distributed is None else self.distributed.rows
-        return None if counted is None else sum(counted.values())
-
-    @property
-    def partitions(self) -> list[str] | None:
-        """Partition paths of the rows, None when they are not known yet."""
-        if self.table is not None:
-            return [str(value) for value in pc.unique(self.table.column(PARTITION_PATH)).to_pylist()]
-        assert self.distributed is not None
-        return None if self.distributed.rows is None else list(self.distributed.rows)
-
-
-def fetch_evaluated(batch: AlignedBatch, rows: DistributedBatch, options: Options) -> pa.Table | None:
-    """Bring rows to the driver that Spark has evaluated, kept and counted, where they are few after all.
-
-    Args:
-        rows: The same, with key columns; freed when they are here, or cannot be fetched.
-
-    Returns:
-        The rows as an Arrow table; None where they are many, or were not evaluated.
-    """
-    if rows.rows is None or not rows.kept:
-        return None
-    try:
-        table = fetch_counted(batch, rows.frame, sum(rows.rows.values()), options)
-    except BaseException:
-        rows.release()
-        raise
-    if table is not None:
-        rows.release()
-    return table
-
-
-def refit(incoming: Incoming, before: TableState, now: TableState, request: WriteRequest) -> Incoming:
-    """Fit rows to the table's columns as of the begin of the write, when another writer changed them meanwhile.
-
-    Args:
-        incoming: The rows, fitted to ``before``.
-    """
-    known = now.data_schema()
-    if request.new_schema or known is None or before.schema_json() == now.schema_json():
-        return incoming
-    if request.operation.delete_only:
-        return replace(incoming, schema=known)
-    given = {name.lower() for name in request.frame.columns}
-    if request.changes is not None:
-        # rows of which only some columns came have the stored values in the others, but for those that were dropped since
-        given |= {name.lower() for name in known.names}
-    came = pa.schema([field for field in incoming.columns if field.name.lower() in given])
-    schema = fit_schema(came, known, fit_policy(now.config, request.options))
-    if schema.equals(incoming.columns):
-        return incoming
-    names = incoming.columns.names
-    if incoming.table is not None:
-        table = _fit_table(incoming.table, came, schema, names)
-        return replace(incoming, schema=schema, columns=schema, table=table)
-    assert incoming.distributed is not None
-    batch = incoming.distributed
-    kept = [name for name in batch.frame.columns if name not in names]
-    frame = fit_frame(batch.frame.drop(*set(names) - set(came.names)), came.names, schema, kept)
-    return replace(
-        incoming, schema=schema, columns=schema, distributed=replace(batch, frame=frame, schema=schema)
-    )
-
-
-def reads_of(
-    state: TableState, request: WriteRequest, incoming: Incoming, index: IndexKind
-) -> ReadsOfWrite | None:
-    """Return what of the table the rows were made from: the partitions they are in, or all.
-
-    All where the request has reads_all, where keys are looked up in all, and where the rows do not carry the places that they were
-    read from.
-    """
-    if not request.own_rows:
-        return None
-    partitions, changes = incoming.partitions, request.changes
-    everywhere = not request.prepped and (index.is_global or request.base is not None)
-    everywhere = everywhere or request.reads_all
-    if partitions is None or everywhere or (changes is not None and changes.reads_all):
-        return ReadsOfWrite(state.timeline)
-    replaced = None if changes is None else changes.replaced
-    return ReadsOfWrite(state.timeline, frozenset(partitions), replaced)
-
-
-def key_scope_of(config: TableConfig, request: WriteRequest, index: IndexKind) -> KeyScope:
-    """Tell where another writer's new rows can hold the same key."""
-    if request.changes is not None:
-        if not request.changes.by_key:
-            return KeyScope.PARTITION
-        index = index_kind(request.options)
-    if not config.record_key_fields:
-        return KeyScope.NONE
-    return KeyScope.TABLE if index.is_global else KeyScope.PARTITION
-
-
-def _fit_table(table: pa.Table, came: pa.Schema, schema: pa.Schema, names: list[str]) -> pa.Table:
-    spelled = spellings(schema.names)
-    data = table.select(came.names).rename_columns([spelled[name] for name in came.names])
-    data = cast_table(data, schema)
-    for name in table.column_names:
-        if name not in names:
-            data = data.append_column(name, table.column(name))
-    return data
-
-
+logger = logging.getLogger(__name__)
 _NESTED = (T.StructType, T.ArrayType, T.MapType)
 
 
-@dataclass(frozen=True)
-class ResolvedWrite:
-    """A write with everything that does not depend on its rows decided.
-
-    Args:
-        request: What the caller wants, with the options that the table keeps below those of the call.
-        state: The table with the settings and the columns that the write gives it.
-    """
-
-    request: WriteRequest
-    state: TableState
-    index: IndexKind
-
-    @classmethod
-    def of(cls, storage: Storage, request: WriteRequest) -> ResolvedWrite:
-        """Settle a write against the table as it is now, or as the caller has read it."""
-        state = request.base or request.held or TableState.load(storage)
-        state.config.check_writable()
-        if not request.new_schema:
-            state.check_rows_writable()
-        state = with_columns(state, request)
-        options = with_table_options(state.config, request.options, request.operation.name.value)
-        config = with_write_options(state.config, options)
-        refuse_to_write(config)
-        request = replace(request, options=options)
-        index = index_kind(options)
-        check_request(config, request, index)
-        return cls(request, replace(state, config=config), index)
-
-    def at_begin(self, transaction: WriteTransaction) -> ResolvedWrite:
-        """Settle the write again, against the table as the lock of its begin showed it."""
-        config = with_write_options(transaction.config, self.options)
-        check_same_definition(self.config, config, transaction.instant)
-        if self.request.prepped and self.operation.name is UPSERT.name:
-            config = for_write(config)
-        now = TableState(self.state.storage, config, transaction.timeline)
-        return replace(self, state=with_same_columns(self.state, now))
-
-    @property
-    def config(self) -> TableConfig:
-        """The table's settings, with what the call adds to them."""
-        return self.state.config
-
-    @property
-    def options(self) -> Options:
-        """The options of the call over those that the table keeps."""
-        return self.request.options
-
-    @property
-    def operation(self) -> Operation:
-        """The operation that the caller chose."""
-        return self.request.operation
-
-    @property
-    def action(self) -> str:
-        """The timeline action of the commit."""
-        return self.operation.action(self.config.table_type)
-
-    @property
-    def way(self) -> Operation:
-        """The operation as rows are written: with a bucket index those of a bucket meet in one task, without a bulk pass."""
-        return self.operation if self.index.buckets is None else replace(self.operation, bulk=False)
-
-    def context(self, incoming: Incoming, instant: str) -> WriteContext:
-        """Return what writing tasks need to know of the table and the write."""
-        state = replace(self.state, is_written_anew=self.request.new_schema)
-        context = state.write_context(
-            self.options,
-            incoming.schema,
-            self.state.read_context(incoming.schema, self.options),
-            instant=instant,
-            action=self.action,
-            operation=self.operation.name.value,
-        )
-        layout = (
-            bulk_layout(self.options, self.config, incoming.schema) if self.operation.bulk else RowLayout()
-        )
-        context = replace(context, layout=layout)
-        if self.operation.delete_only or not has_required(context.avro_schema):
-            return context
-        # columns that another writer's table requires become optional with the commit that brings nulls
-        nulls = _null_columns(incoming, self.config, context.avro_schema)
-        return replace(context, avro_schema=with_nulls_allowed(context.avro_schema, nulls))
-
-    def unit_plan(self) -> UnitPlan:
-        """Return how the rows of a partition are treated."""
-        request = self.request
-        has_keys = bool(self.config.record_key_fields)
-        combined = has_keys and combines(request) and not names_changes(self.config, request)
-        if request.single_rows and request.match_condition is None and self.index.buckets is None:
-            # several rows of one key are what is looked for
-            combined = False
-        return UnitPlan(
-            self.index,
-            self.operation.lookup or skips_existing(request),
-            combined,
-            self.operation.delete_only,
-            skips_existing(request),
-            self.operation.packing,
-            self.operation.replaces != NOTHING,
-            request.update_columns,
-            skips_unchanged(request),
-            request.single_rows,
-        )
-
-    def commit_metadata(
-        self,
-        context: WriteContext,
-        stats: Sequence[WriteStat],
-        replaced: dict[str, list[str]] | None,
-        *,
-        left: bool,
-    ) -> CommitMetadata:
-        """Return the metadata of the commit: files, the table's columns, and notes for other writers.
-
-        Args:
-            replaced: File groups that it takes out, by partition; None where it takes out none.
-            left: Whether stored rows were compared and left as they are.
-        """
-        request = self.request
-        notes = {} if request.changes is None else {REPLACED: request.changes.replaced.to_text()}
-        notes |= {NEW_KEYS_ONLY: "true"} if skips_existing(request) else {}
-        notes |= {ROWS_LEFT: "true"} if left else {}
-        notes = {**extra_metadata(self.options), **notes}
-        if request.new_schema and self.operation.replaces == WHOLE_TABLE:
-            # a commit inherits the checkpoint of the one before, and a rebuilt table has consumed nothing
-            notes.setdefault(CHECKPOINT, "{}")
-        by_partition: dict[str, list[WriteStat]] = {}
-        for stat in stats:
-            by_partition.setdefault(stat.partition_path or "", []).append(stat)
-        ids = column_ids(context.read.schema_history, context.instant)
-        return CommitMetadata(
-            partition_to_write_stats=by_partition,
-            extra_metadata={"schema": _schema_text(context), **ids, **notes},
-            operation_type=self.operation.name.value,
-            compacted=False,
-            partition_to_replace_file_ids=replaced,
-        )
-
-
-def _null_columns(incoming: Incoming, config: TableConfig, record: Mapping[str, Any]) -> set[str]:
-    """Return the columns in which rows have nulls; of distributed rows those in which they may have."""
-    if incoming.table is not None:
-        return columns_with_nulls(incoming.table, record)
-    assert incoming.distributed is not None
-    fields = incoming.distributed.frame.schema.fields
-    nulls = {each.name for each in fields if each.nullable or isinstance(each.dataType, _NESTED)}
-    if len(config.record_key_fields) == 1:
-        # a row whose only key column is null is refused
-        nulls -= {config.record_key_fields[0]}
-    return nulls
-
-
-def _schema_text(context: WriteContext) -> str:
-    avro: dict[str, Any] = dict(context.avro_schema)
-    meta = meta_fields(operation=context.config.keeps_operations)
-    avro["fields"] = [field for field in avro["fields"] if field["name"] not in meta]
-    return commit_schema_text(avro)
-
-
-logger = logging.getLogger(__name__)
-
-
 def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> WriteResult:
-    """Run one write.
-
-    Returns:
-        Counts of the commit.
-    """
+    """Run one write."""
     prepare_session(spark)
     check_callback(request.options)
     with (
@@ -677,3 +378,295 @@ def _write_small(
         transaction.inflight(tagged_profile(context.operation, tagged))
 
     return "driver", run_on_driver(context, plan, units, table, planned)
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """Rows with their keys: on the driver, or distributed.
+
+    Args:
+        index: Index of the write, None for the one the options name.
+    """
+
+    schema: pa.Schema
+    columns: pa.Schema
+    table: pa.Table | None = None
+    distributed: DistributedBatch | None = None
+    index: IndexKind | None = None
+    cached: tuple[DataFrame, ...] = ()
+
+    def release(self) -> None:
+        """Free every cache."""
+        for frame in self.cached:
+            frame.unpersist()
+        if self.distributed is not None:
+            self.distributed.release()
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows came, None when they were not counted."""
+        if self.table is not None:
+            return int(self.table.num_rows)
+        counted = None if self.distributed is None else self.distributed.rows
+        return None if counted is None else sum(counted.values())
+
+    @property
+    def partitions(self) -> list[str] | None:
+        """Partition paths of the rows, None when they are not known yet."""
+        if self.table is not None:
+            return [str(value) for value in pc.unique(self.table.column(PARTITION_PATH)).to_pylist()]
+        assert self.distributed is not None
+        return None if self.distributed.rows is None else list(self.distributed.rows)
+
+
+def fetch_evaluated(batch: AlignedBatch, rows: DistributedBatch, options: Options) -> pa.Table | None:
+    """Bring rows to the driver that Spark has evaluated, kept and counted, where they are few after all.
+
+    Args:
+        rows: The same, with key columns; freed when they are here, or cannot be fetched.
+
+    Returns:
+        The rows as an Arrow table; None where they are many, or were not evaluated.
+    """
+    if rows.rows is None or not rows.kept:
+        return None
+    try:
+        table = fetch_counted(batch, rows.frame, sum(rows.rows.values()), options)
+    except BaseException:
+        rows.release()
+        raise
+    if table is not None:
+        rows.release()
+    return table
+
+
+def refit(incoming: Incoming, before: TableState, now: TableState, request: WriteRequest) -> Incoming:
+    """Fit rows to the table's columns as of the begin of the write, when another writer changed them meanwhile.
+
+    Args:
+        incoming: The rows, fitted to ``before``.
+    """
+    known = now.data_schema()
+    if request.new_schema or known is None or before.schema_json() == now.schema_json():
+        return incoming
+    if request.operation.delete_only:
+        return replace(incoming, schema=known)
+    given = {name.lower() for name in request.frame.columns}
+    if request.changes is not None:
+        # rows of which only some columns came have the stored values in the others, but for those that were dropped since
+        given |= {name.lower() for name in known.names}
+    came = pa.schema([field for field in incoming.columns if field.name.lower() in given])
+    schema = fit_schema(came, known, fit_policy(now.config, request.options))
+    if schema.equals(incoming.columns):
+        return incoming
+    names = incoming.columns.names
+    if incoming.table is not None:
+        table = _fit_table(incoming.table, came, schema, names)
+        return replace(incoming, schema=schema, columns=schema, table=table)
+    assert incoming.distributed is not None
+    batch = incoming.distributed
+    kept = [name for name in batch.frame.columns if name not in names]
+    frame = fit_frame(batch.frame.drop(*set(names) - set(came.names)), came.names, schema, kept)
+    return replace(
+        incoming, schema=schema, columns=schema, distributed=replace(batch, frame=frame, schema=schema)
+    )
+
+
+def reads_of(
+    state: TableState, request: WriteRequest, incoming: Incoming, index: IndexKind
+) -> ReadsOfWrite | None:
+    """Return what of the table the rows were made from: the partitions they are in, or all.
+
+    All where the request has reads_all, where keys are looked up in all, and where the rows do not carry the places that they were
+    read from.
+    """
+    if not request.own_rows:
+        return None
+    partitions, changes = incoming.partitions, request.changes
+    everywhere = not request.prepped and (index.is_global or request.base is not None)
+    everywhere = everywhere or request.reads_all
+    if partitions is None or everywhere or (changes is not None and changes.reads_all):
+        return ReadsOfWrite(state.timeline)
+    replaced = None if changes is None else changes.replaced
+    return ReadsOfWrite(state.timeline, frozenset(partitions), replaced)
+
+
+def key_scope_of(config: TableConfig, request: WriteRequest, index: IndexKind) -> KeyScope:
+    """Tell where another writer's new rows can hold the same key."""
+    if request.changes is not None:
+        if not request.changes.by_key:
+            return KeyScope.PARTITION
+        index = index_kind(request.options)
+    if not config.record_key_fields:
+        return KeyScope.NONE
+    return KeyScope.TABLE if index.is_global else KeyScope.PARTITION
+
+
+def _fit_table(table: pa.Table, came: pa.Schema, schema: pa.Schema, names: list[str]) -> pa.Table:
+    spelled = spellings(schema.names)
+    data = table.select(came.names).rename_columns([spelled[name] for name in came.names])
+    data = cast_table(data, schema)
+    for name in table.column_names:
+        if name not in names:
+            data = data.append_column(name, table.column(name))
+    return data
+
+
+@dataclass(frozen=True)
+class ResolvedWrite:
+    """A write with everything that does not depend on its rows decided.
+
+    Args:
+        request: What the caller wants, with the options that the table keeps below those of the call.
+        state: The table with the settings and the columns that the write gives it.
+    """
+
+    request: WriteRequest
+    state: TableState
+    index: IndexKind
+
+    @classmethod
+    def of(cls, storage: Storage, request: WriteRequest) -> ResolvedWrite:
+        """Settle a write against the table as it is now, or as the caller has read it."""
+        state = request.base or request.held or TableState.load(storage)
+        state.config.check_writable()
+        if not request.new_schema:
+            state.check_rows_writable()
+        state = with_columns(state, request)
+        options = with_table_options(state.config, request.options, request.operation.name.value)
+        config = with_write_options(state.config, options)
+        refuse_to_write(config)
+        request = replace(request, options=options)
+        index = index_kind(options)
+        check_request(config, request, index)
+        return cls(request, replace(state, config=config), index)
+
+    def at_begin(self, transaction: WriteTransaction) -> ResolvedWrite:
+        """Settle the write again, against the table as the lock of its begin showed it."""
+        config = with_write_options(transaction.config, self.options)
+        check_same_definition(self.config, config, transaction.instant)
+        if self.request.prepped and self.operation.name is UPSERT.name:
+            config = for_write(config)
+        now = TableState(self.state.storage, config, transaction.timeline)
+        return replace(self, state=with_same_columns(self.state, now))
+
+    @property
+    def config(self) -> TableConfig:
+        """The table's settings, with what the call adds to them."""
+        return self.state.config
+
+    @property
+    def options(self) -> Options:
+        """The options of the call over those that the table keeps."""
+        return self.request.options
+
+    @property
+    def operation(self) -> Operation:
+        """The operation that the caller chose."""
+        return self.request.operation
+
+    @property
+    def action(self) -> str:
+        """The timeline action of the commit."""
+        return self.operation.action(self.config.table_type)
+
+    @property
+    def way(self) -> Operation:
+        """The operation as rows are written: with a bucket index those of a bucket meet in one task, without a bulk pass."""
+        return self.operation if self.index.buckets is None else replace(self.operation, bulk=False)
+
+    def context(self, incoming: Incoming, instant: str) -> WriteContext:
+        """Return what writing tasks need to know of the table and the write."""
+        state = replace(self.state, is_written_anew=self.request.new_schema)
+        context = state.write_context(
+            self.options,
+            incoming.schema,
+            self.state.read_context(incoming.schema, self.options),
+            instant=instant,
+            action=self.action,
+            operation=self.operation.name.value,
+        )
+        layout = (
+            bulk_layout(self.options, self.config, incoming.schema) if self.operation.bulk else RowLayout()
+        )
+        context = replace(context, layout=layout)
+        if self.operation.delete_only or not has_required(context.avro_schema):
+            return context
+        # columns that another writer's table requires become optional with the commit that brings nulls
+        nulls = _null_columns(incoming, self.config, context.avro_schema)
+        return replace(context, avro_schema=with_nulls_allowed(context.avro_schema, nulls))
+
+    def unit_plan(self) -> UnitPlan:
+        """Return how the rows of a partition are treated."""
+        request = self.request
+        has_keys = bool(self.config.record_key_fields)
+        combined = has_keys and combines(request) and not names_changes(self.config, request)
+        if request.single_rows and request.match_condition is None and self.index.buckets is None:
+            # several rows of one key are what is looked for
+            combined = False
+        return UnitPlan(
+            self.index,
+            self.operation.lookup or skips_existing(request),
+            combined,
+            self.operation.delete_only,
+            skips_existing(request),
+            self.operation.packing,
+            self.operation.replaces != NOTHING,
+            request.update_columns,
+            skips_unchanged(request),
+            request.single_rows,
+        )
+
+    def commit_metadata(
+        self,
+        context: WriteContext,
+        stats: Sequence[WriteStat],
+        replaced: dict[str, list[str]] | None,
+        *,
+        left: bool,
+    ) -> CommitMetadata:
+        """Return the metadata of the commit: files, the table's columns, and notes for other writers.
+
+        Args:
+            replaced: File groups that it takes out, by partition; None where it takes out none.
+            left: Whether stored rows were compared and left as they are.
+        """
+        request = self.request
+        notes = {} if request.changes is None else {REPLACED: request.changes.replaced.to_text()}
+        notes |= {NEW_KEYS_ONLY: "true"} if skips_existing(request) else {}
+        notes |= {ROWS_LEFT: "true"} if left else {}
+        notes = {**extra_metadata(self.options), **notes}
+        if request.new_schema and self.operation.replaces == WHOLE_TABLE:
+            # a commit inherits the checkpoint of the one before, and a rebuilt table has consumed nothing
+            notes.setdefault(CHECKPOINT, "{}")
+        by_partition: dict[str, list[WriteStat]] = {}
+        for stat in stats:
+            by_partition.setdefault(stat.partition_path or "", []).append(stat)
+        ids = column_ids(context.read.schema_history, context.instant)
+        return CommitMetadata(
+            partition_to_write_stats=by_partition,
+            extra_metadata={"schema": _schema_text(context), **ids, **notes},
+            operation_type=self.operation.name.value,
+            compacted=False,
+            partition_to_replace_file_ids=replaced,
+        )
+
+
+def _null_columns(incoming: Incoming, config: TableConfig, record: Mapping[str, Any]) -> set[str]:
+    """Return the columns in which rows have nulls; of distributed rows those in which they may have."""
+    if incoming.table is not None:
+        return columns_with_nulls(incoming.table, record)
+    assert incoming.distributed is not None
+    fields = incoming.distributed.frame.schema.fields
+    nulls = {each.name for each in fields if each.nullable or isinstance(each.dataType, _NESTED)}
+    if len(config.record_key_fields) == 1:
+        # a row whose only key column is null is refused
+        nulls -= {config.record_key_fields[0]}
+    return nulls
+
+
+def _schema_text(context: WriteContext) -> str:
+    avro: dict[str, Any] = dict(context.avro_schema)
+    meta = meta_fields(operation=context.config.keeps_operations)
+    avro["fields"] = [field for field in avro["fields"] if field["name"] not in meta]
+    return commit_schema_text(avro)

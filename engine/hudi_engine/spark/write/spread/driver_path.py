@@ -34,11 +34,7 @@ def run_on_driver(
     batch: pa.Table,
     planned: Callable[[list[TaggedUnit]], None],
 ) -> list[WriteStat]:
-    """Tag every partition's rows, note the plan, then write.
-
-    Returns:
-        The write stats.
-    """
+    """Tag every partition's rows, note the plan, then write."""
     with storage_errors(context.storage, "write data files"):
         groups = split_by_partition(batch, PARTITION_PATH)
         threads = partial(run_in_threads, most=MAX_THREADS)
