@@ -113,7 +113,7 @@ def test_elapsed_time_is_counted_in_the_zone_of_the_table(hours: int, tmp_path: 
     storage = table_of(tmp_path, "LOCAL")
     storage.create(f".hoodie/{digits(hours - 2)}.deltacommit", CommitMetadata().to_json())
     timeline = Timeline.load(storage, TableConfig.load(storage))
-    now = InstantClock().next(timeline.latest_instant_time, timeline.zone)
+    now = InstantClock().next(timeline.latest_time, timeline.zone)
 
     def due(seconds: int) -> bool:
         options = mini.options(

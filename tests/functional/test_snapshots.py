@@ -356,7 +356,9 @@ class TestSnapshotOfAQueryWhoseTypesGrow:
         run_dbt(["run", "--vars", "{wave: 0}"])
         results = run_dbt(["snapshot", "-s", *GROWING_FORMS, "--vars", "{wave: 0}"], expect_pass=False)
         assert len(results) == len(GROWING_FORMS)
-        assert all("s lacks the field 'q', which the table has" in result.message for result in results), results
+        assert all("s lacks the field 'q', which the table has" in result.message for result in results), (
+            results
+        )
 
     def test_a_value_that_the_column_cannot_hold_is_told_with_what_helps_a_snapshot(
         self, project: Any

@@ -42,7 +42,9 @@ from hudi_engine.format.timeline.archive_files import (
     read_archive_log,
 )
 from hudi_engine.format.timeline.avro_file import encode_avro_file
+from hudi_engine.format.timeline.clock import InstantClock
 from hudi_engine.format.timeline.continuity import lasts
+from hudi_engine.format.timeline.history import History
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State, timeline_file_name
 from hudi_engine.format.timeline.moments import Moment
 from hudi_engine.format.timeline.rolled_back import hidden_writes
@@ -149,13 +151,15 @@ class Content:
 
     def archives(self) -> list[str]:
         """Return the paths of the archive's files."""
+        if self.state.config.table_version.keeps_history:
+            return History(self.state.storage, self.state.config.archive_folder).paths
         files = list_archive_files(self.state.storage, self.state.config.archive_folder)
         return [each.path for each in files]
 
     def archive_bytes(self, path: str) -> bytes:
         """Return what of a file of the archive belongs to the table: later cleans too, as they name deleted files."""
         data = self.state.storage.read(path)
-        if self.as_of is None:
+        if self.as_of is None or self.state.config.table_version.keeps_history:
             return data
         entries = list(read_archive_log(data, path))
         kept = []
@@ -303,8 +307,17 @@ def clean_for_others(bound: CleanBound, content: Content, clone: Storage) -> Ite
         "extraMetadata": {},
     }
     done = encode_avro_file(CLEAN_METADATA, record)
-    for state, body in ((State.REQUESTED, plan), (State.INFLIGHT, plan), (State.COMPLETED, done)):
-        yield f"{content.state.config.timeline_path}/{timeline_file_name(bound.clean, 'clean', state)}", body
+    config = content.state.config
+    completion_time = None
+    if config.table_version.has_completion_times:
+        completion_time = InstantClock().next(bound.clean, config.timeline_zone)
+    names = {
+        timeline_file_name(bound.clean, "clean", State.REQUESTED): plan,
+        timeline_file_name(bound.clean, "clean", State.INFLIGHT): plan,
+        timeline_file_name(bound.clean, "clean", State.COMPLETED, completion_time): done,
+    }
+    for name, body in names.items():
+        yield f"{config.timeline_path}/{name}", body
 
 
 def bound_of_others(content: Content) -> CleanBound | None:
@@ -494,7 +507,7 @@ def _put(target: Storage, options: Options, replaces: bool, base: str, side: str
 def _note_replaced(replaced: Storage, clone: Storage) -> None:
     """Note in a clone up to which instant another table has the place that it takes, and those before that one."""
     was, config = TableConfig.load(replaced), TableConfig.load(clone)
-    newest = Timeline.load(replaced, was).latest_instant_time or ""
+    newest = Timeline.load(replaced, was).latest_time or ""
     until = max(newest, *(each.properties.get(CLONE_REPLACED, "") for each in (was, config)))
     if until:
         config.with_properties({CLONE_REPLACED: until}).save(clone)

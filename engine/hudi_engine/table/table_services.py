@@ -288,6 +288,38 @@ class TableServices:
         options = self.options.merged({key: each for key, each in limits.items() if each is not None})
         return services.archive(self.storage, options, publish=self.publication(), dry_run=dry_run)
 
+    def upgrade(self, version: int) -> services.VersionChange:
+        """Upgrade the table; see `hudi_engine.table.services.upgrade.change_version`.
+
+        Args:
+            version: 8 or 9; the present one changes nothing.
+
+        Raises:
+            ConfigError: The version is lower than the table's, or no legal one.
+            ServiceError: A writer or a service is at work on the table.
+        """
+        return self._change_version(
+            version, "upgrade", is_wrong=version < TableConfig.load(self.storage).version
+        )
+
+    def downgrade(self, version: int) -> services.VersionChange:
+        """Downgrade the table to version 8 or 6; errors as `upgrade`."""
+        return self._change_version(
+            version, "downgrade", is_wrong=version > TableConfig.load(self.storage).version
+        )
+
+    def _change_version(self, version: int, doing: str, *, is_wrong: bool) -> services.VersionChange:
+        if is_wrong:
+            present = TableConfig.load(self.storage).version
+            other = "downgrade" if doing == "upgrade" else "upgrade"
+            raise ConfigError(f"the table has version {present}, so {version} is no {doing}; use {other}")
+        done = services.change_version(
+            self.storage, self.options, self.publication(), version, run_tasks=self.run_tasks
+        )
+        if not done.reason:
+            self.publish_or_warn()
+        return done
+
     def repair(
         self,
         kinds: tuple[str, ...] | None = None,

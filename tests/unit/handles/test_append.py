@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hudi_engine.errors import WriteConflictError
 from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_version import TABLE_VERSIONS
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.logformat.blocks.delete import decode
 from hudi_engine.format.logformat.reader import decode_data_block, read_blocks
@@ -24,7 +25,7 @@ INSTANT = "20260101000000000"
 
 def write(storage: Any, announced: list[str]) -> tuple[int, str, str]:
     task: Any = SimpleNamespace(
-        context=SimpleNamespace(storage=storage),
+        context=SimpleNamespace(storage=storage, config=SimpleNamespace(table_version=TABLE_VERSIONS[6])),
         write_token="0-0-0",
         announce=lambda partition, name, kind: announced.append(name),
         publish_guard=lambda: None,

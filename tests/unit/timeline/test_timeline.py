@@ -48,7 +48,7 @@ def test_each_instant_is_listed_once_in_its_newest_state(timeline_of: MakeTimeli
         (at(3), "clean", State.REQUESTED),
     ]
     assert [instant.requested_time for instant in timeline.pending] == [at(2), at(3)]
-    assert timeline.latest_instant_time == at(3)
+    assert timeline.latest_time == at(3)
 
 
 def test_a_completed_compaction_is_a_commit_and_nothing_pending(timeline_of: MakeTimeline) -> None:
@@ -75,7 +75,7 @@ def test_a_completed_clustering_of_layout_2_is_a_replacecommit(timeline_of: Make
 def test_a_table_without_instants_has_an_empty_timeline(timeline_of: MakeTimeline) -> None:
     timeline = timeline_of([])
 
-    assert (timeline.instants, timeline.first_write_time, timeline.latest_instant_time) == ((), None, None)
+    assert (timeline.instants, timeline.first_write_time, timeline.latest_time) == ((), None, None)
     assert timeline.is_committed(at(1)) is False
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hudi_engine.errors import TimelineError, UnsupportedTableError, WriteConflictError
+from hudi_engine.errors import TimelineError, WriteConflictError
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.active import check_inflight
@@ -80,9 +80,26 @@ def test_removing_an_instant_takes_the_completed_file_first(
     ]
 
 
-def test_layout_2_is_not_written(storage: LocalStorage, config_of: Callable[..., TableConfig]) -> None:
-    with pytest.raises(UnsupportedTableError, match="timeline layout 2"):
-        TimelineWriter(storage, config_of(9))
+def test_completed_file_of_layout_2_has_a_time_later_than_all_others(
+    storage: LocalStorage, config_of: Callable[..., TableConfig]
+) -> None:
+    config = config_of(9)
+    writer, ahead = TimelineWriter(storage, config), "29990101000000000"
+    storage.create(f".hoodie/timeline/{T}_{ahead}.commit", b"")
+    mine = "20240101000000001"
+    writer.create_requested(mine, "compaction")
+    writer.to_inflight(mine, "compaction")
+
+    done = writer.complete(mine, "compaction", b"body")
+
+    assert (done.action, done.completion_time) == ("commit", "29990101000000001")
+    assert storage.read(f".hoodie/timeline/{mine}_29990101000000001.commit") == b"body"
+    assert writer.completed_path(mine, "compaction") == f".hoodie/timeline/{done.file_name}"
+    with pytest.raises(TimelineError, match="is completed already"):
+        writer.complete(mine, "compaction", b"again")
+    with pytest.raises(WriteConflictError, match="committed already"):
+        check_inflight(storage, config, mine, "compaction")
+    assert writer.uncomplete(mine, "compaction") and not writer.uncomplete(mine, "compaction")
 
 
 def test_a_task_may_publish_only_while_its_instant_is_in_flight(

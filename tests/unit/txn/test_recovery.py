@@ -12,13 +12,13 @@ from hudi_engine.errors import (
     PathEscapeError,
     TableNotFoundError,
     TimelineError,
-    UnsupportedTableError,
 )
 from hudi_engine.format.filegroup.markers import marker_folder
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.format.timeline.instant import State
 from hudi_engine.format.timeline.schemas import COMPACTION_PLAN, REQUESTED_REPLACE_METADATA
+from hudi_engine.table.services.upgrade import change_version
 from hudi_engine.table.txn.owner import Owner, ProcessIdentity, heartbeat_path
 from hudi_engine.table.txn.publication import UNPUBLISHED
 from hudi_engine.table.txn.transaction import WriteTransaction
@@ -252,17 +252,22 @@ def test_a_table_that_was_dropped_meanwhile_is_not_brought_back(storage: LocalSt
         )
 
 
-def test_a_table_that_was_upgraded_meanwhile_is_refused_untouched(storage: LocalStorage) -> None:
+def test_a_table_that_was_upgraded_meanwhile_is_written_in_its_version(storage: LocalStorage) -> None:
     config = mini.TableConfig.load(storage)
-    upgraded = {"hoodie.table.version": "8", "hoodie.timeline.layout.version": "2"}
-    config.with_properties(upgraded).save(storage)
-    before = storage.list("", recursive=True)
-    with pytest.raises(UnsupportedTableError, match="version 8"):
-        WriteTransaction.begin(
-            storage, config, mini.options(), UNPUBLISHED, action="commit", operation="UPSERT"
-        )
-    names = {status.path for status in storage.list("", recursive=True)}
-    assert names - {status.path for status in before} <= {".hoodie/.locks"}
+    change_version(storage, mini.options(), UNPUBLISHED, 9)
+
+    transaction = WriteTransaction.begin(
+        storage, config, mini.options(), UNPUBLISHED, action="commit", operation="UPSERT"
+    )
+    with transaction:
+        task = mini.work(storage, transaction, {"a": {"k": 1}})
+        transaction.inflight(task.profile())
+        task.write_files()
+        transaction.commit(task.metadata)
+
+    assert transaction.config.version == 9
+    assert mini.content(storage) == {("a", "k"): 1}
+    assert [each.name for each in storage.list(".hoodie/timeline") if each.name.endswith(".commit")]
 
 
 def test_a_transaction_that_has_ended_does_nothing_more(storage: LocalStorage) -> None:

@@ -124,7 +124,6 @@ RULE = "hoodie.engine.merge.rule"
         {RULE: "rules:mine"},
         {"hoodie.populate.meta.fields": "false"},
         {"hoodie.datasource.write.drop.partition.columns": "true"},
-        {"hoodie.write.table.version": "8"},
         {"hoodie.database.name": "sales"},
     ],
 )
@@ -141,7 +140,6 @@ def test_a_write_may_say_again_what_its_table_was_made_with() -> None:
         "hoodie.database.name": "shop",
         "hoodie.populate.meta.fields": "true",
         "hoodie.datasource.write.drop.partition.columns": "false",
-        "hoodie.write.table.version": "6",
     }
     table = _made(**said)
     for given in ({**said, FIELD: "OP"}, {MARKER: "D"}):

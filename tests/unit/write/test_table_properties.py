@@ -175,7 +175,6 @@ def test_an_ordering_decimal_fits_the_logs_where_rows_move(precision, scale, fit
     [
         {"hoodie.populate.meta.fields": "false"},
         {"hoodie.datasource.write.drop.partition.columns": "true"},
-        {"hoodie.write.table.version": "8"},
     ],
     ids=lambda option: next(iter(option)),
 )

@@ -19,6 +19,17 @@ class Name(str, Enum):
         return format(str(self.value), format_spec)
 
 
+class WrittenVersion(Name):
+    """``hoodie.write.table.version``: the versions of tables that can be made."""
+
+    SIX = "6"
+    """What Athena, Trino and Apache Hudi before 1.0 read at most."""
+    EIGHT = "8"
+    """Apache Hudi 1.0."""
+    NINE = "9"
+    """Apache Hudi 1.1 and 1.2."""
+
+
 class TableType(Name):
     """``hoodie.table.type``."""
 

@@ -65,7 +65,6 @@ NOT_DONE: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "hoodie.metadata.enable": ("false", _NO_METADATA_TABLE),
         "hoodie.index.bucket.engine": (IndexType.SIMPLE.value, _NOT_WRITTEN),
-        "hoodie.write.table.version": ("6", _NOT_WRITTEN),
         "hoodie.populate.meta.fields": ("true", _NOT_WRITTEN),
         "hoodie.datasource.write.drop.partition.columns": ("false", _NOT_WRITTEN),
         "hoodie.datasource.hive_sync.mode": ("hms", _BY_SESSION),

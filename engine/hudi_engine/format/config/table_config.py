@@ -30,6 +30,7 @@ from hudi_engine.format.config.properties_file import (
     PROPERTIES_PATH,
     read_properties,
 )
+from hudi_engine.format.config.table_version import TABLE_VERSIONS, TableVersion
 from hudi_engine.format.config.trusted_rules import RULE_PROPERTY, is_trusted, trust_rules
 from hudi_engine.format.storage.base import Storage
 
@@ -53,6 +54,22 @@ _CLASSES = {
 _TIME_FORMAT = ".keygen.timebased.output.dateformat"
 _BY_CLASS = {name: kind for kind, names in _CLASSES.items() for name in names}
 _WITHOUT_VALUES = (KeyGeneratorType.TIMESTAMP, KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE)
+
+
+def is_of_this_engine(properties: Mapping[str, str]) -> bool:
+    """Return whether this engine made a table.
+
+    From version 8 on a property names it. Its tables of version 6 name UTC as their time zone and not the format of their
+    partition metadata; Hudi's name both or neither, but for those made by SQL with a time zone of their own, to which Hudi
+    1.x gives its keys.
+    """
+    if MADE_BY in properties:
+        return True
+    return (
+        properties.get("hoodie.table.timeline.timezone", "").strip().upper() == "UTC"
+        and "hoodie.partition.metafile.use.base.format" not in properties
+        and not any(key in properties for key in _RELEASE_1_KEYS)
+    )
 
 
 def key_generator_class(kind: KeyGeneratorType) -> str:
@@ -193,10 +210,9 @@ def _with_partial_update(mode: MergeMode, partial: str, says_unavailable: bool) 
 
 
 CREATE_SCHEMA = "hoodie.table.create.schema"
+MADE_BY = "hoodie.engine.made.by"
+"""Names this engine in its tables of version 8 and later."""
 
-LAYOUT_OF_VERSION = {4: 1, 5: 1, 6: 1, 8: 2, 9: 2}
-"""Table versions that are read, and the timeline layout of each."""
-_WRITTEN_VERSION = 6
 _BOOTSTRAP_INDEX = "HFileBootstrapIndex"
 _BOOTSTRAP_INDEX_FOLDER = ".hoodie/.aux/.bootstrap/.partitions"
 
@@ -291,7 +307,13 @@ class TableConfig:
     @cached_property
     def layout_version(self) -> int:
         """Timeline layout: 1 up to version 6, 2 for versions 8 and 9."""
-        return self._number("hoodie.timeline.layout.version", LAYOUT_OF_VERSION.get(self.version, 0))
+        known = TABLE_VERSIONS.get(self.version)
+        return self._number("hoodie.timeline.layout.version", known.timeline_layout if known else 0)
+
+    @cached_property
+    def table_version(self) -> TableVersion:
+        """What the table's version decides."""
+        return TABLE_VERSIONS[self.version]
 
     @cached_property
     def timeline_path(self) -> str:
@@ -405,16 +427,8 @@ class TableConfig:
 
     @cached_property
     def is_of_this_engine(self) -> bool:
-        """Whether this engine made the table.
-
-        Its tables say that their time zone is UTC and not the format of their partition metadata; Hudi's say both or neither,
-        but for those made by SQL with a time zone of their own, to which Hudi 1.x gives its keys.
-        """
-        return (
-            self._text("hoodie.table.timeline.timezone").upper() == "UTC"
-            and "hoodie.partition.metafile.use.base.format" not in self.properties
-            and not any(key in self.properties for key in _RELEASE_1_KEYS)
-        )
+        """Whether this engine made the table."""
+        return is_of_this_engine(self.properties)
 
     @cached_property
     def is_of_release_1(self) -> bool:
@@ -514,16 +528,16 @@ class TableConfig:
         return found
 
     def check_writable(self) -> None:
-        """Refuse tables that this engine reads but must not write."""
-        if self.version != _WRITTEN_VERSION or self.layout_version != 1:
-            way_out = (
-                "Write to it once with Apache Hudi 0.14 or 0.15, which upgrades it to version 6"
-                if self.version < _WRITTEN_VERSION
-                else "Write to it with the Hudi release that upgraded it"
-            )
+        """Refuse tables that this engine reads but must not write.
+
+        Raises:
+            UnsupportedTableError: naming the version or feature and the way out.
+        """
+        if not self.table_version.is_written:
+            written = ", ".join(str(each.number) for each in TABLE_VERSIONS.values() if each.is_written)
             raise UnsupportedTableError(
-                f"table {self.name!r} has version {self.version} and timeline layout {self.layout_version}; "
-                f"this engine writes version 6 with layout 1. {way_out}, or rebuild it here"
+                f"table {self.name!r} has version {self.version}; this engine writes versions {written}. Write to it once "
+                "with Apache Hudi 0.14 or 0.15, which upgrades it to version 6, or rebuild it here"
             )
         features = {
             f"base file format {self.base_file_format}": self.base_file_format != "PARQUET",
@@ -562,8 +576,11 @@ class TableConfig:
         storage.delete(BACKUP_PATH)
 
     def _check_readable(self) -> None:
-        legal = ", ".join(f"{version} (layout {layout})" for version, layout in LAYOUT_OF_VERSION.items())
-        if LAYOUT_OF_VERSION.get(self.version) != self.layout_version:
+        legal = ", ".join(
+            f"{each.number} (layout {each.timeline_layout})" for each in TABLE_VERSIONS.values()
+        )
+        known = TABLE_VERSIONS.get(self.version)
+        if known is None or known.timeline_layout != self.layout_version:
             raise UnsupportedTableError(
                 f"table {self.name!r} has version {self.version} and timeline layout {self.layout_version}; "
                 f"this engine reads versions {legal}. Upgrade an older table with Apache Hudi first"

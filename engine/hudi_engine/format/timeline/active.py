@@ -22,6 +22,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.timeline.archived import ArchivedTimeline, archived_completion_times
 from hudi_engine.format.timeline.avro_file import decode_avro_file
+from hudi_engine.format.timeline.clock import InstantClock
 from hudi_engine.format.timeline.commit_metadata import NO_COMMIT, CommitMetadata
 from hudi_engine.format.timeline.instant import (
     WRITE_ACTIONS,
@@ -141,10 +142,18 @@ class Timeline:
         timeline._listed = listed
         return timeline
 
-    def as_if_completed(self, requested_time: str, action: str, metadata: CommitMetadata) -> Timeline:
-        """Return the timeline as it will be when a write of layout 1 completes, to look at what it leaves."""
-        name = timeline_file_name(requested_time, action, State.COMPLETED)
-        mine = Instant(requested_time, action, State.COMPLETED, None, name)
+    def as_if_completed(
+        self, requested_time: str, action: str, metadata: CommitMetadata, completion_time: str | None = None
+    ) -> Timeline:
+        """Return the timeline as it will be when a write completes, to look at what it leaves.
+
+        Args:
+            completion_time: When it completed; None where it has not yet, which counts as later than all of the timeline.
+        """
+        if completion_time is None and self._config.table_version.has_completion_times:
+            completion_time = InstantClock().next(max(requested_time, self.latest_time or ""), self.zone)
+        name = timeline_file_name(requested_time, action, State.COMPLETED, completion_time)
+        mine = Instant(requested_time, action, State.COMPLETED, completion_time, name)
         others = [each for each in self.instants if each.requested_time != requested_time]
         future = Timeline(self._storage, self._config, [*others, mine])
         future._metadata = {**self._metadata, name: metadata}
@@ -188,9 +197,9 @@ class Timeline:
         return next((time for time in times if time not in saved), times[0] if times else None)
 
     @cached_property
-    def latest_instant_time(self) -> str | None:
-        """Greatest requested time of any instant, pending ones included; the next instant must exceed it."""
-        return self.instants[-1].requested_time if self.instants else None
+    def latest_time(self) -> str | None:
+        """Greatest time of any instant, requested or completed, pending ones included; the next instant must exceed it."""
+        return max((max(each.requested_time, each.order) for each in self.instants), default=None)
 
     def committed(self, as_of: str | None = None) -> CommittedInstants:
         """Return the picklable test for visible instants."""
@@ -318,8 +327,17 @@ class Timeline:
         return CommitMetadata.from_bytes(body, self._describe(name)) if body else None
 
     def plan(self, instant: Instant) -> dict[str, Any] | None:
-        """Return the Avro plan in the requested file of a pending action; None when the file is missing or empty."""
-        name = timeline_file_name(instant.requested_time, instant.action, State.REQUESTED)
+        """Return the Avro plan in the requested file of an action; None when the file is missing or empty.
+
+        Raises:
+            CorruptTableError: when the file is truncated, naming it.
+        """
+        action = instant.action
+        if instant.is_completed and action == "replacecommit":
+            planned = self._config.table_version.clustering_action
+            name = timeline_file_name(instant.requested_time, planned, State.REQUESTED)
+            action = planned if name in self._listed else action
+        name = timeline_file_name(instant.requested_time, action, State.REQUESTED)
         try:
             body = self.read_file(name)
         except FileNotFoundError:

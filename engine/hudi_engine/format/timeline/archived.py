@@ -105,7 +105,7 @@ class ArchivedTimeline:
 
     def _read_layout_2_body(self, instant: Instant) -> bytes | None:
         """Return what the completed file of an instant held."""
-        rows = _read_parquet(self._storage, self._layout_2_path(instant), ["instantTime", "metadata"])
+        rows = read_history_file(self._storage, self._layout_2_path(instant), ["instantTime", "metadata"])
         chosen = rows.filter(pc.equal(rows["instantTime"], instant.requested_time))["metadata"].to_pylist()
         return chosen[0] if chosen else None
 
@@ -172,8 +172,8 @@ def _taken_back(record: dict[str, Any]) -> list[str]:
 
 def _load_layout_2(storage: Storage, config: TableConfig) -> list[Instant]:
     found = []
-    for name in _current_files(storage, config.archive_folder):
-        rows = _read_parquet(
+    for name in current_files(storage, config.archive_folder):
+        rows = read_history_file(
             storage, f"{config.archive_folder}/{name}", ["instantTime", "completionTime", "action"]
         )
         for row in rows.to_pylist():
@@ -183,11 +183,11 @@ def _load_layout_2(storage: Storage, config: TableConfig) -> list[Instant]:
     return found
 
 
-def _current_files(storage: Storage, folder: str) -> list[str]:
+def current_files(storage: Storage, folder: str) -> list[str]:
     """Return the Parquet files named by the current manifest; none where nothing was archived."""
     version = None
     for _ in range(2):  # the writer that archives may have taken the manifest away since its version was read
-        version = _current_version(storage, folder)
+        version = current_version(storage, folder)
         if version is None:
             return []
         try:
@@ -204,7 +204,7 @@ def _current_files(storage: Storage, folder: str) -> list[str]:
     )
 
 
-def _current_version(storage: Storage, folder: str) -> int | None:
+def current_version(storage: Storage, folder: str) -> int | None:
     """Return the version that counts; the greatest while its file is replaced, which Hudi deletes and then makes again."""
     with suppress(FileNotFoundError):
         text = storage.read(f"{folder}/_version_").decode(errors="replace").strip()
@@ -215,7 +215,8 @@ def _current_version(storage: Storage, folder: str) -> int | None:
     return max(found, default=None)
 
 
-def _read_parquet(storage: Storage, path: str, columns: list[str]) -> pa.Table:
+def read_history_file(storage: Storage, path: str, columns: list[str]) -> pa.Table:
+    """Read columns of a Parquet file of the history; CorruptTableError where it is damaged."""
     try:
         with storage.open_input(path) as source:
             return pq.ParquetFile(source).read(columns=columns)

@@ -15,7 +15,9 @@ from typing import Any
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.config.enums import SERVICE_OPERATIONS, WriteOperation
 from hudi_engine.format.config.other_keys import CHECKPOINT
-from hudi_engine.format.timeline.avro_file import MAGIC, decode_avro_file
+from hudi_engine.format.config.table_version import TableVersion
+from hudi_engine.format.timeline.avro_file import MAGIC, decode_avro_file, encode_avro_file
+from hudi_engine.format.timeline.schemas import COMMIT_METADATA, REPLACE_COMMIT_METADATA
 
 NO_PREVIOUS_COMMIT = "null"
 NO_COMMIT = (None, "", NO_PREVIOUS_COMMIT)
@@ -200,8 +202,17 @@ class CommitMetadata:
             raw["partitionToReplaceFileIds"] = self.partition_to_replace_file_ids
         return raw
 
+    def to_bytes(self, version: TableVersion) -> bytes:
+        """Format as tables of a version store it: as JSON, or as an Avro file."""
+        if not version.stores_avro_commits:
+            return self.to_json()
+        is_replacing = self.partition_to_replace_file_ids is not None
+        schema = REPLACE_COMMIT_METADATA if is_replacing else COMMIT_METADATA
+        texts = {key: str(value) for key, value in self.extra_metadata.items()}
+        return encode_avro_file(schema, {**self.to_dict(), "extraMetadata": texts, "version": None})
+
     def to_json(self) -> bytes:
-        """Format as the JSON of table version 6."""
+        """Format as tables of version 6 store it."""
         return json.dumps(self.to_dict(), indent=2, separators=(",", " : "), ensure_ascii=False).encode()
 
 

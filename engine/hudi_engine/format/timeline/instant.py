@@ -102,15 +102,26 @@ def parse_instant(file_name: str, layout_version: int) -> Instant | None:
     return Instant(requested_time, action, State.COMPLETED, completion_time, file_name)
 
 
-def timeline_file_name(requested_time: str, action: str, state: State) -> str:
-    """Return the layout 1 name of the file that brings an instant into a state."""
+def timeline_file_name(
+    requested_time: str, action: str, state: State, completion_time: str | None = None
+) -> str:
+    """Return the name of the file that brings an instant into a state.
+
+    Args:
+        action: Planned action; ``compaction`` completes as ``commit`` and so on.
+        completion_time: Part of the names of completed files in layout 2; None in layout 1.
+
+    Raises:
+        TimelineError: for an unknown action or a time that is not an instant.
+    """
     if action not in ACTIONS or not re.fullmatch(r"\d{14,}", requested_time):
         raise TimelineError(
             f"{requested_time!r} {action!r} names no instant: a time has at least 14 digits, and an action "
             f"is one of {', '.join(ACTIONS)}"
         )
     if state is State.COMPLETED:
-        return f"{requested_time}.{COMPLETED_ACTION.get(action, action)}"
+        times = requested_time if completion_time is None else f"{requested_time}_{completion_time}"
+        return f"{times}.{COMPLETED_ACTION.get(action, action)}"
     if state is State.INFLIGHT and action == "commit":
         return f"{requested_time}.inflight"
     return f"{requested_time}.{action}.{state.value.lower()}"

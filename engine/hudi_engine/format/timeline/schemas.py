@@ -6,6 +6,7 @@ fields.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import fastavro
@@ -52,6 +53,53 @@ def _parsed(schema: Schema) -> Schema:
 
 def _instant_info() -> Schema:
     return _record("HoodieInstantInfo", _field("commitTime", "string"), _field("action", "string"))
+
+
+def _optional_fields(fields: Mapping[str, object]) -> list[Schema]:
+    return [_optional(name, kind) for name, kind in fields.items()]
+
+
+def _commit_metadata(name: str, *more: Schema) -> Schema:
+    """Return the schema of what a commit wrote, as table versions 8 and 9 store it."""
+    runtime = _record(
+        "HoodieRuntimeStats",
+        *_optional_fields(dict.fromkeys(("totalScanTime", "totalCreateTime", "totalUpsertTime"), "long")),
+    )
+    stat = _record(
+        "HoodieWriteStat",
+        *_optional_fields(
+            {
+                **dict.fromkeys(("fileId", "path", "prevCommit"), "string"),
+                **dict.fromkeys(("numWrites", "numDeletes", "numUpdateWrites", "totalWriteBytes"), "long"),
+                "totalWriteErrors": "long",
+                "partitionPath": "string",
+                **dict.fromkeys(("totalLogRecords", "totalLogFiles", "totalUpdatedRecordsCompacted"), "long"),
+                **dict.fromkeys(("numInserts", "totalLogBlocks", "totalCorruptLogBlock"), "long"),
+                **dict.fromkeys(("totalRollbackBlocks", "fileSizeInBytes"), "long"),
+                "logVersion": "int",
+                "logOffset": "long",
+                "baseFile": "string",
+                "logFiles": _list_of("string"),
+                "cdcStats": _map_of("long"),
+                "prevBaseFile": "string",
+                **dict.fromkeys(("minEventTime", "maxEventTime"), "long"),
+                "runtimeStats": runtime,
+                **dict.fromkeys(("totalLogFilesCompacted", "totalLogReadTimeMs"), "long"),
+                "totalLogSizeCompacted": "long",
+                "tempPath": "string",
+                "numUpdates": "long",
+            }
+        ),
+    )
+    return _record(
+        name,
+        _optional("partitionToWriteStats", _map_of(_list_of(stat))),
+        _optional("compacted", "boolean"),
+        _optional("extraMetadata", _map_of("string")),
+        _version(),
+        _optional("operationType", "string"),
+        *more,
+    )
 
 
 def _rollback_metadata() -> Schema:
@@ -214,6 +262,12 @@ ROLLBACK_PLAN = _parsed(
     )
 )
 ROLLBACK_METADATA = _parsed(_rollback_metadata())
+COMMIT_METADATA = _parsed(_commit_metadata("HoodieCommitMetadata"))
+REPLACE_COMMIT_METADATA = _parsed(
+    _commit_metadata(
+        "HoodieReplaceCommitMetadata", _optional("partitionToReplaceFileIds", _map_of(_list_of("string")))
+    )
+)
 REQUESTED_REPLACE_METADATA = _parsed(
     _record(
         "HoodieRequestedReplaceMetadata",

@@ -29,7 +29,7 @@ from hudi_engine.table.inspect import (
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.repair import Repair
 from hudi_engine.table.report import write_report
-from hudi_engine.table.services import result
+from hudi_engine.table.services import VersionChange, result
 from hudi_engine.table.services.due import TableStats, table_stats
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.consumers import Consumer, forget_consumer, list_consumers, register_consumer
@@ -100,6 +100,30 @@ class TableOperations(Reads):
     def rollback(self, instant: str, *, options: RawOptions | None = None) -> RollbackResult:
         """Undo the newest completed write, or a pending instant."""
         return self.services(options).rollback(str(instant))
+
+    def upgrade(self, version: int, *, options: RawOptions | None = None) -> VersionChange:
+        """Upgrade the table to version 8 or 9 of its format; its rows and its history stay.
+
+        Args:
+            version: Table version, not lower than the present one. Athena, Trino and Apache Hudi before 1.0 read 6 at most.
+
+        Raises:
+            ConfigError: The version is lower, or no legal one.
+            ServiceError: A writer or a service is at work on the table.
+        """
+        return self.services(options).upgrade(version)
+
+    def downgrade(self, version: int, *, options: RawOptions | None = None) -> VersionChange:
+        """Downgrade the table to version 8 or 6 of its format; its rows and its history stay.
+
+        Args:
+            version: Table version, not higher than the present one.
+
+        Raises:
+            ConfigError: The version is higher, or no legal one.
+            ServiceError: A writer or a service is at work on the table.
+        """
+        return self.services(options).downgrade(version)
 
     def savepoint(
         self,

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_engine.errors import TableExistsError, WriteConflictError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.declared.sync_options import SyncOptions
+from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.options import Options, laid_over, resolve_options
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.config.table_config import CREATE_SCHEMA, TableConfig
@@ -132,6 +133,8 @@ def _rebuild(
     if not fresh:
         looked = TableState.load(storage) if base is None else base
         if not _stays(looked, wanted):
+            definition = _in_version_of(looked.config, definition)
+            wanted = _wanted(rows, definition)
             return _build_beside(spark, storage, wanted, rows, definition, looked=looked)
     table = HudiTable(spark, path, storage, definition.get("options"))
     operation = operations.BULK_INSERT if fresh else operations.INSERT_OVERWRITE_TABLE
@@ -140,8 +143,16 @@ def _rebuild(
 
 def _stays(stored: TableState, wanted: TableConfig) -> bool:
     """Return whether a table can be replaced in place: not if its columns have ids, which new ones would not have."""
-    is_same = same_definition(stored.config, wanted) and stored.config.version == 6
+    is_same = same_definition(stored.config, wanted) and stored.config.table_version.is_written
     return is_same and load_schema_history(stored.storage, stored.timeline) is None
+
+
+def _in_version_of(stored: TableConfig, definition: TableArguments) -> TableArguments:
+    """Return a definition with the version of the table that it replaces, unless it names one."""
+    options = definition.get("options") or {}
+    if TableOptions.TABLE_VERSION.key in options or not stored.table_version.is_written:
+        return definition
+    return {**definition, "options": {**options, TableOptions.TABLE_VERSION.key: str(stored.version)}}
 
 
 def _empty_state(storage: Storage) -> TableState:

@@ -1,7 +1,8 @@
 """Log files: updates and deletes of a merge-on-read slice are appended next to its base file.
 
 Table version 6: a log file's name carries the instant of the slice it belongs to; while a compaction of the file group is
-pending, that is the compaction's instant (Hudi table format, file slices).
+pending, that is the compaction's instant. Versions 8 and 9: it carries the instant of its write (Hudi table format, file
+slices).
 """
 
 from __future__ import annotations
@@ -31,15 +32,16 @@ class LogTarget:
 
     Args:
         file_slice: The latest slice, pending compaction merged in.
+        instant: The instant in the names of its log files: the base instant of the slice, or that of the write.
     """
 
     file_slice: FileSlice
-    base_instant: str
+    instant: str
 
     @property
     def next_version(self) -> int:
-        """Highest version with the same base instant, plus one."""
-        versions = [log.version for log in self.file_slice.log_files if log.instant == self.base_instant]
+        """Highest version with the same instant, plus one."""
+        versions = [log.version for log in self.file_slice.log_files if log.instant == self.instant]
         return max(versions, default=0) + 1
 
 
@@ -138,7 +140,10 @@ def _write_files(
 ) -> list[WriteStat]:
     """Write blocks into log files up to their size limit; the first stat counts the rows, so that a sum counts them once."""
     context, slice_ = task.context, target.file_slice
-    known = [log.name for log in slice_.log_files]
+    # What came before matters to readers of change data; where a log is of one write alone, Hudi notes it for them only.
+    continues = not context.config.table_version.names_logs_by_write or context.config.cdc_enabled
+    known = [log.name for log in slice_.log_files] if continues else []
+    base = slice_.base_file if continues else None
     stats: list[WriteStat] = []
     version = target.next_version
     for number, files in enumerate(_split_by_size(blocks, context.options[FileOptions.LOG_FILE_SIZE])):
@@ -151,7 +156,7 @@ def _write_files(
             WriteStat(
                 file_id=slice_.file_id,
                 path=path,
-                prev_commit=slice_.base_file.instant if slice_.base_file else target.base_instant,
+                prev_commit=base.instant if base else target.instant,
                 num_writes=updates_written + inserts if first else 0,
                 num_update_writes=updates_written if first else 0,
                 num_inserts=inserts if first else 0,
@@ -161,7 +166,7 @@ def _write_files(
                 partition_path=slice_.partition,
                 log_version=version,
                 log_offset=0,
-                base_file=slice_.base_file.name if slice_.base_file else "",
+                base_file=base.name if base else "",
                 log_files=list(known),
             )
         )
@@ -173,15 +178,15 @@ def _write_file(
     task: WriteTask, target: LogTarget, version: int, blocks: list[bytes]
 ) -> tuple[int, str, str]:
     """Write a log file under the first version that no other writer took; returns version, name and path."""
-    slice_, storage = target.file_slice, task.context.storage
+    slice_, context = target.file_slice, task.context
     for taken in range(MOST_TAKEN_VERSIONS):
-        name = log_file_name(slice_.file_id, target.base_instant, version + taken, task.write_token)
+        name = log_file_name(slice_.file_id, target.instant, version + taken, task.write_token)
         path = f"{slice_.partition}/{name}" if slice_.partition else name
-        if taken and storage.exists(path):
+        if taken and context.storage.exists(path):
             continue
-        task.announce(slice_.partition, name, "APPEND")
+        task.announce(slice_.partition, name, context.config.table_version.log_marker)
         try:
-            with storage.open_output(path, before_publish=task.publish_guard()) as sink:
+            with context.storage.open_output(path, before_publish=task.publish_guard()) as sink:
                 for block in blocks:
                     sink.write(block)
         except FileExistsError:

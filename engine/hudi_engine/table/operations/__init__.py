@@ -31,6 +31,8 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             Operation(table.archive, changes=True, is_service=True),
             Operation(table.rollback, changes=True),
             Operation(table.restore, changes=True),
+            Operation(table.upgrade, changes=True),
+            Operation(table.downgrade, changes=True),
             Operation(table.delete_partitions, changes=True),
             Operation(table.repair, changes=True),
             Operation(table.clone, changes=True),

@@ -290,6 +290,26 @@ def run_rollback_inflight_tableservice(
     return [(pending_instant, str(round((time.monotonic() - begun) * 1000)))]
 
 
+def upgrade_table(call: Call, to_version: str) -> list[Row]:
+    """Upgrade a table to a later version of its format, by Hudi's name of it (``NINE``) or its number."""
+    call.services.upgrade(_version(to_version))
+    return [(True,)]
+
+
+def downgrade_table(call: Call, to_version: str) -> list[Row]:
+    """Downgrade a table to an earlier version of its format, by Hudi's name of it (``SIX``) or its number."""
+    call.services.downgrade(_version(to_version))
+    return [(True,)]
+
+
+def _version(text: str) -> int:
+    legal = {"SIX": 6, "EIGHT": 8, "NINE": 9, "6": 6, "8": 8, "9": 9}
+    found = legal.get(text.strip().upper())
+    if found is None:
+        raise ConfigError(f"to_version is {text!r}; legal values: SIX, EIGHT, NINE")
+    return found
+
+
 def create_savepoint(call: Call, commit_time: str = "", user: str = "", comments: str = "") -> list[Row]:
     """Save a commit, the newest when none is named."""
     call.services.savepoint(commit_time or None, user=user, comments=comments)

@@ -56,6 +56,8 @@ _CHANGING = (
     Operation(services.run_clean, services.CLEANED, changes=True),
     Operation(services.run_compaction, services.COMPACTIONS, changes=True, table_at=1),
     Operation(services.run_clustering, services.CLUSTERINGS, changes=True),
+    Operation(services.upgrade_table, "result boolean", changes=True),
+    Operation(services.downgrade_table, "result boolean", changes=True),
     Operation(services.archive_commits, "result int", changes=True),
     Operation(services.rollback_to_instant, "rollback_result boolean", changes=True),
     Operation(services.run_rollback_inflight_tableservice, "instant string, time_cost string", changes=True),

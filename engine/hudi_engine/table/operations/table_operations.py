@@ -29,6 +29,7 @@ from hudi_engine.table.inspect.files import check_partition
 from hudi_engine.table.operations.answer import Answer
 from hudi_engine.table.operations.operation import Arg, Call
 from hudi_engine.table.repair import DUPLICATE_KEYS, KINDS
+from hudi_engine.table.services import VersionChange
 from hudi_engine.table.services.due import table_stats
 
 _INSTANT = ("instant", "action", "state", "requested_at", "completed_at", "seconds")
@@ -42,6 +43,7 @@ Limit = Annotated[int, Arg("the newest so many (0: all)", minimum=0)]
 Count = Annotated[bool, Arg("merge logs, so that the rows of a merge-on-read table are known")]
 DryRun = Annotated[bool, Arg("say what would be done, and change nothing")]
 Instant = Annotated[str, Arg("as `timeline` shows it", is_word=True)]
+Version = Annotated[int, Arg("table version 6, 8 or 9", is_word=True, minimum=6)]
 Commit = Annotated[str, Arg("as `timeline` shows it, or the comment of its savepoint", is_word=True)]
 Plan = Annotated[Text, Arg("a plan that is pending; else the next one, or a new one", is_word=True)]
 COMPACTION_OPS, CLUSTERING_OPS = ("run", "schedule", "show"), ("run", "schedule", "execute", "show")
@@ -308,6 +310,21 @@ def restore(call: Call, instant: Commit, dry_run: DryRun = False) -> Answer:
     facts = {"restored_to": done.target, "by": done.restore_time, "taken_back": len(done.taken_back)}
     facts |= {"files_deleted": len(done.deleted), "rollback_blocks": len(done.command_blocks)}
     return Answer(facts=facts, reason="" if done.restore_time else "the table is at that commit already")
+
+
+def upgrade(call: Call, version: Version) -> Answer:
+    """Upgrade the table to version 8 or 9 of its format; rows and history stay."""
+    return _changed_version(call.services.upgrade(version))
+
+
+def downgrade(call: Call, version: Version) -> Answer:
+    """Downgrade the table to version 8 or 6 of its format; rows and history stay."""
+    return _changed_version(call.services.downgrade(version))
+
+
+def _changed_version(done: VersionChange) -> Answer:
+    facts = {"version": done.after, "before": done.before, "instants": done.instants}
+    return Answer(facts={**facts, "compactions": len(done.compactions)}, reason=done.reason)
 
 
 def delete_partitions(

@@ -22,6 +22,7 @@ from hudi_engine.table.services.result import (
     PendingCompaction,
     ServicesReport,
 )
+from hudi_engine.table.services.upgrade import VersionChange, change_version
 from hudi_engine.table.txn.publication import Publication
 
 __all__ = [
@@ -35,8 +36,10 @@ __all__ = [
     "RunLarge",
     "RunTasks",
     "ServicesReport",
+    "VersionChange",
     "Workers",
     "archive",
+    "change_version",
     "clean",
     "drop_savepoint",
     "finish_archive",

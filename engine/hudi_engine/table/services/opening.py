@@ -30,7 +30,7 @@ def partitions_in_use(timeline: Timeline) -> frozenset[str] | None:
     for instant in timeline.pending:
         if instant.action not in WRITE_ACTIONS:
             continue
-        if instant.action == "replacecommit" and is_clustering(timeline, instant):
+        if is_clustering(timeline, instant):
             continue
         workload = timeline.planned_metadata(instant) if instant.state is State.INFLIGHT else None
         if workload is None or not workload.partition_to_write_stats:

@@ -139,7 +139,8 @@ class PlanRun:
             metadata.extra_metadata.update(column_ids(history, self.instant))
             metadata = with_checkpoint(metadata, instant=self.instant, current=current)
             sweep(storage, self.instant, self.partitions, wanted)
-            self.opened.complete_fenced(metadata.to_json(), lock, current, partial(self._check, metadata))
+            body = metadata.to_bytes(config.table_version)
+            self.opened.complete_fenced(body, lock, current, partial(self._check, metadata))
         self._tidy(wanted)
 
     def take_back(self, options: Options, cause: BaseException) -> None:
@@ -258,7 +259,7 @@ def take_back(state: TableState, opened: OpenInstant, partitions: Collection[str
         opened: The instant; nothing is done when it has completed.
     """
     storage = state.storage
-    if storage.exists(opened.path(State.COMPLETED)):
+    if opened.is_completed():
         return
     opened.back_to_plan()
     removed = sweep(storage, opened.time, partitions, frozenset())

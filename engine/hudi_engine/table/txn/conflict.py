@@ -546,7 +546,9 @@ _ALLOW = {"SparkRejectUpdateStrategy": False, "SparkAllowUpdateStrategy": True}
 
 
 def is_clustering(timeline: Timeline, instant: Instant) -> bool:
-    """Return whether a pending replacecommit is a clustering plan rather than an overwrite that is under way."""
+    """Return whether a pending instant is a clustering plan; a replacecommit may be an overwrite that is under way."""
+    if instant.action != "replacecommit":
+        return instant.action == "clustering"
     try:
         plan = timeline.plan(instant)
     except CorruptTableError:

@@ -119,7 +119,7 @@ def with_checkpoint(metadata: CommitMetadata, *, instant: str, current: Timeline
 def _is_awaited(instant: str, current: Timeline) -> bool:
     """Return whether a write that began earlier has not completed yet; a planned clustering moves rows only."""
     return any(
-        each.action in WRITE_ACTIONS and not (each.action == "replacecommit" and is_clustering(current, each))
+        each.action in WRITE_ACTIONS and not is_clustering(current, each)
         for each in current.pending
         if each.requested_time < instant
     )

@@ -127,6 +127,7 @@ class OpenInstant:
         self._config = config
         self._writer = TimelineWriter(storage, config)
         self._body: bytes | None = None
+        self._completed: str | None = None
         self._is_new = False
 
     @classmethod
@@ -145,7 +146,7 @@ class OpenInstant:
         Args:
             owned_by: Options of the owner file; None for an action that needs no owner, or has none yet.
         """
-        time = timeline.latest_instant_time
+        time = timeline.latest_time
         for _ in range(_ATTEMPTS):
             # A fresh clock: a table with instants in the future does not drag the others of this process along.
             time = InstantClock().next(time, timeline.zone)
@@ -154,7 +155,7 @@ class OpenInstant:
             if opened._try_announce(body):
                 return opened
         raise StorageError(
-            f"no free instant after {timeline.latest_instant_time} in {storage.base!r}: {_ATTEMPTS} were taken in a row"
+            f"no free instant after {timeline.latest_time} in {storage.base!r}: {_ATTEMPTS} were taken in a row"
         )
 
     @classmethod
@@ -189,14 +190,16 @@ class OpenInstant:
                 "one for dead; nothing of this run is visible"
             )
 
-    def complete(self, body: bytes) -> None:
+    def complete(self, body: bytes) -> Instant:
         """Create the completed file; what the storage says of it is not believed without a look."""
         self._body = body
-        self._writer.complete(self.time, self.action, body)
+        done = self._writer.complete(self.time, self.action, body)
+        self._completed = f"{self._config.timeline_path}/{done.file_name}"
+        return done
 
     def complete_fenced(
         self, body: bytes, lock: TableLock, seen: Timeline, check: Callable[[Timeline], None]
-    ) -> None:
+    ) -> Instant:
         """Complete an instant that others may stand against, and make sure that the lock was ours meanwhile.
 
         A process that is suspended for long is taken for dead and loses the lock. When it did so just before the
@@ -204,14 +207,14 @@ class OpenInstant:
         again, so that they are through, the check is made again, and a commit that does not pass is taken back.
         """
         lock.check_held()
-        self.complete(body)
+        done = self.complete(body)
         try:
             in_flight, held = self._storage.exists(self.path(State.INFLIGHT)), lock.is_held()
         except (OSError, StorageError) as error:
             logger.warning(
                 "%s %s is completed; it could not be looked at again: %s", self.action, self.time, error
             )
-            return
+            return done
         try:
             if not held:
                 self._check_again(lock, seen, check)
@@ -220,25 +223,23 @@ class OpenInstant:
         except WriteConflictError as conflict:
             self._withdraw(conflict)
             raise
+        return done
 
     def _withdraw(self, conflict: WriteConflictError) -> None:
         """Delete the completed file of a commit that must not stand; raises StorageError, caused by it, when it cannot."""
-        path = self.path(State.COMPLETED)
         try:
-            if self.is_ours():
-                self._storage.remove(path)
+            if self._completed is not None and self.is_ours():
+                self._storage.remove(self._completed)
         except (OSError, StorageError) as error:
             raise StorageError(
                 f"{self.action} {self.time} of {self._storage.base!r} was completed though the work of another process stands "
-                f"against it, and it could not be withdrawn: {error}. Delete {path} before you write again"
+                f"against it, and it could not be withdrawn: {error}. Delete {self._completed} before you write again"
             ) from conflict
 
     def is_ours(self) -> bool:
         """Return whether the completed file is there and this process's own, by its content."""
-        path = self.path(State.COMPLETED)
-        return (
-            self._body is not None and self._storage.exists(path) and self._storage.read(path) == self._body
-        )
+        path = self._completed
+        return path is not None and self._storage.exists(path) and self._storage.read(path) == self._body
 
     def void_late_commit(self) -> None:
         """Delete a completed file that another run of a claimed plan has made: it names files that are gone.
@@ -246,8 +247,9 @@ class OpenInstant:
         That run hung in its create for so long that it counted as dead, and the plan was taken over since. The caller has made sure
         that the instant is its own.
         """
-        if self._storage.exists(self.path(State.COMPLETED)) and not self.is_ours():
-            self._storage.remove(self.path(State.COMPLETED))
+        path = self._writer.completed_path(self.time, self.action)
+        if path is not None and not self.is_ours():
+            self._storage.remove(path)
             logger.warning(
                 "took back the commit of a dead run of %s %s, which came late", self.action, self.time
             )
@@ -301,8 +303,12 @@ class OpenInstant:
         logger.warning("dropping %s %s, under which nothing was done", self.action, self.time)
         self._writer.delete(self.time, self.action, State.INFLIGHT, State.REQUESTED)
 
+    def is_completed(self) -> bool:
+        """Return whether the instant has a completed file, whoever made it."""
+        return self._writer.completed_path(self.time, self.action) is not None
+
     def path(self, state: State) -> str:
-        """Return the path of one of its timeline files, relative to the table's base path."""
+        """Return the path of its requested or inflight file, relative to the table's base path."""
         return self._writer.path(self.time, self.action, state)
 
     def _try_announce(self, body: bytes) -> bool:
@@ -322,7 +328,7 @@ class OpenInstant:
 
     def _as_of_completion(self, seen: Timeline) -> Timeline:
         """Return the timeline at the moment of the create: what was completed later has seen this instant itself."""
-        mine = self._storage.stat(self.path(State.COMPLETED))
+        mine = None if self._completed is None else self._storage.stat(self._completed)
         if mine is None:
             raise WriteConflictError(rolled_back(self._storage, self.time, self.action))
         current = Timeline.load(self._storage, self._config)

@@ -16,7 +16,12 @@ from hudi_engine.format.storage.base import FileStatus, Storage
 logger = logging.getLogger(__name__)
 
 METADATA_TABLE = ".hoodie/metadata"
-METADATA_PROPERTIES = ("hoodie.table.metadata.partitions", "hoodie.table.metadata.partitions.inflight")
+METADATA_PROPERTIES = (
+    "hoodie.table.metadata.partitions",
+    "hoodie.table.metadata.partitions.inflight",
+    "hoodie.table.index.defs.path",
+)
+_INDEX_DEFINITIONS = ".hoodie/.index_defs"
 
 
 def has_foreign_metadata_table(storage: Storage, config: TableConfig) -> bool:
@@ -42,6 +47,7 @@ def drop_foreign_metadata_table(storage: Storage, config: TableConfig) -> TableC
         config = config.with_properties(removals=METADATA_PROPERTIES)
         config.save(storage)
     storage.delete_tree(METADATA_TABLE)
+    storage.delete_tree(_INDEX_DEFINITIONS)
     return config
 
 

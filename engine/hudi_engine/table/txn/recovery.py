@@ -64,7 +64,7 @@ def next_instant(timeline: Timeline) -> str:
     The clock is a fresh one, so that a table with instants in the future does not drag the others of this
     process along.
     """
-    return InstantClock().next(timeline.latest_instant_time, timeline.zone)
+    return InstantClock().next(timeline.latest_time, timeline.zone)
 
 
 _UNDOING = ("restore", "rollback")
@@ -117,7 +117,7 @@ def rollback_write(
     """
     with recovered(storage, options, publication, "roll back", sweeps=False) as (config, timeline):
         instant = to_roll_back(storage, timeline, instant_time)
-        is_plan = instant.action == "replacecommit" and not instant.is_completed
+        is_plan = instant.action in ("replacecommit", "clustering") and not instant.is_completed
         owned_by = options if is_plan else None
         return rollback_instant(storage, config, timeline, instant, publication, owned_by=owned_by)
 
@@ -163,8 +163,7 @@ def pending_writes(timeline: Timeline) -> list[Instant]:
     return [
         instant
         for instant in timeline.pending
-        if instant.action in WRITE_ACTIONS
-        and not (instant.action == "replacecommit" and is_clustering(timeline, instant))
+        if instant.action in WRITE_ACTIONS and not is_clustering(timeline, instant)
     ]
 
 

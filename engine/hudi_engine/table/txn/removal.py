@@ -37,7 +37,7 @@ from hudi_engine.format.storage.paths import join, relative_path
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.avro_file import StoredPlan, encode_avro_file
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
-from hudi_engine.format.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, State, timeline_file_name
+from hudi_engine.format.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, State
 from hudi_engine.format.timeline.schema_commits import drop_history
 from hudi_engine.format.timeline.schemas import ROLLBACK_PLAN
 from hudi_engine.format.timeline.writer import TimelineWriter
@@ -436,8 +436,7 @@ class Removal:
         """Remove the completed file, so that no reader sees the instant while its files go; False if none."""
         if COMPLETED_ACTION.get(self.plan.action, self.plan.action) not in WRITE_ACTIONS:
             return False
-        name = timeline_file_name(self.plan.instant, self.plan.action, State.COMPLETED)
-        gone = self._storage.delete(f"{self._config.timeline_path}/{name}")
+        gone = self._writer.uncomplete(self.plan.instant, self.plan.action)
         self._was_completed = self._was_completed or gone
         return gone
 

@@ -94,8 +94,9 @@ class RestoreResult:
 
 
 def later_instants(timeline: Timeline, target: str) -> tuple[Instant, ...]:
-    """Return what a restore to ``target`` has to take back, newest first."""
-    return tuple(each for each in reversed(timeline.instants) if each.requested_time > target and _goes(each))
+    """Return what a restore to ``target`` has to take back, newest first: all that completed later, or has not completed."""
+    saved = max(each.order for each in timeline.completed_writes if each.requested_time == target)
+    return tuple(each for each in reversed(timeline.instants) if each.order > saved and _goes(each))
 
 
 def check_can_go(storage: Storage, config: TableConfig, timeline: Timeline, plan: RestorePlan) -> None:
@@ -310,7 +311,8 @@ def plan_removal(
     damaged = instant.is_completed and metadata is None
     unnamed = (damaged or instant.state is State.INFLIGHT) and not finder.has_markers
     everywhere = unnamed or instant.action in _SERVICES
-    scan_logs = instant.action in ("deltacommit", "logcompaction")
+    shares_logs = not config.table_version.names_logs_by_write
+    scan_logs = shares_logs and instant.action in ("deltacommit", "logcompaction")
     requests = finder.find(everywhere=everywhere, scan_logs=scan_logs)
     return RollbackPlan(instant.requested_time, action, requests)
 
@@ -370,7 +372,7 @@ def _carry_out(
 def _check_allowed(timeline: Timeline, instant: Instant) -> None:
     """Refuse to undo what something else depends on: a savepoint, a later write, a plan."""
     time_, action = instant.requested_time, instant.action
-    if action not in WRITE_ACTIONS:
+    if action not in (*WRITE_ACTIONS, "clustering"):
         raise TimelineError(
             f"{action} {time_} cannot be rolled back: only commit, deltacommit and replacecommit can. A planned compaction or "
             "clustering is carried out by its service"
@@ -407,7 +409,7 @@ def _check_on_top(timeline: Timeline, instant: Instant) -> None:
                 f"{action} {time_} cannot be rolled back: {pending.action} {pending.requested_time} is planned on top of it. Run "
                 "it, or drop its plan, first"
             )
-        if pending.action == "replacecommit" and is_clustering(timeline, pending):
+        if is_clustering(timeline, pending):
             # its run would bring the rows back, or could not find what it has planned
             raise TimelineError(
                 f"{action} {time_} cannot be rolled back: clustering {pending.requested_time} is planned on top of it. Run "
@@ -481,7 +483,7 @@ def _is_built_upon(timeline: Timeline, plan: RollbackPlan) -> bool:
 def _clustering_of(timeline: Timeline, plan: RollbackPlan) -> Instant | None:
     """Return the pending clustering that a stored rollback is about, None when it is about something else."""
     pending = (each for each in timeline.pending if each.requested_time == plan.instant)
-    same = (each for each in pending if each.action == plan.action == "replacecommit")
+    same = (each for each in pending if each.action == plan.action)
     return next((each for each in same if is_clustering(timeline, each)), None)
 
 

@@ -154,7 +154,7 @@ class WriteTransaction:
                 with table_lock(self._storage, self._options):
                     config = TableConfig.load(self._storage)
                     self.config = drop_foreign_metadata_table(self._storage, config)
-            self._opened.start(profile.to_json())
+            self._opened.start(profile.to_bytes(self.config.table_version))
         self._state = State.INFLIGHT
 
     def still_ours(self) -> None:
@@ -218,8 +218,9 @@ class WriteTransaction:
                         )
 
                 committed = with_column_ids(self._storage, current, self.instant, final)
-                self._opened.complete_fenced(committed.to_json(), lock, current, check_again)
-        self.committed = current.as_if_completed(self.instant, self.action, committed)
+                body = committed.to_bytes(self.config.table_version)
+                done = self._opened.complete_fenced(body, lock, current, check_again)
+        self.committed = current.as_if_completed(self.instant, self.action, committed, done.completion_time)
         self._state = State.COMPLETED
         self._clean_up(metadata, gone)
 
@@ -296,7 +297,7 @@ class WriteTransaction:
         closed = current.pending_clustering_file_groups()
         going = {closed[group] for group in Footprint.of(metadata).touched if group in closed}
         for time in sorted(going):
-            instant = current.find(time, "replacecommit")
+            instant = current.find(time, self.config.table_version.clustering_action)
             config = TableConfig.load(self._storage)
             rollback_instant(
                 self._storage, config, current, instant, self._publication, owned_by=self._options

@@ -68,6 +68,14 @@
   {% do hudi__run('restore', {'table': table, 'instant': instant, 'dry_run': dry_run, 'options': options}, kwargs) %}
 {% endmacro %}
 
+{% macro hudi_upgrade(table, version, options=none) %}
+  {% do hudi__run('upgrade', {'table': table, 'version': version, 'options': options}, kwargs) %}
+{% endmacro %}
+
+{% macro hudi_downgrade(table, version, options=none) %}
+  {% do hudi__run('downgrade', {'table': table, 'version': version, 'options': options}, kwargs) %}
+{% endmacro %}
+
 {% macro hudi_delete_partitions(table, partitions, dry_run=false, options=none) %}
   {% do hudi__run('delete_partitions', {'table': table, 'partitions': partitions, 'dry_run': dry_run, 'options': options}, kwargs) %}
 {% endmacro %}

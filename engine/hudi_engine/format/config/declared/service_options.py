@@ -151,7 +151,7 @@ class ArchiveOptions:
     BEYOND_SAVEPOINT = bool_option(
         "hoodie.archive.beyond.savepoint",
         False,
-        "Commits after the oldest savepoint are archived too; the saved ones stay.",
+        "Commits after the oldest savepoint are archived too; the saved ones stay. In tables of version 8 and 9 they never are.",
     )
     MERGE = bool_option("hoodie.archive.merge.enable", False, "Small files of the archive are merged.")
     MERGE_FILES = int_option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudi_engine.format.config.enums import DECLARED_MERGE_MODES, CdcLogging, KeyGeneratorType
+from hudi_engine.format.config.enums import DECLARED_MERGE_MODES, CdcLogging, KeyGeneratorType, WrittenVersion
 from hudi_engine.format.config.option import bool_option, choice_option, text_option
 
 TABLE = "Table"
@@ -17,6 +17,13 @@ class TableOptions:
 
     GROUP = TABLE
 
+    TABLE_VERSION = choice_option(
+        "hoodie.write.table.version",
+        WrittenVersion.SIX,
+        WrittenVersion,
+        "Version of a new table: 6 is read by all engines, 8 by Apache Hudi 1.0 and later, 9 by 1.1 and later. A table "
+        "that is there keeps its version.",
+    )
     DATABASE_NAME = text_option(
         "hoodie.database.name",
         "default",

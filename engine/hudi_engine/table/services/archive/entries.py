@@ -18,7 +18,14 @@ from hudi_engine.format.timeline.archive_files import EntryKey, encode_archive
 from hudi_engine.format.timeline.avro_file import decode_avro_file
 from hudi_engine.format.timeline.clock import format_instant
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
-from hudi_engine.format.timeline.instant import COMPLETED_ACTION, Instant, State, parse_instant
+from hudi_engine.format.timeline.history import ArchivedInstant
+from hudi_engine.format.timeline.instant import (
+    COMPLETED_ACTION,
+    WRITE_ACTIONS,
+    Instant,
+    State,
+    parse_instant,
+)
 
 _PLANNED, _BEGUN = (State.REQUESTED, State.INFLIGHT), (State.INFLIGHT, State.COMPLETED)
 
@@ -79,6 +86,29 @@ def files_of(storage: Storage, config: TableConfig, instants: Iterable[Instant])
     return sorted(found, key=lambda file: (file.instant.requested_time, file.instant.state.rank))
 
 
+def history_rows(
+    storage: Storage, completed: Iterable[TimelineFile], files: Iterable[TimelineFile]
+) -> Iterator[ArchivedInstant]:
+    """Yield the rows of completed instants.
+
+    Args:
+        files: All of their timeline files.
+
+    Raises:
+        CorruptTableError: The file of a commit cannot be read.
+    """
+    plans = {file.instant.requested_time: file for file in files if file.instant.state is State.REQUESTED}
+    for file in completed:
+        instant = file.instant
+        body, source = storage.read(file.path), f"{storage.base}/{file.path}"
+        if instant.action in WRITE_ACTIONS:
+            CommitMetadata.from_bytes(body, source)
+        planned = plans.get(instant.requested_time)
+        plan = storage.read(planned.path) if planned is not None else b""
+        completion_time = instant.completion_time or instant.requested_time
+        yield ArchivedInstant(instant.requested_time, completion_time, instant.action, body, plan or None)
+
+
 def encode_entries(storage: Storage, files: Iterable[TimelineFile], batch: int, zone: tzinfo | None) -> bytes:
     """Return the content of an archive file.
 
@@ -92,16 +122,25 @@ def _entries(
     storage: Storage, files: Iterable[TimelineFile], zone: tzinfo | None
 ) -> Iterator[dict[str, Any]]:
     for file in files:
-        instant = file.instant
-        changed = datetime.fromtimestamp(file.modified_ms / 1000, timezone.utc)
-        yield {
-            "commitTime": instant.requested_time,
-            "actionType": instant.action,
-            "actionState": instant.state.value,
-            "version": None,
-            "stateTransitionTime": format_instant(changed, zone),
-            **_payload(instant, storage.read(file.path), f"{storage.base}/{file.path}"),
-        }
+        changed = format_instant(datetime.fromtimestamp(file.modified_ms / 1000, timezone.utc), zone)
+        yield archive_entry(file.instant, storage.read(file.path), changed, f"{storage.base}/{file.path}")
+
+
+def archive_entry(instant: Instant, body: bytes, changed: str, source: str = "the archive") -> dict[str, Any]:
+    """Return the entry of one timeline file.
+
+    Args:
+        changed: When the instant came into its state, in the digits of the timeline.
+        source: Name of the file, for the message.
+    """
+    return {
+        "commitTime": instant.requested_time,
+        "actionType": instant.action,
+        "actionState": instant.state.value,
+        "version": None,
+        "stateTransitionTime": changed,
+        **_payload(instant, body, source),
+    }
 
 
 def _payload(instant: Instant, body: bytes, source: str) -> dict[str, Any]:

@@ -35,9 +35,10 @@ from hudi_engine.format.timeline.archive_files import (
     list_archive_files,
 )
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
-from hudi_engine.format.timeline.instant import Instant
+from hudi_engine.format.timeline.history import History
+from hudi_engine.format.timeline.instant import Instant, State
 from hudi_engine.format.timeline.schemas import MERGE_ARCHIVE_PLAN
-from hudi_engine.table.services.archive.entries import TimelineFile, encode_entries, files_of
+from hudi_engine.table.services.archive.entries import TimelineFile, encode_entries, files_of, history_rows
 from hudi_engine.table.services.archive.select import Selection, archive_due, select_instants
 from hudi_engine.table.services.opening import open_locked
 from hudi_engine.table.services.result import ArchiveResult
@@ -88,13 +89,17 @@ def archive(
     publication = publish if publish is not None else publication_of(storage)
     with storage_errors(storage, "archive"), table_lock(storage, options):
         state = open_locked(storage, options, publication)
-        finish_merge(storage, state.config.archive_folder)
+        if not state.config.table_version.keeps_history:
+            finish_merge(storage, state.config.archive_folder)
         chosen = select_instants(state, options, next_instant(state.timeline))
         if not chosen.instants:
             return _planned_result(chosen)
         drop_foreign_metadata_table(storage, state.config)
         path = archive_instants(state, chosen.instants, options)
-        merged = merge_small_files(storage, state.config.archive_folder, options)
+        if state.config.table_version.keeps_history:
+            merged = History(storage, state.config.archive_folder).merge_full_levels()
+        else:
+            merged = merge_small_files(storage, state.config.archive_folder, options)
     logger.info("archived %d instants of %s", len(chosen.instants), storage.base)
     return ArchiveResult(_names(chosen.instants), path, merged)
 
@@ -103,15 +108,14 @@ def finish_archive(storage: Storage, options: Options, publication: Publication)
     """Take the instants off the active timeline that a killed archiving has written to the archive already."""
     with storage_errors(storage, "finish what an archiving has begun"), table_lock(storage, options):
         state = open_locked(storage, options, publication)
-        archived = list_archive_files(storage, state.config.archive_folder)
         done = state.timeline.completed
-        if state.config.layout_version != 1 or not (archived and done):
+        known = _archived_keys(state) if done else set()
+        if not known:
             return
-        known = archived_since(storage, archived)
         left = {
             file.instant.requested_time
             for file in files_of(storage, state.config, done)
-            if file.key not in known
+            if file.key not in known and _is_archived_alone(state, file)
         }
         going = [each for each in done if each.requested_time not in left]
         if going:
@@ -135,12 +139,14 @@ def archive_instants(
     left = [each for each in state.timeline.completed if (each.requested_time, each.action) not in going]
     _remove_strays(state, left)
     files = files_of(storage, state.config, instants)
-    archived = list_archive_files(storage, folder)
     if known is None:
-        known = archived_since(storage, archived, instants[0].requested_time)
-    missing = [file for file in files if file.key not in known]
+        known = _archived_keys(state, instants[0].requested_time)
+    missing = [file for file in files if file.key not in known and _is_archived_alone(state, file)]
     path = None
-    if missing:
+    if missing and state.config.table_version.keeps_history:
+        path = History(storage, folder).add(list(history_rows(storage, missing, files)))
+    elif missing:
+        archived = list_archive_files(storage, folder)
         number = archived[-1].number + 1 if archived else 1
         batch = options[ArchiveOptions.BATCH]
         body = encode_entries(storage, missing, batch, state.timeline.zone)
@@ -151,6 +157,20 @@ def archive_instants(
         if file.instant.is_completed:
             storage.remove(file.path)
     return path
+
+
+def _archived_keys(state: TableState, oldest: str = "") -> Set[EntryKey]:
+    """Return what of the timeline is in the archive already; without a time all of the archive is looked at."""
+    folder = state.config.archive_folder
+    if state.config.table_version.keeps_history:
+        known = History(state.storage, folder).instants_since(oldest)
+        return {(time, action, State.COMPLETED.value) for time, action in known}
+    return archived_since(state.storage, list_archive_files(state.storage, folder), oldest)
+
+
+def _is_archived_alone(state: TableState, file: TimelineFile) -> bool:
+    """Return whether a file has an entry of its own; in a history the files of an instant are one row."""
+    return file.instant.is_completed or not state.config.table_version.keeps_history
 
 
 def _remove_strays(state: TableState, left: Sequence[Instant]) -> None:

@@ -13,6 +13,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.archive_files import entry_key, list_archive_files, read_archive_log
+from hudi_engine.format.timeline.history import History
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, State
 from hudi_engine.table.services.archive.execute import archive_instants
 from hudi_engine.table.services.archive.select import ReplacedGroups
@@ -57,6 +58,9 @@ def _is_passed(state: TableState, saved: str) -> bool:
     killed before that went: then what it took is in the newest file with writes. Else any file may tell, as another savepoint
     that went before may have left an older commit in the newest one.
     """
+    if state.config.table_version.keeps_history:
+        known = History(state.storage, state.config.archive_folder).instants_since(saved)
+        return any(action in WRITE_ACTIONS and time > saved for time, action in known)
     held = {each.requested_time for each in state.timeline.savepoints}
     active = [each.requested_time for each in state.timeline.completed_writes]
     newest_tells = any(time < saved and time not in held for time in active)

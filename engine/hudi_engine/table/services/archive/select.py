@@ -16,7 +16,7 @@ from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.filegroup.log_file import parse_log_file
 from hudi_engine.format.filegroup.view import list_partition_files
 from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.format.timeline.instant import Instant
+from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant
 from hudi_engine.table.services.clean.policy import Policy
 from hudi_engine.table.services.clean.scope import LastClean
 from hudi_engine.table.state import TableState
@@ -118,11 +118,28 @@ def select_instants(state: TableState, options: Options, now: str) -> Selection:
         if limits.due(len(done)):
             old = done[: len(done) - limits.keep_min]
             going += [each for each in old if each.requested_time < first_left]
+    if state.config.table_version.keeps_history:
+        going = _with_all_older(state.timeline, going)
     if not going:
         return Selection(
             reason="a savepoint, a pending instant, a due compaction or a file not yet cleaned holds the rest"
         )
     return Selection(tuple(sorted(going)))
+
+
+def _with_all_older(timeline: Timeline, going: list[Instant]) -> list[Instant]:
+    """Return what goes, with all other instants but savepoints that are older than the newest write of it.
+
+    Apache Hudi 1.x takes archived instants that are younger than the first active one for pending, of whatever action that is,
+    and its compaction would leave their logs out.
+    """
+    newest = max((each.requested_time for each in going if each.action in WRITE_ACTIONS), default="")
+    older = {
+        each
+        for each in timeline.completed
+        if each.requested_time < newest and each.action not in (*WRITE_ACTIONS, "savepoint")
+    }
+    return [*going, *(older - set(going))]
 
 
 def _kept_for_clean(timeline: Timeline, options: Options, now: str) -> int | None:
@@ -149,7 +166,8 @@ def _free_writes(state: TableState, options: Options) -> Iterator[Instant]:
     """Yield the writes that nothing holds back, oldest first."""
     timeline = state.timeline
     saved = {each.requested_time for each in timeline.savepoints}
-    beyond = options[ArchiveOptions.BEYOND_SAVEPOINT]
+    has_history = state.config.table_version.keeps_history
+    beyond = options[ArchiveOptions.BEYOND_SAVEPOINT] and not has_history
     bounds = [_pending_bound(timeline), _compaction_bound(state, options)]
     bounds.append(_last_that_counts(timeline) if beyond else min(saved, default=None))
     bounds.append(oldest_needed(state.storage))
@@ -179,9 +197,10 @@ def _pending_bound(timeline: Timeline) -> str | None:
     """Return the newest write before whatever is under way, so that the pending instant is never the first.
 
     A clean has its own bound, and an index that another writer builds in the metadata table looks at no write of the archive;
-    a builder that died would otherwise hold the timeline for ever.
+    a builder that died would otherwise hold the timeline for ever. In a history nothing active may be older than what it holds.
     """
-    pending = [each.requested_time for each in timeline.pending if each.action not in _HOLD_NOTHING]
+    free = frozenset() if timeline.config.table_version.keeps_history else _HOLD_NOTHING
+    pending = [each.requested_time for each in timeline.pending if each.action not in free]
     if not pending:
         return None
     before = [each.requested_time for each in timeline.completed_writes if each.requested_time < pending[0]]

@@ -142,7 +142,7 @@ def _claim(
             if scheduled.instant is None:
                 return scheduled
             state = TableState.load(storage)
-            chosen = state.timeline.find(scheduled.instant, "replacecommit")
+            chosen = state.timeline.find(scheduled.instant, state.config.table_version.clustering_action)
         state = replace(state, config=drop_foreign_metadata_table(storage, state.config))
         plan = read_clustering_plan(state, chosen)
         check_strategy(plan.strategy_class)

@@ -44,9 +44,7 @@ def show_clusterings(storage: Storage) -> list[PendingClustering]:
 
 def pending_clusterings(timeline: Timeline) -> list[Instant]:
     """Return the clusterings that have not completed, oldest first."""
-    return [
-        each for each in timeline.pending if each.action == "replacecommit" and is_clustering(timeline, each)
-    ]
+    return [each for each in timeline.pending if is_clustering(timeline, each)]
 
 
 def runnable_clusterings(state: TableState) -> list[Instant]:

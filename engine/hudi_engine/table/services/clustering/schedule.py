@@ -1,4 +1,4 @@
-"""Scheduling a clustering: the plan in ``T.replacecommit.requested``.
+"""Scheduling a clustering: the plan in ``T.replacecommit.requested``, in layout 2 ``T.clustering.requested``.
 
 From then on the file groups of the plan must not change until it is done or taken back; who writes to them is refused
 (`hudi_engine.table.txn.conflict`). Nothing is read or written but the plan.
@@ -77,7 +77,7 @@ def schedule_clustering_locked(state: TableState, options: Options) -> Clusterin
     body = plan.to_bytes(state.storage, live)
     # Owned while it is written: a plan that was cut short looks like an overwrite, which the next writer rolls back.
     opened = OpenInstant.announce(
-        state.storage, config, state.timeline, "replacecommit", body, owned_by=options
+        state.storage, config, state.timeline, config.table_version.clustering_action, body, owned_by=options
     )
     opened.release()
     logger.info("scheduled clustering %s of %d file groups", opened.time, len(plan.slices))
@@ -290,11 +290,7 @@ def clustering_due(timeline: Timeline, options: Options) -> bool:
     Args:
         options: ``hoodie.clustering.inline.max.commits``.
     """
-    newest = (
-        each.requested_time
-        for each in reversed(timeline.instants)
-        if each.action == "replacecommit" and is_clustering(timeline, each)
-    )
+    newest = (each.requested_time for each in reversed(timeline.instants) if is_clustering(timeline, each))
     last = next(newest, "")
     since = sum(each.requested_time > last for each in timeline.completed_writes)
     return since >= options[ClusteringOptions.MAX_COMMITS]

@@ -23,7 +23,6 @@ FOLDERS = (
     ".hoodie/.aux/.bootstrap/.fileids",
     ".hoodie/.schema",
     ".hoodie/.temp",
-    ".hoodie/archived",
 )
 _SHOWN = 3
 """How many of the names that prevent a table are looked for and named."""
@@ -35,7 +34,7 @@ def create_table(storage: Storage, config: TableConfig) -> None:
     with storage_errors(storage, "make a table"):
         try:
             # Stores that have keys only have no folders to make.
-            for folder in FOLDERS if storage.renames_folders else ():
+            for folder in (*FOLDERS, config.archive_folder) if storage.renames_folders else ():
                 storage.make_dirs(folder)
             _create_properties(storage, _with_zone_of_texts(config).to_bytes())
         except FileExistsError:

@@ -27,6 +27,7 @@ from hudi_engine.format.config.table_config import (
     key_generator_class,
     resolve_merge_mode,
 )
+from hudi_engine.format.config.version_properties import new_properties
 from hudi_engine.format.keygen.generator import build_key_generator, field_type, resolve_field
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import spellings
@@ -399,8 +400,6 @@ def _properties(draft: Draft) -> dict[str, str]:
         "hoodie.table.name": draft.name,
         TableOptions.DATABASE_NAME.key: options[TableOptions.DATABASE_NAME] or USUAL_DATABASE,
         "hoodie.table.type": kind,
-        "hoodie.table.version": "6",
-        "hoodie.timeline.layout.version": "1",
         "hoodie.archivelog.folder": "archived",
         "hoodie.datasource.write.drop.partition.columns": "false",
         "hoodie.table.timeline.timezone": "UTC",
@@ -421,6 +420,7 @@ def _properties(draft: Draft) -> dict[str, str]:
     if draft.schema is not None:
         avro = arrow_to_avro(draft.schema, draft.name)
         properties["hoodie.table.create.schema"] = json.dumps(avro, separators=(",", ":"))
+    properties = new_properties(properties, int(options[TableOptions.TABLE_VERSION]))
     properties["hoodie.table.checksum"] = str(table_checksum(properties))
     return properties
 

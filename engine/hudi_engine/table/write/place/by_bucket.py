@@ -88,7 +88,7 @@ def _run_bucket(
             yield from create_files(task, unit.partition, alive, file_id=task.new_file_id(f"{bucket:08d}"))
         return
     if OPERATION in rows.column_names:
-        yield from append_changes(task, plan, log_target(unit, file_slice), rows, deletes)
+        yield from append_changes(task, plan, log_target(task.context, unit, file_slice), rows, deletes)
         return
     rows, tag = _looked_up(task, plan, unit, file_slice, rows)
     deletes = deletes_of(rows, plan, task.context.config)
@@ -193,7 +193,7 @@ def _append_bucket(
     deletes: pa.Array | None,
 ) -> Iterator[WriteStat]:
     """Append a bucket's rows to its log, updates before deletes; new keys count as inserts."""
-    target = log_target(unit, file_slice)
+    target = log_target(task.context, unit, file_slice)
     if task.context.config.keeps_operations:
         if rows.num_rows:
             yield from append_changes(task, plan, target, rows, deletes)

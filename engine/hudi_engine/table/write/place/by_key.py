@@ -135,7 +135,7 @@ class _TaggedRows:
         task, plan, file_slice = self.task, self.plan, self.tag.file_slice
         touched = taken(self.batch, self.tag.matched)
         marks = None if self.deletes is None else self.deletes.take(self.tag.matched)
-        target = log_target(self.unit, file_slice)
+        target = log_target(task.context, self.unit, file_slice)
         if task.context.config.keeps_operations:
             yield from append_changes(task, plan, target, touched, marks)
             return

@@ -162,9 +162,9 @@ def planned_markers(task: WriteTask, plan: UnitPlan, tagged: TaggedUnit) -> Iter
     groups, takers = _groups(context, plan, tagged)
     for each in groups:
         if is_log and each.file_id not in takers:
-            target = log_target(unit, each)
-            name = log_file_name(each.file_id, target.base_instant, target.next_version, task.write_token)
-            yield marker_name(unit.partition, name, "APPEND")
+            target = log_target(context, unit, each)
+            name = log_file_name(each.file_id, target.instant, target.next_version, task.write_token)
+            yield marker_name(unit.partition, name, context.config.table_version.log_marker)
         else:
             name = base_file_name(each.file_id, task.write_token, context.instant)
             yield marker_name(unit.partition, name, "MERGE")

@@ -118,7 +118,7 @@ def note_sidecar(
 ) -> None:
     """Make the sidecar of a slice whose log was written, and note it in the write stat; not making it is no error."""
     state, file_slice = plan.sidecars, target.file_slice
-    if state is None or not stats or target.base_instant != file_slice.base_instant:
+    if state is None or not stats or target.instant not in (file_slice.base_instant, context.instant):
         return
     try:
         before = SidecarBefore.of(context, state, file_slice)

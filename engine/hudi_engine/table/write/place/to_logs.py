@@ -31,6 +31,7 @@ from hudi_engine.format.schema.meta_fields import OPERATION, RECORD_KEY
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.table.handles.append import LogDeletes, LogTarget, append_log
 from hudi_engine.table.handles.changelog import changes_of, given_changes
+from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.handles.write_task import WriteTask
 from hudi_engine.table.lookup.tagging import SliceTag
 from hudi_engine.table.lookup.unit import DELETE_FLAG, PartitionUnit, UnitPlan
@@ -62,8 +63,10 @@ def append_changes(
         )
 
 
-def log_target(unit: PartitionUnit, file_slice: FileSlice) -> LogTarget:
+def log_target(context: WriteContext, unit: PartitionUnit, file_slice: FileSlice) -> LogTarget:
     """Return the log of a slice; while a compaction is pending it belongs to the slice that comes after it."""
+    if context.config.table_version.names_logs_by_write:
+        return LogTarget(file_slice, context.instant)
     return LogTarget(file_slice, dict(unit.log_instants).get(file_slice.file_id, file_slice.base_instant))
 
 

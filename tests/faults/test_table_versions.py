@@ -1,0 +1,165 @@
+"""A change of version that is killed at any storage call leaves the old table or the new one, and the next run finishes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hudi_engine.errors import ConfigError, ServiceError
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.archived import ArchivedTimeline
+from hudi_engine.format.timeline.instant import parse_instant
+from hudi_engine.table.inspect import validate
+from hudi_engine.table.services import archive, change_version, clean, run_clustering, schedule_clustering
+from hudi_engine.table.services.clustering.pending import show_clusterings
+from hudi_engine.table.services.upgrade import VersionChange
+from hudi_engine.table.snapshot.publication import publication_of
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.savepoint import list_savepoints
+
+import tests.faults.mini_table as mini
+from tests.faults.scenarios import COW, MOR, copy_of, killed
+from tests.helpers.fault import FaultInjectingStorage
+from tests.helpers.forms import in_turn
+from tests.unit.services import tables
+from tests.unit.services.tables import MERGED, options, rows
+
+LIMITS = options(keep__min__commits=4, keep__max__commits=6, clean__commits__retained=2)
+
+
+def change(storage: Storage, version: int) -> VersionChange:
+    """Take a table to a version, one call after the other, so that calls have the same numbers in every run."""
+    return change_version(
+        storage, options(), publication_of(storage), version,
+        run_tasks=lambda function, items: [function(item) for item in items],
+    )  # fmt: skip
+
+
+def version_of(storage: Storage) -> int:
+    return TableConfig.load(storage).version
+
+
+def instants(storage: Storage) -> list[tuple[str, str]]:
+    """Requested time and action of every instant, active and archived."""
+    config = TableConfig.load(storage)
+    archived = ArchivedTimeline.load(storage, config).instants
+    done = [each for each in archived if each.is_completed]
+    return sorted((each.requested_time, each.action) for each in (*done, *tables.timeline(storage).instants))
+
+
+def leftovers(storage: Storage) -> list[str]:
+    """Return timeline files of the layout that the table does not have."""
+    layout = TableConfig.load(storage).layout_version
+    folder, other = (".hoodie/timeline", 2) if layout == 1 else (".hoodie", 1)
+    return [each.path for each in storage.list(folder) if not each.is_dir and parse_instant(each.name, other)]
+
+
+def with_history(path: Path, version: int) -> LocalStorage:
+    """A copy-on-write table with cleans, archived writes and a savepoint."""
+    table = tables.copy_on_write(path, 9)
+    clean(table.storage, LIMITS, retain_commits=2)
+    archive(table.storage, LIMITS)
+    if version != 6:
+        change(table.storage, version)
+    return LocalStorage(str(path))
+
+
+def with_logs(path: Path, version: int) -> LocalStorage:
+    """A merge-on-read table with logs."""
+    table = tables.merge_on_read(path)
+    if version != 6:
+        change(table.storage, version)
+    return LocalStorage(str(path))
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    prepare: object
+    before: int
+    after: int
+
+
+CASES = [
+    Case("history up", with_history, 6, 9),
+    Case("history down", with_history, 9, 6),
+    Case("logs up", with_logs, 6, 8),
+    Case("logs down", with_logs, 9, 6),
+]
+
+
+@pytest.mark.parametrize(
+    ("case", "when"),
+    in_turn(CASES, ("before", "after", "torn")),
+    ids=lambda each: getattr(each, "name", each),
+)
+def test_killed_anywhere_the_table_is_whole_and_the_next_run_finishes(
+    case: Case, when: str, tmp_path: Path
+) -> None:
+    template = case.prepare(tmp_path / "template", case.before)  # type: ignore[operator]
+    expected, known = rows(template), set(instants(template))
+    counting = FaultInjectingStorage(copy_of(template, tmp_path))
+    change(counting, case.after)
+    assert len(counting.calls) > 10
+    for call, done in enumerate(counting.calls, 1):
+        where = f"killed {when} call {call}: {done}"
+        storage = copy_of(template, tmp_path)
+        killed(storage, partial(change, version=case.after), call, when)
+        assert version_of(storage) in (case.before, case.after), where
+        assert rows(storage) == expected, where
+        change(storage, case.after)
+        assert version_of(storage) == case.after, where
+        assert rows(storage) == expected, where
+        assert known <= set(instants(storage)), where
+        assert leftovers(storage) == [], where
+        assert [each for each in validate(TableState.load(storage)) if each.kind != "unexplained"] == [], (
+            where
+        )
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_history_and_savepoints_are_the_same_in_every_version(table_type: str, tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path / "t"), table_type)
+    written = [mini.write(storage, {"a": {"k": number}}) for number in range(9)]
+    mini.savepoint(storage, written[6])
+    archive(storage, LIMITS)
+    known = instants(storage)
+    states = {time: mini.content(storage, time) for time in written[5:]}
+    for version in (8, 9, 6, 9):
+        if table_type == MOR:
+            # Its logs have no Parquet that a compaction reads.
+            break
+        change(storage, version)
+        assert instants(storage) == known
+        assert {time: mini.content(storage, time) for time in written[5:]} == states
+        assert [each.instant for each in list_savepoints(storage)] == [written[6]]
+
+
+def test_planned_clustering_runs_in_the_other_version(tmp_path: Path) -> None:
+    storage = tables.merge_on_read(tmp_path / "t").storage
+    by = options(clustering__plan__strategy__sort__columns="qty")
+    change(storage, 8)
+    planned = schedule_clustering(storage, by).instant
+    change(storage, 9)
+    change(storage, 6)
+    assert [each.instant for each in show_clusterings(storage)] == [planned]
+    change(storage, 9)
+
+    done = run_clustering(storage, by)
+
+    assert (done.instant, rows(storage)) == (planned, MERGED)
+
+
+def test_version_does_not_change_under_a_writer(tmp_path: Path) -> None:
+    table = tables.copy_on_write(tmp_path / "t", 2)
+    writing = tables.writer_at_work(table, [tables.DAY_1])
+
+    with pytest.raises(ServiceError, match=f"cannot get version 9 now: deltacommit {writing} is under way"):
+        change(table.storage, 9)
+    with pytest.raises(ConfigError, match="version is 7; legal values: 6, 8, 9"):
+        change(table.storage, 7)
+    assert version_of(table.storage) == 6
