@@ -23,6 +23,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.text import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
+from hudi_engine.format.schema.nested import one_array
 
 Parts = list[str | None]
 
@@ -134,8 +135,7 @@ def bucket_ids(
     """Give every row of a batch its bucket."""
     if not 1 <= buckets <= _MAX_BUCKETS:
         raise ConfigError(f"number of buckets is {buckets}; it must be between 1 and {_MAX_BUCKETS}")
-    column = batch.column(RECORD_KEY)
-    keys = pc.cast(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column, pa.string())
+    keys = pc.cast(one_array(batch.column(RECORD_KEY)), pa.string())
     fields, hashed = config.record_key_fields, _index_fields(config, options)
     odd = _odd_keys(keys, fields, form)
     if not odd.any():

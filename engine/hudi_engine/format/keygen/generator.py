@@ -22,6 +22,7 @@ from hudi_engine.format.keygen.partition_path import partition_paths
 from hudi_engine.format.keygen.text import complex_keys, key_text
 from hudi_engine.format.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.format.keygen.timestamp_format import TimestampFormat
+from hudi_engine.format.schema.nested import one_array
 
 _GIVEN_PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
 _FIELD_KINDS = ("simple", "timestamp")
@@ -152,8 +153,7 @@ def field_values(table: pa.Table, name: str) -> pa.Array:
     is null.
     """
     steps = resolve_field(table.schema, name)
-    column = table.column(steps[0])
-    values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    values = one_array(table.column(steps[0]))
     for step in steps[1:]:
         values = pc.struct_field(values, step)
     return values

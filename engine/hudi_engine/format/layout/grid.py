@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.format.config.enums import CurveBuild, LayoutStrategy
+from hudi_engine.format.schema.nested import one_array
 
 Coordinates = npt.NDArray[np.uint32]
 """One row a dimension, one column a point."""
@@ -222,14 +223,14 @@ class Grid:
     def places(self, rows: pa.Table) -> Places:
         """Return the place of each row on the curve, as bytes that sort in its order."""
         points: Coordinates = np.stack(
-            [axis.coordinates(_one(rows.column(axis.column))) for axis in self.axes]
+            [axis.coordinates(one_array(rows.column(axis.column))) for axis in self.axes]
         )
         return hilbert(points) if self.strategy is LayoutStrategy.HILBERT else z_order(points)
 
 
 def fit_grid(sample: pa.Table, columns: tuple[str, ...], strategy: LayoutStrategy, build: CurveBuild) -> Grid:
     """Fit a grid to rows."""
-    return Grid(tuple(_axis(name, _one(sample.column(name)), build) for name in columns), strategy)
+    return Grid(tuple(_axis(name, one_array(sample.column(name)), build) for name in columns), strategy)
 
 
 def _spread(numbers: Words, greatest: int) -> npt.NDArray[np.uint32]:
@@ -268,13 +269,3 @@ def _common_prefix(values: pa.Array) -> bytes:
     ends = pc.min_max(values.cast(pa.large_binary())).as_py()
     prefix: bytes = os.path.commonprefix([ends["min"], ends["max"]])
     return prefix
-
-
-def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    if isinstance(column, pa.ChunkedArray):
-        return (
-            column.chunk(0)
-            if column.num_chunks == 1
-            else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
-        )
-    return column

@@ -22,6 +22,7 @@ from hudi_engine.format.logformat.format import (
     BlockType,
     HeaderKey,
 )
+from hudi_engine.format.schema.nested import one_array
 
 MAX_BLOCK_BYTES = 256 * 1024 * 1024
 
@@ -82,14 +83,14 @@ def encode_delete_blocks(
     if ordering_values is None:
         several: list[pa.Array] = []
     elif isinstance(ordering_values, (pa.Array, pa.ChunkedArray)):
-        values = _one_array(ordering_values)
+        values = one_array(ordering_values)
         several = values.flatten() if pa.types.is_struct(values.type) else [values]
     else:
-        several = [_one_array(values) for values in ordering_values]
+        several = [one_array(values) for values in ordering_values]
     header = [(HeaderKey.INSTANT_TIME, instant)]
     if avro_schema is not None:
         header.append((HeaderKey.SCHEMA, json.dumps(avro_schema, separators=(",", ":"))))
-    columns = [_one_array(record_keys), _one_array(partition_paths), *several]
+    columns = [one_array(record_keys), one_array(partition_paths), *several]
     step = _rows_of(len(record_keys), sum(column.nbytes for column in columns), max_block_bytes)
     blocks = []
     for start in range(0, len(record_keys), step):
@@ -122,9 +123,3 @@ def encode_block(kind: BlockType, header: Iterable[tuple[HeaderKey, str]], conte
     size = sum(map(len, parts)) + len(content) + 4 + 8
     footer_and_trailer = struct.pack(">iq", 0, size + len(MAGIC))
     return b"".join([MAGIC, struct.pack(">q", size), *parts, content, footer_and_trailer])
-
-
-def _one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    if not isinstance(values, pa.ChunkedArray):
-        return values
-    return pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)

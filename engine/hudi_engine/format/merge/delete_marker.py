@@ -15,6 +15,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.evolution import cast_array
 from hudi_engine.format.schema.meta_fields import DELETED, DELETES, IS_DELETED, OPERATION, UPDATED_FROM
+from hudi_engine.format.schema.nested import one_array
 
 
 def delete_mask(table: pa.Table, config: TableConfig) -> pa.BooleanArray | None:
@@ -36,8 +37,7 @@ def delete_mask(table: pa.Table, config: TableConfig) -> pa.BooleanArray | None:
     joined = masks[0]
     for mask in masks[1:]:
         joined = pc.or_kleene(joined, mask)
-    filled = pc.fill_null(joined, False)
-    return filled.combine_chunks() if isinstance(filled, pa.ChunkedArray) else filled
+    return one_array(pc.fill_null(joined, False))
 
 
 def can_delete(schema: pa.Schema, config: TableConfig) -> bool:

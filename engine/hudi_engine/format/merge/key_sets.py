@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.format.schema.nested import one_array
 from hudi_engine.format.worker import memory_limit
 
 _Bytes = npt.NDArray[np.uint8]
@@ -181,8 +182,7 @@ def _places(keys: pa.Array | pa.ChunkedArray, others: pa.Array) -> pa.Array:
         found = _places_by_table(keys, others)
         if found is not None:
             return found
-    found = pc.index_in(keys, value_set=others, skip_nulls=True)
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    return one_array(pc.index_in(keys, value_set=others, skip_nulls=True))
 
 
 def _places_by_table(keys: pa.Array | pa.ChunkedArray, others: pa.Array) -> pa.Array | None:
@@ -201,5 +201,4 @@ def _places_by_table(keys: pa.Array | pa.ChunkedArray, others: pa.Array) -> pa.A
 
 def _parts(keys: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
     for start in range(0, len(keys), AT_ONCE):
-        part = keys.slice(start, AT_ONCE)
-        yield part.combine_chunks() if isinstance(part, pa.ChunkedArray) else part
+        yield one_array(keys.slice(start, AT_ONCE))

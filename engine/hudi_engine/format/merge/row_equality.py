@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.format.merge.rows_at import aligned
 from hudi_engine.format.schema.leaves import leaves_of
+from hudi_engine.format.schema.nested import one_array
 
 Mask = npt.NDArray[np.bool_]
 
@@ -25,7 +26,7 @@ def equal_rows(left: pa.Table, right: pa.Table, columns: Sequence[str]) -> Mask:
 def _equal_pieces(left: pa.Table, right: pa.Table, columns: Sequence[str]) -> Mask:
     same = np.ones(left.num_rows, dtype=bool)
     for name in columns:
-        same &= _equal(_flat(left.column(name)), _flat(right.column(name)))
+        same &= _equal(one_array(left.column(name)), one_array(right.column(name)))
     return same
 
 
@@ -33,7 +34,7 @@ def unchanged_columns(before: pa.Table, after: pa.Table) -> frozenset[str]:
     """Return the columns that are the same in all rows, bit for bit: a zero with a sign is another one than without."""
     same = before.column_names
     for one, other in aligned(before, after.select(same)):
-        same = [name for name in same if _is_same(_flat(one.column(name)), _flat(other.column(name)))]
+        same = [name for name in same if _is_same(one_array(one.column(name)), one_array(other.column(name)))]
     return frozenset(same)
 
 
@@ -47,13 +48,6 @@ def _is_same(left: pa.Array, right: pa.Array) -> bool:
     elif pa.types.is_nested(kind) and any(pa.types.is_floating(leaf) for _, leaf in leaves_of("", kind)):
         return False
     return bool(left.equals(right))
-
-
-def _flat(column: pa.ChunkedArray) -> pa.Array:
-    whole = column.combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):
-        return pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], column.type)
-    return whole
 
 
 def _equal(left: pa.Array, right: pa.Array) -> Mask:

@@ -89,7 +89,7 @@ class _Sizes:
         return self.of(kind, space)
 
     def _defined(self, schema: Mapping[str, Any], space: str) -> tuple[int, int]:
-        name, space = _full_name(str(schema.get("name")), schema.get("namespace"), space)
+        name, space = full_name(str(schema.get("name")), schema.get("namespace"), space)
         self._known[name] = None
         if schema["type"] == "enum":
             found = (1, 1)
@@ -102,7 +102,7 @@ class _Sizes:
         return found
 
     def _named(self, name: str, space: str) -> tuple[int, int]:
-        for full in (_full_name(name, None, space)[0], name):
+        for full in (full_name(name, None, space)[0], name):
             if full in self._known:
                 found = self._known[full]
                 if found is None:
@@ -111,7 +111,7 @@ class _Sizes:
         raise ValueError(f"{name!r} is no Avro type")
 
 
-def _full_name(name: str, namespace: object, space: str) -> tuple[str, str]:
+def full_name(name: str, namespace: object, space: str) -> tuple[str, str]:
     """Return the full name of a type and the namespace of what is named inside it."""
     if "." in name:
         return name, name.rpartition(".")[0]
@@ -353,7 +353,7 @@ def _cannot_hold(path: tuple[str, ...], kind: object, next_step: str) -> SchemaE
 def _record_type(
     record: Mapping[str, Any], space: str, names: dict[str, Any], path: tuple[str, ...]
 ) -> pa.DataType:
-    space = _register(record, space, names)
+    space = register_type(record, space, names)
     fields = []
     for field in record["fields"]:
         inner = (*path, str(field["name"]))
@@ -361,14 +361,11 @@ def _record_type(
     return pa.struct(fields)
 
 
-def _register(schema: Mapping[str, Any], space: str, names: dict[str, Any]) -> str:
+def register_type(schema: Mapping[str, Any], space: str, names: dict[str, Any]) -> str:
     """Remember a named type under its full name; returns the namespace its children inherit."""
-    name = str(schema.get("name", ""))
-    own = schema.get("namespace", space)
-    if "." in name:
-        own, name = name.rsplit(".", 1)
-    names[f"{own}.{name}" if own else name] = (schema, own)
-    return str(own or "")
+    full, inner = full_name(str(schema.get("name", "")), schema.get("namespace"), space)
+    names[full] = (schema, inner)
+    return inner
 
 
 def _arrow_type(schema: AvroSchema, space: str, names: dict[str, Any], path: tuple[str, ...]) -> pa.DataType:
@@ -412,7 +409,7 @@ def _complex_type(
     logical = schema.get("logicalType")
     if kind in ("bytes", "fixed") and logical == "decimal":
         if kind == "fixed":
-            _register(schema, space, names)
+            register_type(schema, space, names)
         return pa.decimal128(int(schema["precision"]), int(schema.get("scale", 0)))
     if isinstance(kind, str) and (kind, logical) in _LOGICAL:
         return _LOGICAL[(kind, str(logical))]
@@ -429,9 +426,9 @@ def _complex_type(
     if kind == "map":
         return pa.map_(pa.string(), _arrow_type(schema["values"], space, names, (*path, "value")))
     if kind == "enum":
-        _register(schema, space, names)
+        register_type(schema, space, names)
         return pa.string()
     if kind == "fixed":
-        _register(schema, space, names)
+        register_type(schema, space, names)
         return pa.binary()
     return _arrow_type(kind, space, names, path)

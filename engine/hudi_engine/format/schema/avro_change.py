@@ -19,6 +19,7 @@ from hudi_engine.format.schema.avro import (
     avro_to_arrow,
     avro_type,
     check_avro_names,
+    full_name,
     load_avro,
 )
 from hudi_engine.format.schema.nested import array_parts, walk_avro
@@ -118,7 +119,7 @@ def _changed_fields(
     path: tuple[str, ...],
 ) -> list[dict[str, Any]]:
     known = {field["name"]: field for field in record["fields"]}
-    owner = _full_name(record, space)
+    owner, _ = full_name(str(record.get("name", "")), record.get("namespace"), space)
     fields = []
     for field in wanted:
         steps = (*path, field.name)
@@ -166,8 +167,3 @@ def _with_fitting_default(field: dict[str, Any], wanted: pa.DataType) -> dict[st
     if default is None or pa.types.is_nested(wanted) or (is_number and wanted in _NUMBERS):
         return field
     return {name: value for name, value in field.items() if name != "default"}
-
-
-def _full_name(record: Mapping[str, Any], space: str) -> str:
-    name, own = str(record.get("name", "")), record.get("namespace", space)
-    return name if "." in name or not own else f"{own}.{name}"

@@ -105,6 +105,15 @@ def map_leaves(array: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.Ar
     return array_of_parts(array, new, array.type)
 
 
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return the values of a column as one array; one chunk is not copied."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+
+
 def walk_avro(schema: Any) -> Iterator[Mapping[str, Any]]:
     """Yield each type that an Avro schema defines, at every level; names that refer to one are not followed."""
     if isinstance(schema, list):

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_engine.errors import SchemaError
-from hudi_engine.format.schema.avro import avro_to_arrow, load_avro
+from hudi_engine.format.schema.avro import avro_to_arrow, load_avro, register_type
 
 _MAX_DEPTH = 64
 
@@ -56,7 +56,7 @@ def _compile(schema: Any, arrow: pa.DataType, space: str, names: dict[str, Any],
     if not isinstance(kind, str) or (kind not in _COMPLEX and not isinstance(schema.get("logicalType"), str)):
         return _compile(kind, arrow, space, names, depth + 1)
     if kind in ("record", "enum", "fixed"):
-        space = _register(schema, space, names)
+        space = register_type(schema, space, names)
     if kind == "record":
         fields = [
             _compile(field["type"], arrow.field(index).type, space, names, depth + 1)
@@ -92,12 +92,3 @@ def _compile_union(
     branch = next((index for index, member in enumerate(branches) if member != "null"), 0)
     inner = _compile(branches[branch], arrow, space, names, depth + 1)
     return replace(inner, null_index=branches.index("null") if "null" in branches else None, branch=branch)
-
-
-def _register(schema: Mapping[str, Any], space: str, names: dict[str, Any]) -> str:
-    name = str(schema.get("name", ""))
-    own = schema.get("namespace", space)
-    if "." in name:
-        own, name = name.rsplit(".", 1)
-    names[f"{own}.{name}" if own else name] = (schema, str(own or ""))
-    return str(own or "")
