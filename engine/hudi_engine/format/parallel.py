@@ -118,8 +118,8 @@ def _advice(limit: int | None) -> str:
             return f"{more}; with so little nothing else helps"
     return (
         f"{more}, or let a task hold fewer rows: a smaller hoodie.parquet.max.file.size (files that are there keep their size "
-        "until they are clustered or the table is built anew), smaller hoodie.engine.write.task.max.bytes (bulk loads), "
-        "hoodie.parquet.block.size, hoodie.memory.merge.max.size and hoodie.memory.compaction.max.size; docs/sizing.md says "
+        "until they are clustered or the table is rebuilt), smaller hoodie.engine.write.task.max.bytes (bulk loads), "
+        "hoodie.parquet.block.size, hoodie.memory.merge.max.size and hoodie.memory.compaction.max.size; docs/sizing.md lists "
         "which bounds what"
     )
 

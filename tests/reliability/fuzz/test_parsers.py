@@ -92,7 +92,7 @@ def having(kind: object) -> dict[str, object]:
         (container(SELF, b"\x02" * 200_000 + b"\x00"), "contains itself"),
         (container(doubled(60), b""), "has more than 10000 types"),
         (container(PLAN, varint(1 << 40)), "no readable Avro file"),
-        (container(PLAN, b"\x02ab"), "not what its schema says"),
+        (container(PLAN, b"\x02ab"), "does not fit its schema"),
         (container(json.loads("[" * 400 + "]" * 400), b""), "no readable Avro file"),
     ],
     ids=["records", "bomb", "codec", "nulls", "empties", "itself", "doubled", "length", "rest", "deep"],

@@ -22,4 +22,4 @@ def test_unreadable_properties_are_a_warning(warnings, key, error):
         raise error
 
     report_commit(resolve_options({key: "true"}), fails, "/data/t", COMMIT)
-    assert warnings == [f"the commit 20260101000000000 of /data/t stands, but is not reported: {error}"]
+    assert warnings == [f"the commit 20260101000000000 of /data/t is complete, but is not reported: {error}"]

@@ -49,10 +49,10 @@ _OWN_LOCK = (
 )
 _NO_METADATA_TABLE = (
     "this engine keeps no metadata table, and drops the one that Apache Hudi keeps when it writes; leave it out, and let "
-    "Apache Hudi build it anew when it writes next"
+    "Apache Hudi build it again when it writes next"
 )
 _NO_ASYNC_CLUSTERING = (
-    "nothing runs beside a write here; hoodie.clustering.inline runs a clustering after the commit, and "
+    "nothing runs parallel to a write here; hoodie.clustering.inline runs a clustering after the commit, and "
     "hoodie.clustering.schedule.inline only plans it, for hudi-engine TABLE cluster --execute in a process of its own"
 )
 _BY_SESSION = (

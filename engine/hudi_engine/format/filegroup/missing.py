@@ -21,7 +21,7 @@ from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 
-GONE = "has gone since the table was listed"
+GONE = "was deleted since the table was listed"
 """Text for a file that was removed between the look at a table and its reading."""
 
 
@@ -65,7 +65,7 @@ def check_slice_whole(
                 )
             raise CorruptTableError(
                 f"data file {path!r} of {storage.base!r} is not there, although commit {written} wrote it and no later one took "
-                "it out: what it changed cannot be told. Restore the file, or look at the table with validate"
+                "it out: what it changed is unknown. Restore the file, or look at the table with validate"
             )
 
 

@@ -36,7 +36,7 @@ def check_row_count(
         return
     short = ", ".join(repr(name) for name in columns if not _is_whole(file, name))
     raise CorruptTableError(
-        f"base file {path!r} cannot be read: its footer tells {expected} rows of what was read, but {found} came; "
+        f"base file {path!r} cannot be read: its footer has {expected} rows for what was read, but {found} came; "
         f"{'column ' + short if short else 'a column'} ends before the file does. "
         "Write the rows again from their source, or read the file with Spark, which may read more of it"
     )

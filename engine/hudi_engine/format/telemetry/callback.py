@@ -47,7 +47,7 @@ def check_callback(options: Options) -> None:
     if not _is_address(options[TelemetryOptions.CALLBACK_URL] or ""):
         raise ConfigError(
             "hoodie.write.commit.callback.on is true, and hoodie.write.commit.callback.http.url is no address of HTTP; "
-            "set it to one such as https://hooks.example.com/hudi, without a login: what the receiver asks for can be sent "
+            "set it to one such as https://hooks.example.com/hudi, without a login: what the receiver requires can be sent "
             "with hoodie.write.commit.callback.http.custom.headers"
         )
     _headers(options)
@@ -85,7 +85,7 @@ def report_commit(
     try:
         config = read_config()
     except (HudiError, OSError) as error:
-        logger.warning("the commit %s of %s stands, but is not reported: %s", commit.instant, base, error)
+        logger.warning("the commit %s of %s is complete, but is not reported: %s", commit.instant, base, error)
         return
     if options[TelemetryOptions.METRICS]:
         zone = config.timeline_zone
@@ -118,7 +118,7 @@ def call_back(
         # of these two the text may be a line of the answer, the address or a header
         reason = type(error).__name__ if isinstance(error, (HTTPException, ValueError)) else error
         logger.warning(
-            "the commit %s of %s stands, but the callback to %s failed: %s",
+            "the commit %s of %s is complete, but the callback to %s failed: %s",
             instant,
             place[0],
             urlsplit(url).hostname,

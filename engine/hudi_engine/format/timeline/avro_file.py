@@ -87,7 +87,7 @@ def _decode(data: bytes, name: str) -> dict[str, Any]:
     content = io.BytesIO(body)
     record = fastavro.schemaless_reader(content, schema, None)
     if not isinstance(record, dict) or content.tell() != len(body):
-        raise ValueError("its content is not what its schema says")
+        raise ValueError("its content does not fit its schema")
     return record
 
 

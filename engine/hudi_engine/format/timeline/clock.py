@@ -138,7 +138,7 @@ def _millisecond_after(instant: str) -> str:
         return format_instant(parse_instant_time(instant) + _MILLISECOND)
     except OverflowError as error:
         raise TimelineError(
-            f"no instant can follow {instant}, the last one that its digits can tell, and it is on the timeline. "
+            f"no instant can follow {instant}, the last one of so many digits, and it is on the timeline. "
             "Remove the files of that instant from the timeline folder if no writer of yours made it"
         ) from error
 

@@ -41,7 +41,7 @@ def decode_datums(
     """Return rows of Avro datums that lie in one buffer."""
     values, after = DatumDecoder(data).decode(_compiled(schema), starts)
     if not np.array_equal(after, ends):
-        raise CorruptTableError("a record of a log block is longer or shorter than its schema says")
+        raise CorruptTableError("a record of a log block is longer or shorter than by its schema")
     return pa.Table.from_batches([pa.RecordBatch.from_struct_array(values)])
 
 
