@@ -166,6 +166,8 @@ def unavailable_value(properties: Mapping[str, str]) -> str | None:
     return properties.get(f"hoodie.record.merge.property.{_UNAVAILABLE}") or properties.get(_UNAVAILABLE)
 
 
+# Version 6 names a payload class, which decides before the strategy id. Versions 8 and 9 name a merge mode; version 8 keeps a
+# payload class with CUSTOM, version 9 turns well-known payloads into a mode and hoodie.table.partial.update.mode.
 def resolve_merge_mode(properties: Mapping[str, str], version: int, *, has_ordering: bool) -> MergeMode:
     """Return the merge mode of a table."""
     mode = _declared(properties) or _inferred(properties)

@@ -1,4 +1,10 @@
-"""The file slices of a table at one point of its timeline."""
+"""The file slices of a table at one point of its timeline.
+
+Table version 6: a log belongs to the slice whose instant its name carries. Once a compaction is planned, logs carry the instant of
+the compaction, whose base file does not exist yet; they are merged into the slice before. Versions 8 and 9: a log belongs to the
+newest base file requested before the log's deltacommit completed; tables upgraded from version 6 keep logs that name their base
+file, and those go by the name. Within a slice logs go by the instants in their names in every version (Hudi file slicing).
+"""
 
 from __future__ import annotations
 
@@ -112,7 +118,11 @@ class SliceRules:
 
 
 class WrittenLogs:
-    """Looks up the stretches of logs that commits of the active timeline wrote; each of the commits is read once."""
+    """Looks up what commits of the active timeline wrote into logs; a log that lacks some of it was damaged later.
+
+    Hudi states for each log the offset of a commit's blocks (``logOffset``) and the file's length after them
+    (``fileSizeInBytes``). Other bytes are of writes that failed or were rolled back, and of their rollbacks.
+    """
 
     def __init__(
         self, config: TableConfig, timeline: Timeline, is_visible: Callable[[str], bool] | None = None

@@ -28,6 +28,7 @@ from hudi_engine.format.schema.nested import one_array
 Parts = list[str | None]
 
 
+# Source: BucketIdentifier and KeyGenUtils.extractRecordKeysByFields of Hudi 0.15.0 and 1.2.0.
 class BucketForm(str, Enum):
     """Whose way of hashing a record key the buckets of a table are of."""
 

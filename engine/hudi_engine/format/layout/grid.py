@@ -30,7 +30,7 @@ def z_order(points: Coordinates) -> Places:
 
 
 def hilbert(points: Coordinates, bits: int = BITS) -> Places:
-    """Return the places of points on the Hilbert curve."""
+    """Return the places of points on the Hilbert curve (J. Skilling, "Programming the Hilbert curve", 2004)."""
     return z_order(_transposed(points, bits))
 
 

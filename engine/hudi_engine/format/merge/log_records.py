@@ -45,7 +45,11 @@ Positions = npt.NDArray[np.int64]
 
 
 class SpillStore:
-    """Temporary files of log records; use it as a context manager."""
+    """Temporary Arrow files of log records, split by the hash of their key; use it as a context manager.
+
+    All records of a key are in one file, in their order, so each file is folded alone. The winners then get the order that they
+    have where nothing is spilled, as a slice may be read twice, keys alone and whole rows.
+    """
 
     def __init__(self, folder: str | None, partitions: int) -> None:
         if folder is not None:

@@ -25,6 +25,8 @@ _FILLED = (MergeMode.PARTIAL_UPDATE, MergeMode.OVERWRITE_NON_DEFAULTS)
 _ASKS_FOR_NULL_BEFORE = 9
 
 
+# Hudi takes a value that equals the column's default for "no value given", and no null for one, where that default is not null;
+# which values equal it differs by type and release. Before version 9 PartialUpdateAvroPayload looks for null alone.
 def defaults_that_fill(config: TableConfig, avro_schema: Mapping[str, Any] | str | None) -> dict[str, Any]:
     """Return the defaults other than null that Hudi takes for a missing value of a column."""
     asks_for_null = config.merge_mode is MergeMode.PARTIAL_UPDATE and config.version < _ASKS_FOR_NULL_BEFORE

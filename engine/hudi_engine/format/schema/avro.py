@@ -42,6 +42,8 @@ def decodable(schema: Any) -> Any:
         raise ValueError(f"it has no Avro schema: {error}") from error
 
 
+# A schema comes with the data, from any writer. Most types take at least a byte, so the size of the file bounds the work; arrays of
+# nulls and types that contain themselves do not, and no metadata of Hudi has them (Avro specification, schema declaration).
 def check_decodable(schema: Any, most_types: int = MAX_TYPES) -> None:
     """Refuse a schema by which few bytes make unbounded work."""
     try:

@@ -14,6 +14,8 @@ from hudi_engine.errors import SchemaError
 from hudi_engine.format.schema.nested import array_of_parts, array_parts, paired_parts, type_parts
 
 
+# Hudi prints numbers with Java's toString in keys, partition paths and columns widened to string. Before JDK 19 some doubles
+# have a digit more than they need (8.7120844719528528E16); here the text is the shortest, that of JDK 19 and later.
 def java_float_text(array: pa.Array) -> pa.StringArray:
     """Return text of a float or double array as ``Float.toString`` / ``Double.toString`` give it; nulls stay null."""
     magnitude = pc.abs(array)

@@ -25,6 +25,7 @@ _FIRST_SAME_SECOND = -2_208_988_800
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
+# Source of the marks: Apache Spark, DataSourceUtils. Spark before 3.0 wrote the Julian calendar until 1582-10-15.
 def is_in_old_calendar(footer: pq.FileMetaData, texts: Mapping[bytes, bytes] | None = None) -> bool:
     """Return whether a file's footer marks its dates and times as those of the old calendar."""
     found = (footer.metadata or {}) if texts is None else texts

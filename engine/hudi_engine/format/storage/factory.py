@@ -35,7 +35,10 @@ _BACKUP = ".backup"
 
 
 class ArrowStorage(SpooledStorage):
-    """A folder of a pyarrow file system."""
+    """A folder of a pyarrow file system, such as HDFS; a file is written under a temporary name and renamed.
+
+    None of them creates a file only if it is absent, so ``exclusive_create`` is False: one writer at a time is safe.
+    """
 
     def __init__(self, base: str, filesystem: fs.FileSystem, root: str) -> None:
         self.base = base

@@ -37,6 +37,8 @@ _EMPTY_FILE = re.compile(r"\.(requested|inflight|marker\.[A-Z]+)$")
 """Files that every writer leaves empty, for which no one has to look a second time."""
 
 
+# Hadoop and the stores' consoles make folders of empty objects whose keys end with a slash. The client drops the slash, so in a
+# listing such a mark looks like an empty file, and no call of the client deletes it.
 def marks_among(client: ObjectClient, listed: Mapping[str, int]) -> set[str]:
     """Return those of the listed objects that are marks and no files, with one request for each folder that may have some."""
     doubtful: dict[str, set[str]] = {}
@@ -92,7 +94,11 @@ _KNOWN: dict[tuple[str, str], bool] = {}
 
 
 def creates_exclusively(client: ObjectClient, root: str) -> bool:
-    """Return whether a conditional create has one winner in a bucket."""
+    """Return whether a conditional create has one winner in a bucket.
+
+    S3 and Azure document it. Services that speak their protocols may ignore the condition, so they are tested once with an
+    object of no meaning; so is Google's, whose protocol is run against no server in the tests.
+    """
     address = client.address
     if not address and client.kind is not StoreKind.GCS:
         return True

@@ -85,7 +85,9 @@ def report_commit(
     try:
         config = read_config()
     except (HudiError, OSError) as error:
-        logger.warning("the commit %s of %s is complete, but is not reported: %s", commit.instant, base, error)
+        logger.warning(
+            "the commit %s of %s is complete, but is not reported: %s", commit.instant, base, error
+        )
         return
     if options[TelemetryOptions.METRICS]:
         zone = config.timeline_zone

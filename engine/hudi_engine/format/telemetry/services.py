@@ -1,4 +1,4 @@
-"""Metrics of table services under the names that Apache Hudi reports (``HoodieMetrics``).
+"""Metrics of commits and table services under Hudi's names (``HoodieMetrics``), as a text file for Prometheus.
 
 A compaction and a clustering report what a commit does, as ``compaction`` and ``replacecommit``; the others how long they
 took and what they removed.

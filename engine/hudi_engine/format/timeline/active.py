@@ -41,7 +41,7 @@ _Name = tuple[str, str, int, int]
 
 
 class KeptMetadata:
-    """The commits that were read last; safe to use by several threads. What it gives out is not to be changed."""
+    """The commits that were read last, as a write looks at the timeline several times; safe to use by several threads."""
 
     def __init__(self, most: int = _MAX_BYTES) -> None:
         self._most, self._bytes = most, 0

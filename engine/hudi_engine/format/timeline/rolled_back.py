@@ -12,6 +12,8 @@ from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.instant import Instant
 
 
+# An archived write is committed because it is older than the first active one. A savepointed write may lie before archived ones
+# (hoodie.archive.beyond.savepoint), and is the first only where no other is left.
 def hidden_writes(whole: Timeline, left: Timeline) -> list[str]:
     """Return the archived writes that count on one timeline and not on another, oldest first.
 

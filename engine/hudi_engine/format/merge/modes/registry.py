@@ -28,6 +28,8 @@ from hudi_engine.format.schema.meta_fields import RECORD_KEY
 _PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z")
 
 
+# The rule must be in a module that is installed wherever the table is read or written, and be allowed by name, since a table's
+# properties are only a text in its folder. It subclasses MergeRule and overrides first, or merge.
 def load_rule(path: str) -> MergeRule:
     """Return the rule at an import path."""
     if not _PATH.match(path):
