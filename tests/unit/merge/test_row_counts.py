@@ -59,7 +59,7 @@ def written(tmp_path: Path) -> Callable[[int], tuple[ReadContext, BaseFile]]:
 @pytest.mark.parametrize("reading", READS.values(), ids=READS.keys())
 def test_a_column_that_ends_early_is_an_error_with_its_name(written, reading) -> None:
     context, base = written(1)
-    with pytest.raises(CorruptTableError, match=rf"{NAME}.*tells 1 rows.*but 0 came; column 'tags' ends"):
+    with pytest.raises(CorruptTableError, match=rf"{NAME}.*has 1 rows.*but 0 came; column 'tags' ends"):
         with opened_base_file(context, base) as rows:
             reading(rows)
 

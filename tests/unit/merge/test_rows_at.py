@@ -113,9 +113,9 @@ def test_rows_are_compared_a_part_at_a_time_where_they_are_large(data: st.DataOb
         assert column.nbytes <= limit or len(column) == 1
         return flat_of_one(column)
 
-    flat_of_one = row_equality._flat
+    flat_of_one = row_equality.one_array
     with arrays_of(limit) as patch:
-        patch.setattr(row_equality, "_flat", flat)
+        patch.setattr(row_equality, "one_array", flat)
         assert equal_rows(left, right, ["v", "n"]).tolist() == whole[0].tolist()
         assert unchanged_columns(left, right) == whole[1]
 

@@ -280,7 +280,7 @@ def test_base_files_that_cannot_be_read_are_one_clear_error_each(builder: SliceB
     with pytest.raises(CorruptTableError, match="cannot be read"):
         read_slice(context, slice_)
     path.unlink()
-    with pytest.raises(TimelineError, match="has gone.*Read the table again"):
+    with pytest.raises(TimelineError, match="was deleted.*Read the table again"):
         read_slice(context, slice_)
     other = FileSlice("", "f-0", instant(1), BaseFile("", "f-0", "0-0-0", instant(1), "lance"))
     with pytest.raises(UnsupportedTableError, match="'lance'; only parquet"):
