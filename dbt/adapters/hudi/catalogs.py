@@ -88,11 +88,7 @@ class HiveCatalogIntegration(HudiCatalogIntegration):
 def integration_of(
     config: Mapping[str, Any], find: Callable[[str], CatalogIntegration]
 ) -> CatalogIntegration | None:
-    """Return the integration that a model's ``catalog_name`` means, None when it names none.
-
-    Raises:
-        DbtRuntimeError: ``catalogs.yml`` has no such name, or is not there.
-    """
+    """Return the integration that a model's ``catalog_name`` means, None when it names none."""
     name = config.get("catalog_name")
     if not name:
         return None
@@ -118,9 +114,6 @@ def with_catalog(
     Args:
         integration: The integration the model names, None for none.
         profile_catalog: The profile's ``catalog``.
-
-    Raises:
-        DbtRuntimeError: The integration is of another catalog than the profile's.
     """
     if integration is None:
         return config

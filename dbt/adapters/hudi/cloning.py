@@ -25,11 +25,7 @@ class CloneMethods(TableAccess):
 
     @available.parse_none
     def hudi_shares_files(self, original: BaseRelation) -> bool:
-        """Whether the clone of a relation is a table; that of a view, or of another table, is a view.
-
-        Raises:
-            DbtRuntimeError: The other environment has not built it.
-        """
+        """Whether the clone of a relation is a table; that of a view, or of another table, is a view."""
         name = self._names(original)
         with self.connections.work(f"look up {name.label}") as session:
             entry = self.connections.warehouse.entry(session, name.database, name.name)
@@ -50,11 +46,7 @@ class CloneMethods(TableAccess):
     def hudi_clone_model(
         self, run: ModelRun, original: BaseRelation, *, replace: bool = False
     ) -> AdapterResponse:
-        """Make a model's table a clone of another.
-
-        Args:
-            replace: Whether a Hudi table that is there is replaced; what else has the name goes once the clone is made.
-        """
+        """Make a model's table a clone of another."""
         plan = run.plan
         place = NamedPlace(TableName(plan.schema, plan.name), plan.base, plan.own_location)
         done = self._clone(original, place, None, replace=replace, copy=plan.clone_copy)
@@ -77,11 +69,7 @@ class CloneMethods(TableAccess):
         return Answer(facts=asdict(self._clone(relation, place, at, replace=replace, copy=copy)))
 
     def _base_of_clone(self, name: TableName) -> str:
-        """Return the folder of a clone: that of the table it may replace, else where the name says.
-
-        Raises:
-            DbtRuntimeError: The name is that of a view, or of what is no table of this warehouse.
-        """
+        """Return the folder of a clone: that of the table it may replace, else where the name says."""
         warehouse = self.connections.warehouse
         with self.connections.work(f"clone into {name.label}") as session:
             entry = warehouse.entry(session, name.database, name.name)

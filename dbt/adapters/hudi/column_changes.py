@@ -40,11 +40,7 @@ class ColumnChanges(AdapterPart):
     def hudi_columns_to_write(
         self, run: ModelRun, source: BaseRelation, target: BaseRelation
     ) -> list[HudiColumn]:
-        """Return the columns that a run takes of its staged query, as ``on_schema_change`` has it; see `rows/schema_changes.py`.
-
-        Raises:
-            DbtRuntimeError: The query does not fit its table, or has other columns under ``on_schema_change: fail``.
-        """
+        """Return the columns that a run takes of its staged query, as ``on_schema_change`` has it; see `rows/schema_changes.py`."""
         plan = run.plan
         stored = self.get_columns_in_relation(target)
         # rows to delete have their key only, which says nothing about the table's columns
@@ -134,7 +130,6 @@ class ColumnChanges(AdapterPart):
         """Return SQL of a snapshot's query in the snapshot's names and types, which take wider ones first; see `rows/snapshots.py`.
 
         Args:
-            view: A temporary name for the query, used where its names or types are others.
             updated_at: Column of the query whose values dbt's own take; ``""`` for none.
         """
         with self.connections.work(code) as session:

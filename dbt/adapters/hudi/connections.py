@@ -122,11 +122,7 @@ class HudiConnectionManager(SparkConnectionManager):
 
     @contextmanager
     def work(self, description: str) -> Iterator[SparkSession]:
-        """Lend the thread's session for work of the engine, logged and cancellable like a query.
-
-        Args:
-            description: SQL text or a sentence, for the log and Spark's job description.
-        """
+        """Lend the thread's session for work of the engine, logged and cancellable like a query."""
         connection = self.get_thread_connection()
         text = self._add_query_comment(description)
         fire_event(

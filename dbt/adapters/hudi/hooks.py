@@ -32,11 +32,7 @@ def name_hook(error: DbtRuntimeError) -> None:
 
 
 def rendered_hook(render: Callable[[str], str], text: str, resolver: Any) -> str:
-    """Render a hook; an error names the hook, and the macro that may be meant.
-
-    Args:
-        render: What dbt renders a text of the node with.
-    """
+    """Render a hook; an error names the hook, and the macro that may be meant."""
     try:
         return render(text)
     except DbtRuntimeError as error:

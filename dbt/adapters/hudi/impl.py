@@ -211,14 +211,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
 
     @available.parse_none
     def hudi_choose_build(self, run: ModelRun, existing: BaseRelation | None, full_refresh: bool) -> None:
-        """Decide whether an incremental model's run builds its table or writes into it.
-
-        Args:
-            full_refresh: Whether the command and the model's config ask for it.
-
-        Raises:
-            DbtRuntimeError: A table of another format has the name, whose rows the config keeps.
-        """
+        """Decide whether an incremental model's run builds its table or writes into it."""
         plan, keeps_rows = run.plan, (run.node.get("config") or {}).get("full_refresh") is False
         is_other = existing is not None and not self.is_hudi_table(existing)
         if is_other and existing is not None and existing.is_table and not full_refresh:
@@ -324,11 +317,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     def hudi_write(
         self, run: ModelRun, source: BaseRelation, columns: Sequence[Any] = ()
     ) -> HudiAdapterResponse:
-        """Run a staged query and write its rows as the strategy says.
-
-        Args:
-            columns: Columns to take, as on_schema_change leaves them; all when empty.
-        """
+        """Run a staged query and write its rows as the strategy says."""
         if run.feed.brings_nothing:
             return HudiAdapterResponse(_message=run.feed.empty_message, code="OK")
         plan = run.feed.noted_in(run.plan, rebuilds=False)

@@ -181,11 +181,7 @@ class Names(AdapterPart):
 
     @available.parse_none
     def hudi_end_trial(self, trial: BaseRelation, table: BaseRelation) -> None:
-        """Drop the view that `hudi_try_view` made, and refuse a query that reads the table whose place its view is to take.
-
-        Raises:
-            DbtRuntimeError: The query reads the table.
-        """
+        """Drop the view that `hudi_try_view` made, and refuse a query that reads the table whose place its view is to take."""
         tried, name = named(trial), named(table)
         with self.connections.work(f"try the view {name.label}") as session:
             try:

@@ -70,11 +70,6 @@ class Operations(CloneMethods, AdoptMethods):
 
         Args:
             name: Of the engine's operations or of this adapter's, as in the macro ``hudi_<name>``.
-            given: The arguments of the macro, its table among them.
-            others: Arguments that the macro does not have.
-
-        Raises:
-            DbtRuntimeError: An argument is unknown, missing or not legal, or the operation failed.
         """
         operation, relation, bound, options = _bound(name, given, others)
         label = f"{name.removeprefix('show_').replace('_', ' ')} of {relation}"

@@ -64,11 +64,7 @@ class Feed:
     net_views: dict[str, tuple[DataFrame, str, str]] = field(default_factory=dict)
 
     def window_of(self, source: str, args: tuple[object, ...]) -> InputWindow | None:
-        """Return the window of an input that the model has named before, None for one that it has not.
-
-        Raises:
-            DbtRuntimeError: It gave another window then: a run takes one window of an input.
-        """
+        """Return the window of an input that the model has named before, None for one that it has not."""
         window = self.inputs.get(source)
         if window is not None and window.args != args:
             raise DbtRuntimeError(
@@ -115,14 +111,7 @@ class Feed:
         return f"0 changes since {since}"
 
     def noted_in(self, plan: ModelPlan, *, rebuilds: bool) -> ModelPlan:
-        """Return the plan of a write that notes the checkpoint in its commit.
-
-        Args:
-            rebuilds: The table is replaced, and with it what it has consumed.
-
-        Raises:
-            DbtRuntimeError: Rows of the table would become older ones, for good.
-        """
+        """Return the plan of a write that notes the checkpoint in its commit."""
         if not rebuilds:
             self._check_ends(plan)
         if (self.is_limited and not rebuilds) or not (self.inputs or (rebuilds and self.noted)):

@@ -32,11 +32,7 @@ def in_part(plan: ModelPlan, args: Any) -> ModelPlan:
 
 
 def check_sample(run: ModelRun, in_run: Collection[str], manifest: Any) -> None:
-    """Refuse a sample besides changes, and warn of stored rows that a sample replaces and does not have.
-
-    Args:
-        in_run: Unique ids of the nodes that the command builds.
-    """
+    """Refuse a sample besides changes, and warn of stored rows that a sample replaces and does not have."""
     plan = run.plan
     through = None if plan.sample is None else sample_read(run, in_run, manifest)
     if plan.sample is None or through is None:
@@ -110,7 +106,6 @@ def sampled_besides(
 
     Args:
         inputs: The tables whose changes it takes, as schema and name in lower case.
-        in_run: Unique ids of the nodes that the run builds.
     """
     seen: set[tuple[str, bool, bool]] = set()
     above = [(each, "", True) for each in (model.get("depends_on") or {}).get("nodes") or ()]
@@ -137,9 +132,6 @@ def _check_changes(run: ModelRun, through: str) -> None:
 
     Args:
         through: The node that the model reads the sample through; ``""`` where it does so itself.
-
-    Raises:
-        DbtRuntimeError: No later run takes the changes again, so what the sample leaves out would be missing for good.
     """
     if not run.rebuilds and not run.feed.brings_nothing:
         which, too = (f" (through {through})", f" and {through}") if through else ("", "")

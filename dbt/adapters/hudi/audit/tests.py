@@ -15,11 +15,7 @@ from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest, PlannedTest
 
 
 def audit_tests(wanted: AuditConfig, unique_id: str, manifest: Any, config: Any) -> tuple[PlannedTest, ...]:
-    """Find the tests that a model asks for.
-
-    Raises:
-        DbtRuntimeError: A name that no test of the model has.
-    """
+    """Find the tests that a model asks for."""
     if not wanted:
         return ()
     every = [node for node in manifest.nodes.values() if str(node.resource_type) == "test"]

@@ -49,11 +49,7 @@ class ChangesArgs:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> ChangesArgs:
-        """Check the arguments of the macro.
-
-        Raises:
-            DbtRuntimeError: Unknown arguments and illegal values, all in one message.
-        """
+        """Check the arguments of the macro."""
         problems = [
             f"{name} is no argument; legal are {', '.join(_LEGAL)}" for name in given if name not in _LEGAL
         ]

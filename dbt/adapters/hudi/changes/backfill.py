@@ -22,13 +22,7 @@ def check_begin(state: TableState, source: str, noted: str, begin: str | None, *
     """Refuse a window that leaves out changes which the model has not taken.
 
     Args:
-        noted: Instant up to which the model has taken it.
         begin: Where the window begins, None for the first commit.
-        compiles: Nothing is run, so it is only warned of: an error would end the command for every other node too.
-
-    Raises:
-        DbtRuntimeError: It begins later than that.
-        HistoryGapError: The input never had that instant, or it was rolled back: what the model has of it is not known.
     """
     check_known(state, noted)
     if begin is None or position_of(state, begin) <= position_of(state, noted):
@@ -54,12 +48,6 @@ def with_later_changes(
     """Return the rows of a window that begins before the checkpoint, and what changed after the checkpoint.
 
     Net changes have no delete of a row that came after their begin, so a model that has taken such a row would keep it.
-
-    Args:
-        noted: Instant up to which the model has taken the input.
-
-    Raises:
-        HistoryGapError: The changes after the checkpoint are no longer known.
     """
     has_steps = args.mode == ALL and taken.since is not None
     if has_steps or args.mode == LATEST or taken.is_early:

@@ -44,11 +44,7 @@ class CheckpointArgs:
             )
 
     def applied(self, noted: dict[str, str]) -> dict[str, str]:
-        """Return the checkpoint after it.
-
-        Raises:
-            DbtRuntimeError: The input to be shown or forgotten is not noted.
-        """
+        """Return the checkpoint after it."""
         if self.instant is not None:
             return {**noted, str(self.source): self.instant}
         if self.source is not None and self.source not in noted:

@@ -31,10 +31,6 @@ def consumed(plan: ModelPlan, frame: DataFrame, feed: Feed, *, rebuilds: bool) -
     changes are the state at the end of the window, so there it wins over any delete: its key has moved to another partition,
     or the deletes of a file group show a later commit than their own.
 
-    Args:
-        feed: What the query takes of its inputs.
-        rebuilds: The table is built anew, so there is nothing to delete.
-
     An unknown change type fails the write. Without commit times the write takes the newest row by the ordering fields, and
     fails where they do not decide (`rows.deletes.ordered_deletes`); in windows of every commit's changes this function does.
     """
@@ -68,9 +64,6 @@ def untimed_deletes(frame: DataFrame, since: str, but: str = "") -> DataFrame:
     """Return net changes whose deletes have the time of their begin, so that no row of the window is older.
 
     They come with the newest commit of their file group, which may be younger than a row that has their key elsewhere.
-
-    Args:
-        but: Deletes of this time keep it: they begin there.
     """
     begins = (F.col(CHANGE_TYPE) == DELETE) & (F.col(COMMITTED) != but)
     time = F.when(begins, F.lit(since)).otherwise(F.col(COMMITTED))
@@ -91,9 +84,6 @@ def consumed_columns(plan: ModelPlan, columns: Iterable[str], *, takes_changes: 
     """Return which columns of a model's query are consumed, and are not stored in its table.
 
     A table that has ``_hoodie_is_deleted`` as a column keeps it.
-
-    Args:
-        takes_changes: Whether the model is incremental; in a table the columns of changes are stored.
     """
     names = spellings(columns)
     if not plan.table.record_key or plan.merge.strategy not in MERGING:

@@ -23,11 +23,6 @@ def full_compare(session: SparkSession, source: TableState, target: TableState, 
 
     Rows are matched by the model's key and by its partition columns that the input has. A delete has the values of the model's row
     in the columns that both have, and null for one that is no value of the input's type.
-
-    Raises:
-        DbtRuntimeError: The model has no key, or the input lacks a column of it, or has it with a type of which a key of the
-            model is no value.
-        TimelineError: Files of the model or of its input may have been removed while they were listed.
     """
     options = resolve_options({})
     rows = changes_between(session, source, options, Span(None, end))
@@ -77,14 +72,7 @@ def _same(stored: DataFrame, given: DataFrame, ours: str, theirs: str) -> Column
 def _check_deletes(
     stored: DataFrame, kinds: Mapping[str, DataType], source: TableState, target: TableState
 ) -> None:
-    """Refuse rows of the model whose keys are no values of the input's types: no delete could say which row it is of.
-
-    Args:
-        kinds: Type in the input of each column by which rows are matched.
-
-    Raises:
-        DbtRuntimeError: Naming the first such value.
-    """
+    """Refuse rows of the model whose keys are no values of the input's types: no delete could say which row it is of."""
     for name, kind in kinds.items():
         own = stored.schema[name].dataType
         if own == kind:

@@ -61,12 +61,7 @@ class ChangeFeeds(AdapterPart):
         given: dict[str, Any],
         model: dict[str, Any],
     ) -> BaseRelation:
-        """Return a temporary view of the rows that changed; the window is noted for the commit of the model.
-
-        Args:
-            fresh: The whole model is built, of all rows.
-            given: The arguments of the macro.
-        """
+        """Return a temporary view of the rows that changed; the window is noted for the commit of the model."""
         args = ChangesArgs.of(given)
         check_relation("hudi_changes", relation)
         name = named(relation)
@@ -152,7 +147,6 @@ class ChangeFeeds(AdapterPart):
         """Return a temporary view of a table as it was.
 
         Args:
-            target: The relation of the node that asks.
             when: An instant, a moment, the comment of a savepoint, or ``latest``.
         """
         check_relation("hudi_as_of", relation)
@@ -179,7 +173,6 @@ class ChangeFeeds(AdapterPart):
         Args:
             source: Input relation, None for all.
             instant: What it has consumed up to; None changes nothing.
-            reset: Forget the input, or all: the next run takes all rows.
         """
         name = self._names(table)
         warehouse = self.connections.warehouse

@@ -21,11 +21,7 @@ from dbt.adapters.hudi.run import Feed, InputWindow
 
 
 def window_rows(session: SparkSession, state: TableState, taken: InputWindow, args: ChangesArgs) -> DataFrame:
-    """Return the changes of a window.
-
-    Raises:
-        DbtRuntimeError: The input has no columns yet.
-    """
+    """Return the changes of a window."""
     wanted = Wanted(args.mode, known=args.begin is None, skip_insert_overwrite=args.skip_insert_overwrite)
     # an end before the first commit is the end of no commit, and before the first write that is pending nothing can be taken
     span = Span(taken.since, taken.end or taken.hole or args.end)
@@ -38,11 +34,7 @@ def window_rows(session: SparkSession, state: TableState, taken: InputWindow, ar
 def next_input_window(
     state: TableState, feed: Feed, source: str, fresh: bool, args: ChangesArgs
 ) -> InputWindow:
-    """Return the window that a model takes of an input.
-
-    Args:
-        fresh: The whole model is built, of all rows.
-    """
+    """Return the window that a model takes of an input."""
     noted = None if fresh else feed.noted_for(source)
     since = noted if args.begin is None else start_of(args.begin)
     if args.begin is not None and since is not None and args.end is not None:

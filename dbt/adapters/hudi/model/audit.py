@@ -69,11 +69,7 @@ class PlannedTest:
 
 
 def read_audit(config: Mapping[str, object], merge: MergeConfig, problems: Problems) -> AuditConfig:
-    """Read ``audit`` and ``pre_commit_tests`` of a model.
-
-    Args:
-        merge: What an incremental run of it does.
-    """
+    """Read ``audit`` and ``pre_commit_tests`` of a model."""
     everything = boolean("audit", config.get("audit"), problems, default=False)
     given = config.get("pre_commit_tests") or ()
     items = (given,) if isinstance(given, (str, Mapping)) else given

@@ -30,11 +30,7 @@ _ALIASES: Mapping[str, Option[OptionValue]] = {
 
 
 def option_problems(options: Mapping[str, str], of: str = "") -> Sequence[str]:
-    """Say what is wrong with ``hoodie.*`` options, one text for each.
-
-    Args:
-        of: The model that has them, for the log line about one without effect.
-    """
+    """Say what is wrong with ``hoodie.*`` options, one text for each."""
     try:
         strategy_of(resolve_options(options, of=of))
     except ConfigError as error:
@@ -98,7 +94,6 @@ def changed_options(
     Java does not know.
 
     Args:
-        definition: The table as the model defines it now.
         given: ``hoodie.*`` options the model gives itself.
     """
     said = {canonical_key(key): value for key, value in stored.items()}

@@ -19,14 +19,7 @@ def takes_changes(code: str) -> bool:
 
 
 def check_takes_changes(model: str, strategy: str, own: Collection[str]) -> None:
-    """Refuse changes in a model of which not every commit notes how far its inputs are consumed.
-
-    Args:
-        own: Strategies that the project has macros for.
-
-    Raises:
-        DbtRuntimeError: Its batches would take each other's changes, or its macro would take the same ones again.
-    """
+    """Refuse changes in a model of which not every commit notes how far its inputs are consumed."""
     why = None
     if strategy == "microbatch":
         why = "its batches take the rows of a time each, and the first would take the changes of all"

@@ -224,11 +224,7 @@ def refused_configs(config: Mapping[str, object]) -> list[str]:
 
 
 def unused_configs(config: Mapping[str, object], used_elsewhere: Collection[str] = ()) -> dict[str, str]:
-    """Name the configs that nothing reads, each with what to do.
-
-    Args:
-        used_elsewhere: Further keys that are read, such as those of the project's own macros.
-    """
+    """Name the configs that nothing reads, each with what to do."""
     known = {*USED, *OF_DBT, *REFUSED, *REFUSED_OF_MERGES, *used_elsewhere}
     found = {
         key: _word_on(key)

@@ -41,7 +41,6 @@ def absolute_location(location: str, project_root: str | None) -> str:
     """Return an absolute path or URI for a location of the profile or of a model.
 
     Args:
-        location: Path, or URI with a scheme, which is returned without credentials and settings: this process keeps them.
         project_root: Folder a relative path counts from; the working directory when None.
     """
     if "://" in location:

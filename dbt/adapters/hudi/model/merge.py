@@ -133,12 +133,7 @@ class MergeConfig:
 
 
 def own_strategies(macros: Iterable[Any], project: str = "") -> frozenset[str]:
-    """Return the incremental strategies that a project, or a package it uses, has macros for; `default` stands for no config.
-
-    Args:
-        macros: The macros of the project and its packages, dbt's own among them.
-        project: The name of the project, of whose macros alone dbt takes the default and those that it dispatches to.
-    """
+    """Return the incremental strategies that a project, or a package it uses, has macros for; `default` stands for no config."""
     found: set[str] = set()
     for macro in macros:
         is_projects = macro.package_name == project
@@ -157,7 +152,6 @@ def lacks_macro(strategy: object, own: Collection[str]) -> bool:
 
     Args:
         strategy: The incremental strategy of a node, None for the default.
-        own: Those that the project has macros for.
     """
     name = str(strategy or "default")
     if name == "default" or name in STRATEGIES or name in _REFUSED or name in own:

@@ -19,11 +19,7 @@ _OF_KEYS = ("options", "hudi_options", "tblproperties")
 
 
 def with_meta(config: Mapping[str, object], node: str) -> dict[str, object]:
-    """Return a node's config with what is under ``meta: {hudi: ...}``; a config given directly wins.
-
-    Raises:
-        DbtRuntimeError: It is no mapping, or has a key that dbt-hudi does not read.
-    """
+    """Return a node's config with what is under ``meta: {hudi: ...}``; a config given directly wins."""
     meta = config.get("meta")
     given = meta.get(PLACE) if isinstance(meta, Mapping) else None
     if given is None:

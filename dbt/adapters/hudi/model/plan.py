@@ -156,15 +156,7 @@ def resolve_plan(
     places: Places,
     own_strategies: Collection[str] = (),
 ) -> ModelPlan:
-    """Check a model's config and resolve it.
-
-    Args:
-        model: The node as dbt gives it to a materialization.
-        own_strategies: Incremental strategies the project has macros for.
-
-    Raises:
-        DbtRuntimeError: All problems in one message.
-    """
+    """Check a model's config and resolve it."""
     problems = Problems()
     config = mapping("config", model.get("config"), problems)
     raw = RawConfig(config, problems)

@@ -38,11 +38,7 @@ def notes_of_run(node: str, project_root: str | None, window: BatchWindow | None
 
 @lru_cache(maxsize=8)
 def git_sha(folder: str, run: str = "") -> str | None:  # noqa: ARG001
-    """Return the commit that is checked out around a folder, read from git's own files; None where there is none.
-
-    Args:
-        run: The run; the next one of the process looks again.
-    """
+    """Return the commit that is checked out around a folder, read from git's own files; None where there is none."""
     start = Path(folder).resolve()
     for parent in (start, *start.parents):
         place = parent / ".git"

@@ -35,17 +35,7 @@ def check_nodes(
     resolve: Callable[[Any], ModelPlan],
     project: str = "",
 ) -> None:
-    """Refuse the nodes that cannot be built, all in one message, and say which configs and constraints nothing comes of.
-
-    Args:
-        nodes: Models, seeds and snapshots of the run.
-        macros: The macros of the project and its packages.
-        resolve: Checks the config of a node that becomes a table; raises DbtRuntimeError.
-        project: The name of the project, whose macros its packages' nodes call too.
-
-    Raises:
-        DbtRuntimeError: Some nodes cannot be built.
-    """
+    """Refuse the nodes that cannot be built, all in one message, and say which configs and constraints nothing comes of."""
     read_by_macros = _keys_read(
         macro.macro_sql for macro in macros if macro.package_name not in INTERNAL_PACKAGES
     )
@@ -82,11 +72,7 @@ def check_nodes(
 
 
 def node_config(node: Any) -> dict[str, object]:
-    """Return all that the config of a node says, dbt's own keys and others.
-
-    Raises:
-        DbtRuntimeError: Its ``meta: {hudi: ...}`` is not one of configs.
-    """
+    """Return all that the config of a node says, dbt's own keys and others."""
     return with_meta(node.config.to_dict(omit_none=True), str(node.name))
 
 

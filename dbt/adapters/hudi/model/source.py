@@ -127,11 +127,7 @@ def source_place(source: Any) -> SourcePlace:
 
 
 def places_said(manifest: Any) -> Iterator[str]:
-    """Yield the places that nodes and sources of a project give themselves.
-
-    Args:
-        manifest: dbt's manifest, or its macros alone while it parses, which name no place.
-    """
+    """Yield the places that nodes and sources of a project give themselves."""
     for node in getattr(manifest, "nodes", {}).values():
         ours = (node.config.get("meta", None) or {}).get("hudi")
         in_meta = ours.get("location_root") if isinstance(ours, Mapping) else None

@@ -183,11 +183,7 @@ class RawConfig:
 
 
 def read_model_table(raw: RawConfig, key_override: tuple[str, ...] | None = None) -> ModelTable:
-    """Return the table's shape.
-
-    Args:
-        key_override: Record key fixed by the materialization (snapshots).
-    """
+    """Return the table's shape."""
     problems = raw.problems
     table_type = choice("table_type", raw.value(*_TYPE_KEYS), TABLE_TYPES, problems) or "cow"
     record_key = names("unique_key", _record_key(raw), problems)

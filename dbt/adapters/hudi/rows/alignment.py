@@ -29,9 +29,6 @@ def chosen_columns(given: Sequence[str], wanted: Sequence[str]) -> tuple[list[st
     """Of the columns a run may write those a query has, quoted, and those it lacks.
 
     The mark of deleted rows is no column of the model's table and is taken whenever it is there.
-
-    Args:
-        wanted: Columns as the schema change mode leaves them; none means all.
     """
     if not wanted:
         return [quoted(name) for name in given], []
@@ -55,9 +52,6 @@ def refuse_absent(
     Args:
         wanted: Those of them that the table has, quoted; others may be what it lacks, under another name.
         named: Configs, such as ``unique_key``, whose columns every mode needs; those are named first.
-
-    Raises:
-        DbtRuntimeError: Always.
     """
     check_named_columns(given, named or {})
     known = {name.lower() for name in wanted}
@@ -71,11 +65,7 @@ def refuse_absent(
 
 
 def with_delete_mark(table: T.StructType, frame: DataFrame) -> T.StructType:
-    """Return a table's columns, with the mark of deleted rows when the query has one and the table has none yet.
-
-    Raises:
-        SchemaError: The table has it in a spelling under which no row is deleted.
-    """
+    """Return a table's columns, with the mark of deleted rows when the query has one and the table has none yet."""
     known = {name.lower() for name in table.names}
     marks = [field for field in frame.schema.fields if field.name.lower() in DELETE_MARKS]
     refuse_false_marks(spark_to_arrow(T.StructType(marks)), spark_to_arrow(table))
@@ -89,11 +79,7 @@ def missing_columns(frame: DataFrame, table: T.StructType) -> list[str]:
 
 
 def check_named_columns(columns: Sequence[str], named: Mapping[str, Iterable[str]]) -> None:
-    """Raise when a query gives a column twice or lacks columns that configs name; all problems in one message.
-
-    Args:
-        named: Config and the columns it names; dots reach into structs, what follows a colon is no part of the name.
-    """
+    """Raise when a query gives a column twice or lacks columns that configs name; all problems in one message."""
     times = Counter(name.lower() for name in columns)
     problems = [
         f"the column {name!r} is selected {count} times; give each a name of its own"

@@ -44,9 +44,6 @@ def resumes_build(unique_id: str, manifest: Any) -> bool:
 
     It repeats ``--full-refresh`` if the run had it that it follows. The first batch must not rebuild the table then: the
     rows of those that are done would go with the old table.
-
-    Args:
-        manifest: dbt's manifest, where dbt notes batches to run again.
     """
     node = None if manifest is None else manifest.nodes.get(unique_id)
     before = getattr(node, "previous_batch_results", None)

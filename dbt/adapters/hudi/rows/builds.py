@@ -303,11 +303,7 @@ def _columns_to_update(plan: ModelPlan, schema: T.StructType, frame: DataFrame) 
 
 
 def current_table(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> HudiTable:
-    """Return the model's table as it is on storage.
-
-    Raises:
-        DbtRuntimeError: None is there, or the model's name is that of a table elsewhere.
-    """
+    """Return the model's table as it is on storage."""
     named = warehouse.hudi_base(session, plan.schema, plan.name)
     if named is not None and not same_place(named, plan.base):
         raise DbtRuntimeError(
@@ -386,11 +382,6 @@ def evaluated_again(write: Callable[[], Result], evaluate: Callable[[], object],
 
     Args:
         retries: How often (``conflict_retries``).
-
-    Raises:
-        WriteConflictError: The last attempt was overtaken too.
-        ConsumedMeanwhileError: Another run has consumed the model's inputs, whose windows were fixed when this run started.
-        PlannedMeanwhileError: A clustering that nobody runs has planned what the model changes.
     """
     tried = False
 

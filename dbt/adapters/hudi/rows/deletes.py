@@ -39,11 +39,7 @@ def any_of(marks: Iterable[Column]) -> Column:
 
 
 def boolean_marks(frame: DataFrame) -> list[Column]:
-    """Return the marks that a frame has.
-
-    Raises:
-        DbtRuntimeError: One is not boolean.
-    """
+    """Return the marks that a frame has."""
     found = [field for field in frame.schema.fields if field.name in DELETE_MARKS]
     for field in found:
         if field.dataType != T.BooleanType():
@@ -54,11 +50,7 @@ def boolean_marks(frame: DataFrame) -> list[Column]:
 
 
 def with_one_mark(frame: DataFrame, stored: Iterable[str] = ()) -> DataFrame:
-    """Return a frame with ``_hoodie_is_deleted`` under the name of the mark that is never stored.
-
-    Args:
-        stored: Columns of the table: one that has the mark as a column keeps it.
-    """
+    """Return a frame with ``_hoodie_is_deleted`` under the name of the mark that is never stored."""
     kinds = {field.name: field.dataType.typeName() for field in frame.schema.fields}
     if kinds.get(IS_DELETED) != "boolean" or IS_DELETED in spellings(stored):
         return frame
@@ -77,15 +69,7 @@ def stores_mark(model: Mapping[str, Any], plan: ModelPlan) -> bool:
 def ordered_deletes(
     frame: DataFrame, config: TableConfig, options: Options, *, combines: bool, name: str
 ) -> DataFrame:
-    """Return the same rows; reading several of one key fails if one of them deletes and no order decides which is the newest.
-
-    Args:
-        frame: Rows with the table's columns and types.
-        config: The table's settings.
-        options: Options of the write.
-        combines: Whether the write takes one row of each key.
-        name: What the rows are written to, for messages.
-    """
+    """Return the same rows; reading several of one key fails if one of them deletes and no order decides which is the newest."""
     marks = delete_marks(frame, frame.columns, config)
     if not marks or not config.record_key_fields or _is_settled(frame, config):
         return frame

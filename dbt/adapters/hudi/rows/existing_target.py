@@ -47,15 +47,7 @@ class ExistingTarget:
 def find_existing(
     warehouse: Warehouse, session: SparkSession, plan: ModelPlan, entry: CatalogEntry | None, *, begins: bool
 ) -> ExistingTarget:
-    """Find what a build would replace that its name does not lead to.
-
-    Args:
-        begins: The run may not replace rows.
-
-    Raises:
-        DbtRuntimeError: It is the table of another name, or in the folder of a table; or a run that may not replace rows would
-            replace those of others, or of a table that has been built since it started.
-    """
+    """Find what a build would replace that its name does not lead to."""
     leads = entry is not None and entry.base is not None and same_place(entry.base, plan.base)
     if not leads:
         refuse_place_in_a_table(TableName(plan.schema, plan.name), plan.base)
@@ -78,11 +70,7 @@ def find_existing(
 
 
 def refuse_place_in_a_table(name: TableName, base: str) -> None:
-    """Refuse a folder for a new table that lies in the folder of another one: what removes that would remove it too.
-
-    Raises:
-        DbtRuntimeError: It does.
-    """
+    """Refuse a folder for a new table that lies in the folder of another one: what removes that would remove it too."""
     around = table_around(base)
     if around is not None:
         raise DbtRuntimeError(
@@ -92,11 +80,7 @@ def refuse_place_in_a_table(name: TableName, base: str) -> None:
 
 
 def refuse_place_of_another(warehouse: Warehouse, session: SparkSession, name: TableName, base: str) -> None:
-    """Refuse to make a table in a folder that is another name's table.
-
-    Raises:
-        DbtRuntimeError: It names the other table.
-    """
+    """Refuse to make a table in a folder that is another name's table."""
     other = name_of_place(warehouse, session, base)
     if other is not None:
         raise DbtRuntimeError(
@@ -109,11 +93,7 @@ def refuse_place_of_another(warehouse: Warehouse, session: SparkSession, name: T
 def name_of_place(
     warehouse: Warehouse, session: SparkSession, base: str, *, sources: bool = True
 ) -> TableName | None:
-    """Return the name that a folder's table has in the warehouse.
-
-    Args:
-        sources: Whether names count that only read it, as those of sources at a place of their own.
-    """
+    """Return the name that a folder's table has in the warehouse."""
     for schema in warehouse.schemas(session):
         for each in warehouse.entries(session, schema):
             if each.is_hudi_table and each.base is not None and same_place(each.base, base):

@@ -45,12 +45,6 @@ def build_under_name(
 
     A Hudi table of another place loses its name only: its files stay, with a warning. Those in the folder of its name go, as with
     CREATE OR REPLACE in place: they would be a table of that name again once it leads nowhere else.
-
-    Args:
-        frame: Its rows, which may be read from what has its name.
-
-    Raises:
-        HudiError: As build does.
     """
     definition = with_options(plan, warehouse.options)
 
@@ -105,16 +99,7 @@ def clone_under_name(
     *,
     replace: bool,
 ) -> CloneResult:
-    """Make a clone; a view or table without Hudi that has its name then makes room. Where that fails all is as it was.
-
-    Args:
-        make: Makes it; what it is given removes what else has the folder, and whether a table there is replaced.
-        replace: Whether the table that has the name is replaced: another one that has the folder is not.
-
-    Raises:
-        DbtRuntimeError: The folder lies in that of a table, or is that of another one.
-        HudiError: As make does.
-    """
+    """Make a clone; a view or table without Hudi that has its name then makes room. Where that fails all is as it was."""
     name, base = place.name, place.base
     entry = warehouse.entry(session, name.database, name.name)
     moves = entry is not None and entry.base is not None and not same_place(entry.base, base)

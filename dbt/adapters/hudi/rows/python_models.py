@@ -26,12 +26,6 @@ def run_python_model(session: SparkSession, name: str, code: str) -> DataFrame:
 
     Args:
         code: The compiled code: the user's ``model`` function and dbt's helpers.
-
-    Returns:
-        What the model returned, as a Spark DataFrame.
-
-    Raises:
-        DbtRuntimeError: with the model's own traceback, or naming the type it returned.
     """
     module = types.ModuleType(f"dbt_hudi_model_{uuid.uuid4().hex}")
     module.__dict__["spark"] = session

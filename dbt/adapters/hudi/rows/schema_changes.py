@@ -57,7 +57,6 @@ def schema_change(mode: str, table: T.StructType, query: T.StructType) -> Change
 
     Args:
         mode: The model's ``on_schema_change``.
-        query: Columns of the query. Hudi's own and marks of deleted rows do not count.
     """
     if mode not in (APPEND, SYNC):
         return ChangeOfColumns()

@@ -60,7 +60,6 @@ def with_texts_of_file(agate_table: agate.Table, given: Mapping[str, str], delim
     have lost their zeros, so the file is read again.
 
     Args:
-        agate_table: The CSV file as dbt has parsed it.
         given: Types by column, the seed's ``column_types``.
     """
     known = AnyCase(given.items())
@@ -83,10 +82,6 @@ def seed_types(
 
     Args:
         given: Types by column, its ``column_types``; a name that the file does not have is warned of where it is like one.
-        guessed: The type of a column by its values.
-
-    Raises:
-        DbtRuntimeError: The header has names that a column cannot have.
     """
     header = list(agate_table.column_names)
     try:
@@ -114,11 +109,7 @@ def seed_types(
 
 
 def seed_frame(session: SparkSession, agate_table: agate.Table, types: Mapping[str, str]) -> DataFrame:
-    """Rows of a seed.
-
-    Args:
-        types: Spark type of each column, in order.
-    """
+    """Rows of a seed."""
     names = list(types)
     if len(agate_table.rows) == 0:
         empty = [T.StructField(name, _type_of(kind), True) for name, kind in types.items()]

@@ -48,15 +48,7 @@ _ADVICE = ", and a column of a snapshot keeps its type unless that of the query 
 def check_snapshot(
     plan: ModelPlan, config: Mapping[str, object], query: DataFrame, hard_deletes: str | None
 ) -> None:
-    """Refuse a config by which no run could compare the query's rows with stored ones.
-
-    Args:
-        config: The snapshot's config.
-        hard_deletes: What the strategy does with rows that the query lost.
-
-    Raises:
-        DbtRuntimeError: All problems in one message.
-    """
+    """Refuse a config by which no run could compare the query's rows with stored ones."""
     problems = Problems()
     names = spellings(query.columns)
     for key in plan.table.versions_of:
@@ -124,9 +116,6 @@ def keyed_rows(
     Args:
         keys: The parts of the key, as SQL; none for what is no snapshot.
         only: Which rows must have a key; None for all.
-
-    Raises:
-        DbtRuntimeError: Some have none; it has their number, and one of them.
     """
     if not keys:
         yield rows
@@ -159,12 +148,6 @@ def fit_query(
     dbt's staging query compares and unites stored rows with those of the query. In another type a value would differ from what
     is stored of it, and get a version at every run; of a column whose name is stored in another case it would take nothing for
     a row that is gone. What the snapshot takes is one schema commit.
-
-    Args:
-        followers: dbt's own columns that have the values, and the type, of a column of the query.
-
-    Raises:
-        DbtRuntimeError: A column of the query cannot be brought to the type that the snapshot has for it.
     """
     table = builds.current_table(warehouse, session, plan)
     stored = builds.data_columns(table)
@@ -208,12 +191,7 @@ def write_snapshot(
     is_deleted: str,
     relation: str,
 ) -> HudiAdapterResponse:
-    """Write staged changes: a changed or deleted row only gets its end, an inserted one comes whole.
-
-    Args:
-        valid_to: Name of the column that closes a row.
-        is_deleted: Name of the column that marks the record of a deletion.
-    """
+    """Write staged changes: a changed or deleted row only gets its end, an inserted one comes whole."""
     table = builds.current_table(warehouse, session, plan).as_read(staged.base)
     builds.check_shape(plan, table)
     keys = [name for name in staged.frame.columns if _KEY.fullmatch(name)]
@@ -286,11 +264,7 @@ def _rows_to_write(staged: DataFrame, plan: ModelPlan, valid_to: str, stored: Da
 
 
 def checked_columns(asked: Sequence[str], stored: Sequence[str]) -> tuple[bool, list[str]]:
-    """Return whether a snapshot of strategy ``check`` lacks a column that is to be compared, and those it has, quoted.
-
-    Args:
-        asked: Columns of the query, in any case, each once or more often.
-    """
+    """Return whether a snapshot of strategy ``check`` lacks a column that is to be compared, and those it has, quoted."""
     known = spellings(stored)
     wanted = spellings(name.strip().strip("`") for name in asked)
     found = [known[name] for name in wanted if name in known]
