@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ from dbt.tests.util import run_dbt, run_dbt_and_capture
 from hudi_engine import HudiTable
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.rows import existing_target
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 from tests.functional.conftest import CATALOG
 
@@ -99,7 +96,7 @@ class TestTablesOfAnotherEnvironment:
 
 @pytest.mark.core
 class TestBuildsThatEndBeforeTheTableHasItsName:
-    """Their rows are committed, and no name leads to them; the next run of the same model builds the table anew."""
+    """Their rows are committed, and no name leads to them."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -127,49 +124,17 @@ class TestBuildsThatEndBeforeTheTableHasItsName:
     @pytest.mark.parametrize(
         ("name", "command"), [("kept", ("run", "--select", "kept")), ("history", ("snapshot",))]
     )
-    def test_the_next_run_goes_on(
+    def test_the_next_run_is_refused_until_the_table_is_adopted(
         self, project: Any, cut_off: Callable[..., None], name: str, command: tuple[str, ...]
     ) -> None:
         cut_off(*command)
-        _, told = run_dbt_and_capture([*command])
-        assert "no name for" not in told
+        (refused,) = run_dbt([*command], expect_pass=False)
+        assert "no name for" in refused.message and "hudi_adopt" in refused.message
+        adopted = f"{{table: {project.test_schema}.{name}, location: lake/{name}}}"
+        run_dbt(["run-operation", "hudi_adopt", "--args", adopted])
+        run_dbt([*command])
         query = f"select count(*) from {{schema}}.{name}"
         assert project.run_sql(query, fetch="one")[0] == (2 if name == "kept" else 1)
-        run_dbt([*command])
-        assert project.run_sql(query, fetch="one")[0] == (2 if name == "kept" else 1)
-
-    def test_what_others_have_added_since_is_not_replaced(
-        self, project: Any, cut_off: Callable[..., None]
-    ) -> None:
-        command = ("run", "--select", "kept", "--vars", "first: 0")
-        project.run_sql("drop table if exists {schema}.kept")
-        cut_off(*command)
-        spark = SparkSession.builder.getOrCreate()
-        table = HudiTable.open(spark, str(project.project_root / "lake" / "kept"))
-        table.insert(spark.sql("select 9 as id, 'other' as v, false as adds"))
-        (refused,) = run_dbt([*command], expect_pass=False)
-        assert "no name for" in refused.message
-        assert table.snapshot().count() == 3
-        shutil.rmtree(project.project_root / "lake" / "kept")
-
-    def test_a_run_beside_that_has_not_given_the_name_yet_is_not_overtaken(
-        self, project: Any, cut_off: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        command = ("run", "--select", "kept")
-        project.run_sql("drop table if exists {schema}.kept")
-        cut_off(*command)
-        long_ago = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
-        found = existing_target.own_build
-
-        def begun_before(warehouse: Warehouse, *given: Any) -> Any:
-            warehouse.begun = long_ago
-            return found(warehouse, *given)
-
-        monkeypatch.setattr(existing_target, "own_build", begun_before)
-        (refused,) = run_dbt([*command], expect_pass=False)
-        assert "has been built since, by another run of dbt" in refused.message
-        monkeypatch.undo()
-        run_dbt([*command])
 
 
 class TestAdopting:

@@ -56,8 +56,12 @@ def _bound(
 
 
 def _checked(name: str, given: Given, others: Given) -> list[str]:
-    """Check the arguments while dbt parses."""
-    _bound(name, given, others)
+    """Check the arguments while dbt parses; those that a query gives are empty then, and are checked when the hook runs."""
+    arguments = {**given, **others}
+    empty = {key for key, value in arguments.items() if value is None or value in ("", [], ())}
+    operation = _OWN.get(name) or OPERATIONS[name.removeprefix("show_")]
+    if empty.isdisjoint(operation.required):
+        _bound(name, {key: value for key, value in arguments.items() if key not in empty}, {})
     return []
 
 

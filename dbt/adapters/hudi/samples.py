@@ -13,7 +13,7 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.hudi.logs import warn
-from dbt.adapters.hudi.model.feeds import known_nodes, table_of, takes_changes
+from dbt.adapters.hudi.model.feeds import table_of
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.run import ModelRun
 
@@ -98,32 +98,18 @@ def sample_read(run: ModelRun, in_run: Collection[str], manifest: Any) -> str | 
 def sampled_besides(
     model: Mapping[str, Any], inputs: Collection[str], in_run: Collection[str], manifest: Any
 ) -> str | None:
-    """Return the name of a node of which a model reads a sample besides its inputs, None for none.
-
-    That is what the run builds over a relation with ``event_time``, directly or through others of these and through views. A
-    view that the run does not build reads no sample by itself, what an ephemeral model reads its readers read, and changes are
-    no sample.
+    """Return the name of a node that a model reads besides its inputs and that the run builds, perhaps of a sample.
 
     Args:
         inputs: The tables whose changes it takes, as schema and name in lower case.
     """
-    seen: set[tuple[str, bool, bool]] = set()
-    above = [(each, "", True) for each in (model.get("depends_on") or {}).get("nodes") or ()]
-    while above:
-        name, through, is_compiled = above.pop()
-        for key, node in known_nodes([name], manifest):
-            if through and is_compiled and getattr(node.config, "event_time", None):
-                return through
-            step = (key, bool(through), is_compiled)
-            if step in seen or (not through and table_of(node) in inputs):
-                continue
-            seen.add(step)
-            kind = getattr(node.config, "materialized", None)
-            if takes_changes(getattr(node, "raw_code", None) or ""):
-                continue
-            if kind in ("view", "ephemeral") or key in in_run:
-                inner = (through, is_compiled) if kind == "ephemeral" else (node.name, key in in_run)
-                above += [(each, *inner) for each in getattr(node, "depends_on_nodes", ())]
+    above = list((model.get("depends_on") or {}).get("nodes") or ())
+    for name in above:
+        node = manifest.nodes.get(name)
+        if node is not None and getattr(node.config, "materialized", None) == "ephemeral":
+            above += [each for each in node.depends_on_nodes if each not in above]
+        elif node is not None and name in in_run and table_of(node) not in inputs:
+            return str(node.name)
     return None
 
 

@@ -72,6 +72,17 @@ def test_a_macro_passes_what_its_operation_takes(macro: str, signature: str, nam
         assert declared[argument.name] == default
 
 
+@pytest.mark.parametrize("empty", [None, "", []])
+def test_arguments_of_a_query_are_not_checked_while_dbt_parses(empty: Any) -> None:
+    checked = operations._checked
+    assert checked("delete_partitions", {"table": "orders", "partitions": empty}, {}) == []
+    assert checked("clean", {"table": "orders", "retain_commits": empty}, {}) == []
+    with pytest.raises(DbtRuntimeError, match="retain_commits is 'few'"):
+        checked("clean", {"table": "orders", "retain_commits": "few"}, {})
+    with pytest.raises(DbtRuntimeError, match="has no argument 'partitons'"):
+        checked("clean", {"table": "orders"}, {"partitons": ["a"]})
+
+
 def test_every_operation_has_a_macro() -> None:
     without = {"compactions", "clusterings"}  # op='show' of hudi_compact and hudi_cluster
     assert {name.removeprefix("show_") for _, _, name, _ in CALLS} == {

@@ -17,7 +17,13 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt.adapters.hudi.impl import HudiConfig
 from dbt.adapters.hudi.model import known_configs
-from dbt.adapters.hudi.model.known_configs import OF_DBT, REFUSED_OF_MERGES, SAID, USED, unused_configs
+from dbt.adapters.hudi.model.known_configs import (
+    OF_DBT,
+    OF_OTHER_ADAPTERS,
+    REFUSED_OF_MERGES,
+    USED,
+    unused_configs,
+)
 from dbt.adapters.hudi.model.merge import own_strategies
 from dbt.adapters.hudi.model.plan import Places, resolve_plan
 from dbt.adapters.hudi.model.selected import check_nodes
@@ -143,9 +149,9 @@ def test_a_config_that_would_change_rows_is_refused_for_merges_and_not_for_what_
     assert not problems_of({**KEYED, key: False}), "what is off asks for nothing"
 
 
-@pytest.mark.parametrize("key", [*SAID, "databricks_compute"])
+@pytest.mark.parametrize("key", [*OF_OTHER_ADAPTERS, "databricks_compute"])
 def test_a_config_of_another_adapter_is_said_with_our_word_for_it(key: str) -> None:
-    assert unused_configs({key: "x"})[key] == SAID.get(
+    assert unused_configs({key: "x"})[key] == OF_OTHER_ADAPTERS.get(
         key, "it is of dbt-databricks; spark_conf of the profile sets up Spark"
     )
     assert unused_configs({key: None}) == {}
@@ -173,7 +179,7 @@ def edits(word: str) -> Iterator[str]:
     "name", [*USED, "unique_key", "incremental_strategy", "on_schema_change", "materialized"]
 )
 def test_each_config_name_with_one_wrong_letter_gets_its_name_back(name: str) -> None:
-    known = {*USED, *OF_DBT, *SAID, *REFUSED_OF_MERGES, *known_configs.REFUSED}
+    known = {*USED, *OF_DBT, *OF_OTHER_ADAPTERS, *REFUSED_OF_MERGES, *known_configs.REFUSED}
     misspelt = random.Random(name).sample(sorted(set(edits(name)) - known - {""}), 6)
     for word in misspelt:
         answer = unused_configs({word: "x"})[word]

@@ -12,7 +12,13 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.hudi.model.known_configs import OF_DBT, SAID, USED, misspelt_configs, unused_configs
+from dbt.adapters.hudi.model.known_configs import (
+    OF_DBT,
+    OF_OTHER_ADAPTERS,
+    USED,
+    misspelt_configs,
+    unused_configs,
+)
 from tests.unit.adapter.test_wrong_inputs import WRONG_CONFIGS, edits
 
 # dbt itself refuses these, in words of its own, while it parses
@@ -39,7 +45,7 @@ def misspelt() -> list[str]:
     """Config names with one wrong letter, always the same ones."""
     chance = random.Random("wrong project")
     names = chance.sample(sorted(USED), min(MISSPELT, len(USED)))
-    known = {*USED, *OF_DBT, *SAID}
+    known = {*USED, *OF_DBT, *OF_OTHER_ADAPTERS}
     words = [chance.choice(sorted(set(edits(name)) - known - {""})) for name in names * 3]
     return list(dict.fromkeys(words))[:MISSPELT]
 

@@ -1,8 +1,4 @@
-"""Every config of a model, seed or snapshot that dbt-hudi has a word on: used, refused, or said to have no effect.
-
-A config that would change rows and is not there is refused; one that only tunes another system is named once and the
-run goes on. What stands in none of the tables is taken for a misspelling, or for a config of the project's own.
-"""
+"""Which configs of a model, seed or snapshot are used, which are refused, and which have no effect and are warned of."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from collections.abc import Collection, Mapping
 from hudi_engine.format.spelling import letters_apart, nearest
 
 OTHER_SPELLINGS = ("primaryKey", "preCombineField", "precombineKey", "preCombineKey")
-"""Names that dbt-spark's users and Hudi's SQL know some configs by; who writes nearly one of ours is not sent to them."""
+"""Names that dbt-spark and Hudi's SQL have for some configs; a misspelt name is answered with ours first."""
 
 # The clauses of a merge.
 CLAUSES: tuple[str, ...] = (
@@ -45,93 +41,25 @@ DECIDING: tuple[str, ...] = (
 _MAX_LETTERS = 2
 # Read by dbt-hudi, in all their spellings.
 USED: tuple[str, ...] = (
-    "file_format",
-    "table_type",
-    "type",
-    "record_key",
-    "primaryKey",
-    "precombine_field",
-    "merge_mode",
-    "ordering_field",
-    "preCombineField",
-    "precombineKey",
-    "preCombineKey",
-    "partition_by",
-    "hive_style_partitioning",
-    "index",
-    "options",
-    "hudi_options",
-    "tblproperties",
-    "merge_update_columns",
-    "merge_exclude_columns",
-    "skip_unchanged",
-    "as_of",
     *CLAUSES,
-    "merge_with_schema_evolution",
-    "incremental_predicates",
-    "predicates",
-    "compaction",
-    "clean",
-    "archive",
-    "clustering",
-    "cluster_by",
-    "audit",
-    "pre_commit_tests",
-    "location_root",
-    "catalog_name",
-    "clone_copy",
-    "conflict_retries",
+    *"""
+    file_format table_type type record_key primaryKey precombine_field merge_mode ordering_field preCombineField
+    precombineKey preCombineKey partition_by hive_style_partitioning index options hudi_options tblproperties
+    merge_update_columns merge_exclude_columns skip_unchanged as_of merge_with_schema_evolution
+    incremental_predicates predicates compaction clean archive clustering cluster_by audit pre_commit_tests
+    location_root catalog_name clone_copy conflict_retries
+    """.split(),
 )
 # Read by dbt itself, on every adapter.
 OF_DBT: tuple[str, ...] = (
-    "access",
-    "alias",
-    "batch_size",
-    "begin",
-    "check_cols",
-    "column_types",
-    "concurrent_batches",
-    "config_keys_defaults",
-    "config_keys_used",
-    "contract",
-    "database",
-    "dbt_valid_to_current",
-    "delimiter",
-    "docs",
-    "enabled",
-    "event_time",
-    "freshness",
-    "full_refresh",
-    "group",
-    "hard_deletes",
-    "incremental_strategy",
-    "invalidate_hard_deletes",
-    "lookback",
-    "materialized",
-    "meta",
-    "meta_keys_defaults",
-    "meta_keys_used",
-    "on_configuration_change",
-    "on_schema_change",
-    "packages",
-    "persist_docs",
-    "post-hook",
-    "post_hook",
-    "pre-hook",
-    "pre_hook",
-    "quote_columns",
-    "quoting",
-    "schema",
-    "snapshot_meta_column_names",
-    "snapshot_table_column_names",
-    "sql_header",
-    "static_analysis",
-    "strategy",
-    "tags",
-    "target_database",
-    "target_schema",
-    "unique_key",
-    "updated_at",
+    *"""
+    access alias batch_size begin check_cols column_types concurrent_batches config_keys_defaults config_keys_used
+    contract database dbt_valid_to_current delimiter docs enabled event_time freshness full_refresh group
+    hard_deletes incremental_strategy invalidate_hard_deletes lookback materialized meta meta_keys_defaults
+    meta_keys_used on_configuration_change on_schema_change packages persist_docs post-hook post_hook pre-hook
+    pre_hook quote_columns quoting schema snapshot_meta_column_names snapshot_table_column_names sql_header
+    static_analysis strategy tags target_database target_schema unique_key updated_at
+    """.split(),
 )
 # Would change which rows an incremental run writes, so a run without them would leave wrong data. Nodes of other
 # materializations inherit them from their folder and do not use them.
@@ -146,70 +74,28 @@ REFUSED: Mapping[str, str] = {
     "clustered_by": "use index: {type: bucket, buckets: n} for a hashed layout",
     "buckets": "use index: {type: bucket, buckets: n} for a hashed layout",
 }
-_NO_USERS = "open-source Spark knows no users; who may read or write is said where the files of location_root are kept"
 _PLACE = "location_root says where a model's table is: <location_root>/<alias>"
-_INDEX = "Hudi finds rows by their key; see the index config"
-_LAYOUT = (
-    "use cluster_by, which orders rows in files; partition_by and the index config say how they are placed"
-)
+_LAYOUT = "use cluster_by, which orders rows in files; partition_by and index say how they are placed"
 _TUNING = "spark_conf of the profile sets up Spark"
-_PARQUET = "use hudi_options: {hoodie.parquet.compression.codec: zstd}"
-_TAGS = "use meta, or tblproperties for the table's entry in the catalog"
-# Of other adapters; nothing of the table's rows depends on them.
-SAID: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("external_location", "custom_location", "s3_data_dir", "s3_data_naming", "location"), _PLACE
-    ),
+# Configs of other adapters that have a counterpart; docs/moving.md lists more.
+OF_OTHER_ADAPTERS: Mapping[str, str] = {
+    **dict.fromkeys(("external_location", "custom_location", "s3_data_dir", "location"), _PLACE),
     **dict.fromkeys(("bucketed_by", "bucket_count"), REFUSED["buckets"]),
-    **dict.fromkeys(("liquid_clustered_by", "auto_liquid_cluster", "sort", "sort_type", "dist"), _LAYOUT),
+    **dict.fromkeys(("liquid_clustered_by", "auto_liquid_cluster", "sort", "dist"), _LAYOUT),
     **dict.fromkeys(
         ("optimize", "auto_optimize"), "compaction and hudi_compact merge the logs of merge-on-read tables"
-    ),
-    **dict.fromkeys(("compression", "parquet_compression"), _PARQUET),
-    **dict.fromkeys(("query_tags", "query_tag", "labels", "lf_tags_config", "policy_tags"), _TAGS),
-    **dict.fromkeys(
-        (
-            "submission_method",
-            "python_job_config",
-            "job_cluster_config",
-            "cluster_id",
-            "create_notebook",
-            "timeout",
-        ),
-        "Python models run in dbt's own process",
-    ),
-    **dict.fromkeys(("grants", "copy_grants"), _NO_USERS),
-    **dict.fromkeys(
-        ("hours_to_expiration", "partition_expiration_days"), "clean removes old files, rows stay"
     ),
     "partitioned_by": "use partition_by",
     "cluster_columns": "use cluster_by",
     "zorder": "use cluster_by with clustering: {order: z-order}",
     "automatic_clustering": "use clustering: true",
     "vacuum": "clean and hudi_clean remove old files",
-    "indexes": _INDEX,
+    "compression": "use hudi_options: {hoodie.parquet.compression.codec: zstd}",
+    "indexes": "Hudi finds rows by their key; see the index config",
     "format": "dbt-hudi writes Hudi tables of Parquet files",
-    "include_full_name_in_path": "the folder of a table is <location_root>/<schema>/<name>",
-    "transient": "a table is a Hudi table, with its history",
-    "secure": "open-source Spark has no secure views",
-    "unlogged": "every write of a Hudi table is a commit",
-    "backup": "savepoints keep a state of a table",
-    "snowflake_warehouse": _TUNING,
-    "require_partition_filter": "any query may read a whole table",
-    "kms_key_name": "encryption is set up where the files are",
-    "use_safer_relation_operations": "a table is replaced in one commit",
-    "incremental_apply_config_changes": "configs of a table change with --full-refresh",
-    "unique_tmp_table_suffix": "an incremental run makes a temporary view of a name of its own",
-    "force_batch": "a write is one commit",
-    "native_drop": "dropping a table removes its files",
-    "auto_refresh": "a table is refreshed when dbt runs its model",
+    "grants": "open-source Spark knows no users; set rights where the files of location_root are kept",
 }
-_SAID_PREFIXES: Mapping[str, str] = {
-    "databricks_": "it is of dbt-databricks; " + _TUNING,
-    "snowflake_": "it is of dbt-snowflake; " + _TUNING,
-    "athena_": "it is of dbt-athena; " + _TUNING,
-    "glue_": "it is of dbt-glue; " + _TUNING,
-}
+_PREFIXES = ("databricks_", "snowflake_", "athena_", "glue_")
 _OF_DBT_ITSELF = "__dbt_internal_"
 
 
@@ -227,24 +113,13 @@ def unused_configs(config: Mapping[str, object], used_elsewhere: Collection[str]
     """Name the configs that nothing reads, each with what to do."""
     known = {*USED, *OF_DBT, *REFUSED, *REFUSED_OF_MERGES, *used_elsewhere}
     found = {
-        key: _word_on(key)
+        key: _hint(key)
         for key, value in config.items()
         if key not in known and _is_set(value) and not key.startswith(_OF_DBT_ITSELF)
     }
     if config.get("unique_key") == "":
         found["unique_key"] = (
             "it is empty, which dbt takes for none, so that the table has no key; name a column, or leave it out"
-        )
-    properties = config.get("tblproperties")
-    of_delta = (
-        [key for key in properties if str(key).startswith("delta.")]
-        if isinstance(properties, Mapping)
-        else []
-    )
-    if of_delta:
-        found["tblproperties"] = (
-            f"{', '.join(of_delta)} would be kept beside the table and change nothing: it is a Hudi table, which has "
-            "hudi_options"
         )
     return found
 
@@ -258,7 +133,7 @@ def misspelt_configs(unused: Mapping[str, str]) -> list[str]:
     problems = []
     for key in unused:
         near = [each for each in DECIDING if letters_apart(key, each) <= _MAX_LETTERS]
-        if near and key not in (*SAID, *DECIDING):
+        if near and key not in (*OF_OTHER_ADAPTERS, *DECIDING):
             problems.append(
                 f"{key} is no config of dbt or dbt-hudi; did you mean {near[0]!r}? Correct it, or put a config of your own under "
                 "meta"
@@ -266,20 +141,16 @@ def misspelt_configs(unused: Mapping[str, str]) -> list[str]:
     return problems
 
 
-def _word_on(key: str) -> str:
-    """Say what is wrong with a config that nobody reads, and which was meant."""
+def _hint(key: str) -> str:
+    """Return what is wrong with a config that nothing reads, and which was meant."""
     if key.startswith("hoodie."):
-        return (
-            f"options of Hudi stand together: hudi_options: {{{key}: ...}}, in dbt_project.yml +hudi_options:"
-        )
-    told = SAID.get(key) or next(
-        (told for prefix, told in _SAID_PREFIXES.items() if key.startswith(prefix)), None
-    )
-    if told is not None:
-        return told
+        return f"options of Hudi go together: hudi_options: {{{key}: ...}}, in dbt_project.yml +hudi_options:"
+    if key in OF_OTHER_ADAPTERS:
+        return OF_OTHER_ADAPTERS[key]
+    if key.startswith(_PREFIXES):
+        return f"it is of dbt-{key.partition('_')[0]}; {_TUNING}"
     own = [each for each in (*USED, *OF_DBT) if each not in OTHER_SPELLINGS]
-    near = nearest(key, own) or nearest(key, OTHER_SPELLINGS)
-    near = near or nearest(key, (*REFUSED, *REFUSED_OF_MERGES, *SAID))
+    near = nearest(key, own) or nearest(key, (*OTHER_SPELLINGS, *REFUSED, *REFUSED_OF_MERGES))
     if near is not None:
         return f"no config of dbt or dbt-hudi has this name; did you mean {near!r}?"
     return "no config of dbt or dbt-hudi has this name; correct it, or put a config of your own under meta"

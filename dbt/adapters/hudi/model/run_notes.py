@@ -14,8 +14,6 @@ from dbt.adapters.hudi.model.merge import BatchWindow
 INVOCATION, NODE, GIT = "_dbt_invocation_id", "_dbt_node", "_dbt_git_sha"
 # Of a batch: the end of its window, and whether its run built the table.
 BATCH_END, BUILDS = "_dbt_batch_end", "_dbt_batch_of_build"
-# Of a build: the relation that it is, and of which warehouse.
-BUILT_AS = "_dbt_built_as"
 _SHA = re.compile(r"^[0-9a-f]{40,64}$")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,50 +17,26 @@ HUDI = "hudi"
 USING = (HUDI, *FORMATS)
 _KEYS = ("location", "using", "options")
 # Source: the tables of data source options in Spark's documentation, generic ones and those of each format (Spark 3.5, 4).
-_OF_FILES = (
-    *("mergeSchema", "pathGlobFilter", "recursiveFileLookup", "modifiedBefore", "modifiedAfter"),
-    *("ignoreCorruptFiles", "ignoreMissingFiles", "basePath"),
-)
-_OF_TEXT = (
-    *(
-        "encoding",
-        "charset",
-        "lineSep",
-        "timeZone",
-        "locale",
-        "mode",
-        "columnNameOfCorruptRecord",
-        "multiLine",
-    ),
-    *("dateFormat", "timestampFormat", "timestampNTZFormat", "enableDateTimeParsingFallback"),
-    *("samplingRatio", "compression", "codec"),
-)
-_OF_FORMAT: Mapping[str, tuple[str, ...]] = {
+_OF_FILES = """
+    mergeSchema pathGlobFilter recursiveFileLookup modifiedBefore modifiedAfter ignoreCorruptFiles ignoreMissingFiles basePath
+""".split()
+_OF_TEXT = """
+    encoding charset lineSep timeZone locale mode columnNameOfCorruptRecord multiLine dateFormat timestampFormat
+    timestampNTZFormat enableDateTimeParsingFallback samplingRatio compression codec singleVariantColumn
+""".split()
+_OF_CSV = """
+    sep delimiter extension quote escape comment header inferSchema preferDate enforceSchema ignoreLeadingWhiteSpace
+    ignoreTrailingWhiteSpace nullValue nanValue positiveInf negativeInf maxColumns maxCharsPerColumn
+    charToEscapeQuoteEscaping emptyValue unescapedQuoteHandling
+""".split()
+_OF_JSON = """
+    primitivesAsString prefersDecimal allowComments allowUnquotedFieldNames allowSingleQuotes allowNumericLeadingZeros
+    allowNonNumericNumbers allowBackslashEscapingAnyCharacter allowUnquotedControlChars dropFieldIfAllNull useUnsafeRow
+""".split()
+_OF_FORMAT: Mapping[str, Sequence[str]] = {
     "parquet": ("datetimeRebaseMode", "int96RebaseMode", "compression"),
-    "csv": (
-        *_OF_TEXT,
-        *(
-            "sep",
-            "delimiter",
-            "extension",
-            "quote",
-            "escape",
-            "comment",
-            "header",
-            "inferSchema",
-            "preferDate",
-        ),
-        *("enforceSchema", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "nullValue", "nanValue"),
-        *("positiveInf", "negativeInf", "maxColumns", "maxCharsPerColumn", "charToEscapeQuoteEscaping"),
-        *("emptyValue", "unescapedQuoteHandling", "singleVariantColumn"),
-    ),
-    "json": (
-        *_OF_TEXT,
-        *("primitivesAsString", "prefersDecimal", "allowComments", "allowUnquotedFieldNames"),
-        *("allowSingleQuotes", "allowNumericLeadingZeros", "allowNonNumericNumbers"),
-        *("allowBackslashEscapingAnyCharacter", "allowUnquotedControlChars", "dropFieldIfAllNull"),
-        *("useUnsafeRow", "singleVariantColumn"),
-    ),
+    "csv": (*_OF_TEXT, *_OF_CSV),
+    "json": (*_OF_TEXT, *_OF_JSON),
 }
 _PLACED_BY_US = ("path", "paths")
 _WORDS: Mapping[str, str] = {

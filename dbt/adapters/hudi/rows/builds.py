@@ -54,7 +54,6 @@ from dbt.adapters.hudi.rows.deletes import ordered_deletes, with_one_mark
 from dbt.adapters.hudi.rows.existing_target import (
     created_concurrently,
     find_existing,
-    noted_as_built,
     warn_other_format_replaced,
     warn_replaced,
 )
@@ -97,7 +96,7 @@ def rebuild_model(
     run: ModelRun | None = None,
 ) -> HudiAdapterResponse:
     """Create the model's table or replace all of it; what else has its name makes room."""
-    plan = noted_as_built(warehouse, session, as_first_batch(plan, run))
+    plan = as_first_batch(plan, run)
     frame = drop_meta_columns(rows.frame)
     check_named_columns(frame.columns, plan.named_columns)
     definition = with_options(plan, warehouse.options)
@@ -109,9 +108,8 @@ def rebuild_model(
     combines = options[WriteOptions.COMBINE_BEFORE_INSERT]
     frame = ordered_deletes(frame, to_be, options, combines=combines, name=f"{plan.schema}.{plan.name}")
     entry = warehouse.entry(session, plan.schema, plan.name)
-    found = find_existing(warehouse, session, plan, entry, begins=rows.begins)
-    begins = rows.begins and found.unfinished_build is None
-    build = build_table if begins else partial(rebuild_table, base=rows.base or found.unfinished_build)
+    replaces_unnamed = find_existing(warehouse, session, plan, entry, begins=rows.begins)
+    build = build_table if rows.begins else partial(rebuild_table, base=rows.base)
     # what a clause asks of the table itself is not known where another one is in its place
     if entry is None and (said := plan.merge.said_of_rows) is not None:
         said.refuse_unknown(frame)
@@ -121,10 +119,10 @@ def rebuild_model(
         try:
             result = build_under_name(warehouse, session, plan, entry, frame, build)
         except TableExistsError as error:
-            if not begins:
+            if not rows.begins:
                 raise
             raise created_concurrently(plan) from error
-    if found.unnamed:
+    if replaces_unnamed:
         warn_replaced(plan)
     warn_other_format_replaced(plan, entry)
     table = warehouse.table(session, plan.base)

@@ -1,53 +1,27 @@
-"""What exists where a table is to be built: rows stay unless the command replaces them, and a warning names those that go.
-
-A first build may end between its commit and its name in the catalog. Its commit names the relation, so the next run continues it.
-"""
+"""What exists where a table is to be built: rows stay unless the command replaces them, and a warning names those that go."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import socket
-from dataclasses import dataclass, replace
-
 from dbt_common.exceptions import DbtRuntimeError
-from dbt_common.invocation import get_invocation_id
 from hudi_engine.errors import TableNotFoundError
 from hudi_engine.format.storage.uris import plain_location, same_place
 from hudi_engine.spark.catalog import CatalogEntry, TableName
-from hudi_engine.spark.jvm.session import hadoop_setting
-from hudi_engine.table.inspect.commits import CommitFacts
-from hudi_engine.table.state import TableState
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
-from dbt.adapters.hudi.model.run_notes import BUILT_AS, INVOCATION
 from dbt.adapters.hudi.spark.folders import table_around
 from dbt.adapters.hudi.spark.warehouse import Warehouse
-
-_LOOKED_AT = 8
-"""Newest commits among which that of the build is looked for: services commit after it."""
-_METASTORE = ("hive.metastore.uris", "javax.jdo.option.ConnectionURL")
-
-
-@dataclass(frozen=True)
-class ExistingTarget:
-    """What exists in the folder of a table that is to be built.
-
-    Args:
-        unnamed: A Hudi table that the warehouse has no name for, and that is not known to be the same one.
-        unfinished_build: The table as an earlier build of the model left it that ended before it got its name.
-    """
-
-    unnamed: bool = False
-    unfinished_build: TableState | None = None
 
 
 def find_existing(
     warehouse: Warehouse, session: SparkSession, plan: ModelPlan, entry: CatalogEntry | None, *, begins: bool
-) -> ExistingTarget:
-    """Find what a build would replace that its name does not lead to."""
+) -> bool:
+    """Return whether a build replaces a Hudi table that the warehouse has no name for; one of another name is refused.
+
+    Args:
+        begins: The run may not replace rows, so that a table without a name is refused as well.
+    """
     leads = entry is not None and entry.base is not None and same_place(entry.base, plan.base)
     if not leads:
         refuse_place_in_a_table(TableName(plan.schema, plan.name), plan.base)
@@ -56,17 +30,9 @@ def find_existing(
         refuse_place_of_another(warehouse, session, TableName(plan.schema, plan.name), plan.base)
     if begins:
         _refuse_created_concurrently(warehouse, session, plan, entry)
-    if not is_written:
-        return ExistingTarget()
-    own = own_build(warehouse, session, plan)
-    if own is not None:
-        state, is_concurrent = own
-        if begins and is_concurrent:
-            raise created_concurrently(plan)
-        return ExistingTarget(unfinished_build=state if begins else None)
-    if begins:
-        raise _unnamed(plan)
-    return ExistingTarget(unnamed=True)
+        if is_written:
+            raise _unnamed(plan)
+    return is_written
 
 
 def refuse_place_in_a_table(name: TableName, base: str) -> None:
@@ -162,43 +128,3 @@ def _is_written(warehouse: Warehouse, session: SparkSession, base: str) -> bool:
         return bool(warehouse.table(session, base).commits(limit=1))
     except TableNotFoundError:
         return False
-
-
-def noted_as_built(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> ModelPlan:
-    """Return the plan of a build whose commit says which relation of which warehouse it is."""
-    notes = {**plan.run_notes, BUILT_AS: _relation_of_warehouse(warehouse, session, plan)}
-    return replace(plan, run_notes=notes)
-
-
-def own_build(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> tuple[TableState, bool] | None:
-    """Return the table in a model's folder and whether another run has built it since this one began.
-
-    None where its newest commit is no build of this model.
-    """
-    try:
-        table = warehouse.table(session, plan.base)
-        state = TableState.load(table.storage)
-    except TableNotFoundError:
-        return None
-    newest = next((each for each in table.commits(_LOOKED_AT) if not each.is_service), None)
-    if newest is None or newest.extra.get(BUILT_AS) != _relation_of_warehouse(warehouse, session, plan):
-        return None
-    return state, _is_concurrent(warehouse, newest)
-
-
-def _is_concurrent(warehouse: Warehouse, commit: CommitFacts) -> bool:
-    if commit.extra.get(INVOCATION) == get_invocation_id() or commit.committed_at is None:
-        return False
-    return commit.committed_at >= warehouse.begun
-
-
-def _relation_of_warehouse(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> str:
-    """Return the model's name with the place that keeps names; how to get into a metastore is told by a digest."""
-    place = plain_location(warehouse.places.location_root)
-    if warehouse.directory is None:
-        metastore = next((found for key in _METASTORE if (found := hadoop_setting(session, key))), "")
-        if not metastore or "derby" in metastore.lower():
-            # Spark's own lies in the working directory of this machine, and others have theirs under the same address.
-            metastore = f"{metastore} {socket.gethostname()} {os.getcwd()}"
-        place = f"{place} hive {hashlib.sha256(metastore.encode()).hexdigest()[:16]}"
-    return f"{plan.schema.lower()}.{plan.name.lower()} of {place}"

@@ -89,7 +89,6 @@ class Warehouse:
     def __init__(
         self, credentials: HudiCredentials, project_root: str | None, *, writes: bool = False
     ) -> None:
-        self.begun = datetime.datetime.now(datetime.timezone.utc)
         self._credentials = credentials
         self.places = Places(credentials.resolve_location_root(project_root), project_root)
         self.target_schema = str(credentials.schema)
