@@ -24,9 +24,8 @@ from hudi_engine.spark.sql.router import StatementRouter
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import HudiCredentials
-from dbt.adapters.hudi.hooks import name_hook
 from dbt.adapters.hudi.interrupt import end_in_order, show_no_stack
-from dbt.adapters.hudi.run import RUNS
+from dbt.adapters.hudi.run import RUNS, name_hook
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.handle import HudiHandle
 from dbt.adapters.hudi.sql.creating import SqlWarehouse

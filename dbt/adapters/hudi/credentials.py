@@ -15,8 +15,7 @@ from hudi_engine.format.storage.redact import shown_settings
 
 from dbt.adapters.hudi.logs import is_first, warn
 from dbt.adapters.hudi.model.engine_options import is_of_one_table, option_problems
-from dbt.adapters.hudi.model.locations import absolute_location, location_problems
-from dbt.adapters.hudi.model.reading import option_text
+from dbt.adapters.hudi.model.reading import absolute_location, location_problems, option_text
 
 CATALOGS = ("directory", "hive")
 DEFAULT_WAREHOUSE = "warehouse"

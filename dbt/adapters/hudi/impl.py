@@ -26,8 +26,7 @@ from hudi_engine.spark.sql.statements import order_keys
 from hudi_engine.spark.write.rows.casts import drop_meta_columns
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.hudi.audit.run import Audit
-from dbt.adapters.hudi.audit.tests import audit_tests
+from dbt.adapters.hudi.audit.run import Audit, audit_tests
 from dbt.adapters.hudi.catalogs import (
     DirectoryCatalogIntegration,
     HiveCatalogIntegration,
@@ -39,10 +38,9 @@ from dbt.adapters.hudi.changes.methods import ChangeFeeds
 from dbt.adapters.hudi.column import HudiColumn
 from dbt.adapters.hudi.column_changes import ColumnChanges
 from dbt.adapters.hudi.connections import HudiConnectionManager
-from dbt.adapters.hudi.hooks import hook_text, rendered_hook
 from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.model.known_configs import with_meta
 from dbt.adapters.hudi.model.merge import STRATEGIES
-from dbt.adapters.hudi.model.meta import with_meta
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.model.run_notes import notes_of_run
 from dbt.adapters.hudi.names import Names
@@ -51,11 +49,11 @@ from dbt.adapters.hudi.relation import HudiRelation, named
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows import builds, seeds, snapshots
 from dbt.adapters.hudi.rows.alignment import chosen_columns, refuse_absent
-from dbt.adapters.hudi.rows.batches import resumes_build
+from dbt.adapters.hudi.rows.builds import resumes_build
 from dbt.adapters.hudi.rows.constraints import checked, read_constraints
 from dbt.adapters.hudi.rows.deletes import stores_mark
 from dbt.adapters.hudi.rows.python_models import run_python_model
-from dbt.adapters.hudi.run import RUNS, ModelRun
+from dbt.adapters.hudi.run import RUNS, ModelRun, hook_text, rendered_hook
 from dbt.adapters.hudi.samples import check_sample, in_part
 from dbt.adapters.hudi.spark import catalog_rows
 from dbt.adapters.hudi.spark.catalog_rows import last_changes

@@ -15,7 +15,7 @@ from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFF
 from hudi_engine.spark.sql.table_names import reads_table
 
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.model.meta import with_meta
+from dbt.adapters.hudi.model.known_configs import with_meta
 from dbt.adapters.hudi.model.selected import as_of_problems, check_nodes, node_config
 from dbt.adapters.hudi.model.source import places_said
 from dbt.adapters.hudi.parts import AdapterPart

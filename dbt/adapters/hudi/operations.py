@@ -6,28 +6,37 @@ An operation that only looks, or has ``dry_run``, is answered without Spark wher
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dbt.adapters.base.meta import available
+from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError, UnsupportedTableError
 from hudi_engine.format.config.declared.service_options import ServiceOptions
 from hudi_engine.format.config.options import laid_over, resolve_options
+from hudi_engine.format.storage.given import public_location
+from hudi_engine.format.storage.uris import plain_location, same_place
 from hudi_engine.spark.catalog import TableName
 from hudi_engine.spark.sql.own_rows import shown_for_condition
 from hudi_engine.spark.sql.statement import Target
+from hudi_engine.table.clone import CloneResult
 from hudi_engine.table.operations import OPERATIONS, Answer, Call, Operation, as_line, as_text
 from hudi_engine.table.operations.procedures import call_procedure, find_procedure
 from hudi_engine.table.report import default_name
 from jinja2 import Undefined
 
-from dbt.adapters.hudi.adopting import AdoptMethods
-from dbt.adapters.hudi.cloning import CloneMethods
 from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.model.reading import absolute_location, location_problems
+from dbt.adapters.hudi.parts import Relation, TableAccess
+from dbt.adapters.hudi.rows.existing_target import name_of_place
+from dbt.adapters.hudi.rows.named_places import NamedPlace, clone_under_name
+from dbt.adapters.hudi.run import ModelRun
 from dbt.adapters.hudi.spark.errors import dbt_errors
-from dbt.adapters.hudi.table_access import Relation
 
 Given = Mapping[str, Any]
 # These say that a call makes no sense; the other errors, that the service failed.
@@ -65,7 +74,7 @@ def _checked(name: str, given: Given, others: Given) -> list[str]:
     return []
 
 
-class Operations(CloneMethods, AdoptMethods):
+class Operations(TableAccess):
     """Operations on tables."""
 
     @available.parse(_checked)
@@ -104,6 +113,130 @@ class Operations(CloneMethods, AdoptMethods):
                 return _lines(label, call_procedure(found, services, arguments))
         with self._changed(relation, label) as table:
             return _lines(label, call_procedure(found, table.services(), arguments))
+
+    # --- operations that need a warehouse -----------------------------------------------------------------------
+
+    def hudi_adopt(self, relation: Relation, location: str | None = None) -> Answer:
+        """Give a Hudi table a name; its files stay where and as they are.
+
+        Args:
+            location: Folder of the table, None for the one that the name says.
+        """
+        name, warehouse = self._names(relation), self.connections.warehouse
+        expected = warehouse.places.default_base(name.database, name.name)
+        if location is None:
+            base = expected
+        elif problems := location_problems(str(location), f"location of {name.label}"):
+            raise DbtRuntimeError("; ".join(problems))
+        else:
+            base = absolute_location(str(location), warehouse.places.project_root).rstrip("/")
+        place = plain_location(base)
+        with self.connections.work(f"adopt {name.label}") as session:
+            entry = warehouse.entry(session, name.database, name.name)
+            if entry is not None and entry.foreign:
+                raise DbtRuntimeError(
+                    f"{name.label} is a source, which is read only and keeps its name; give the table that of the model"
+                )
+            if entry is not None and entry.base is not None and same_place(entry.base, base):
+                return Answer(notes=[f"is the table at {place} already"])
+            if entry is not None:
+                raise DbtRuntimeError(f"{name.label} is there already; choose another name, or drop it first")
+            other = name_of_place(warehouse, session, base, sources=False)
+            if other is not None:
+                raise DbtRuntimeError(
+                    f"{place} is the table {other.label} already, and one table gets one name: let the model have that one by its "
+                    f"schema and alias, or rename the table: ALTER TABLE {other.label} RENAME TO ..."
+                )
+            table = warehouse.table(session, base)
+            if table.schema is None:
+                raise DbtRuntimeError(f"the Hudi table at {place} has no rows or columns yet; build it")
+            warehouse.create_schema(session, name.database)
+            with warehouse.one_writer(session, base):
+                if warehouse.directory is not None and not same_place(base, expected):
+                    warehouse.directory.save_pointer(name.database.lower(), name.name, base)
+                warehouse.register(session, name.database, name.name, table)
+        self.cache_added(self._relation(name.database, name.name, True))
+        return Answer(notes=[f"is the table at {place} from now on"])
+
+    @available.parse_none
+    def hudi_shares_files(self, original: BaseRelation) -> bool:
+        """Whether the clone of a relation is a table; that of a view, or of another table, is a view."""
+        name = self._names(original)
+        with self.connections.work(f"look up {name.label}") as session:
+            entry = self.connections.warehouse.entry(session, name.database, name.name)
+        if entry is None:
+            there = self.config.credentials
+            elsewhere = (
+                f" This target finds tables below {there.location_root} only: where the other environment keeps them below "
+                "another folder, give both one location_root, or clone by path with `hudi-engine PATH clone`"
+                if there.catalog == "directory"
+                else ""
+            )
+            raise DbtRuntimeError(
+                f"{name.label} is not there; nothing to clone. Build it in its environment first.{elsewhere}"
+            )
+        return bool(entry.is_hudi_table)
+
+    @available.parse_none
+    def hudi_clone_model(
+        self, run: ModelRun, original: BaseRelation, *, replace: bool = False
+    ) -> AdapterResponse:
+        """Make a model's table a clone of another."""
+        plan = run.plan
+        place = NamedPlace(TableName(plan.schema, plan.name), plan.base, plan.own_location)
+        done = self._clone(original, place, None, replace=replace, copy=plan.clone_copy)
+        return AdapterResponse(
+            f"CLONE of {self._names(original).label} at {done.instant}: {done.files_shared} files "
+            f"({done.bytes_shared} bytes) shared, {done.files_copied} ({done.bytes_copied} bytes) copied"
+        )
+
+    def hudi_clone_table(
+        self,
+        relation: Relation,
+        clone: str,
+        at: str | None = None,
+        replace: bool = False,
+        copy: bool = False,
+    ) -> Answer:
+        """Clone a table under another name of the warehouse, as it is or as it was at an instant or savepoint."""
+        name = self._names(clone)
+        place = NamedPlace(name, self._base_of_clone(name))
+        return Answer(facts=asdict(self._clone(relation, place, at, replace=replace, copy=copy)))
+
+    def _base_of_clone(self, name: TableName) -> str:
+        """Return the folder of a clone: that of the table it may replace, else where the name says."""
+        warehouse = self.connections.warehouse
+        with self.connections.work(f"clone into {name.label}") as session:
+            entry = warehouse.entry(session, name.database, name.name)
+        if entry is None:
+            return warehouse.places.default_base(name.database, name.name)
+        if entry.base is None or entry.is_face or entry.foreign:
+            raise DbtRuntimeError(
+                f"{name.label} is there, and is no Hudi table that a clone could replace; choose another name, or drop it first"
+            )
+        return plain_location(entry.base)
+
+    def _clone(
+        self,
+        original: Relation,
+        place: NamedPlace,
+        at: str | None,
+        *,
+        replace: bool,
+        copy: bool,
+    ) -> CloneResult:
+        """Clone a table and give the clone its name in the catalog."""
+        warehouse, name = self.connections.warehouse, place.name
+        with self._table(original, f"clone into {name.label}") as (session, table):
+            path = public_location(place.base)
+            make = partial(table.services().clone, path, name=name.name, at=at, copy=copy)
+            warehouse.create_schema(session, name.database)
+            with warehouse.one_writer(session, place.base):
+                done = clone_under_name(warehouse, session, place, make, replace=replace)
+                if place.own_location and warehouse.directory is not None:
+                    warehouse.directory.save_pointer(name.database.lower(), name.name, place.base)
+                warehouse.register(session, name.database, name.name, warehouse.table(session, place.base))
+        return done
 
     def hudi_soft_delete(self, relation: Relation, where: str) -> Answer:
         """Set all but key, ordering and partition columns of the rows that fulfil a condition to null."""

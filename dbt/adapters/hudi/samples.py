@@ -13,8 +13,8 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.hudi.logs import warn
-from dbt.adapters.hudi.model.feeds import table_of
 from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.model.selected import table_of
 from dbt.adapters.hudi.run import ModelRun
 
 _ENDING = ("invalidate", "new_record")

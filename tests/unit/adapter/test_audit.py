@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.hudi.audit.tests import audit_tests
+from dbt.adapters.hudi.audit.run import audit_tests
 from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest
 from dbt.adapters.hudi.model.plan import Places, resolve_plan
 
@@ -80,7 +80,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch, asked: AuditConfig) -> list[str]:
     ]
     manifest = SimpleNamespace(nodes={each.unique_id: each for each in found})
     monkeypatch.setattr(
-        "dbt.adapters.hudi.audit.tests._compiled",
+        "dbt.adapters.hudi.audit.run._compiled",
         lambda nodes, *_: [AuditTest(each.name, "") for each in nodes],
     )
     return [each.name for each in audit_tests(asked, MODEL, manifest, None)]
@@ -109,7 +109,7 @@ def test_an_audit_that_no_test_is_attached_to_is_said() -> None:
     said: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "dbt.adapters.hudi.audit.tests.logger.warning", lambda text, *a: said.append(text.format(*a))
+            "dbt.adapters.hudi.audit.run.logger.warning", lambda text, *a: said.append(text.format(*a))
         )
         assert audit_tests(AuditConfig(everything=True), MODEL, nobody, None) == ()
     assert said == [f"audit is on for {MODEL}, but no test is attached to it: nothing looks at its rows"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.hudi.model.run_notes import BATCH_END, BUILDS, INVOCATION
-from dbt.adapters.hudi.rows import batches
+from dbt.adapters.hudi.rows import builds as batches
 from dbt.adapters.hudi.run import ModelRun
 
 

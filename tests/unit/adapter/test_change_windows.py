@@ -12,9 +12,8 @@ from hudi_engine.table.services.archive.execute import archive_instants
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.consumers import list_consumers
 
-from dbt.adapters.hudi.changes.args import ChangesArgs
-from dbt.adapters.hudi.changes.checkpoints import keep_changes
-from dbt.adapters.hudi.changes.window import next_input_window, window_after_gap
+from dbt.adapters.hudi.changes.methods import keep_changes
+from dbt.adapters.hudi.changes.window import ChangesArgs, next_input_window, window_after_gap
 from dbt.adapters.hudi.model.plan import Places, resolve_plan
 from dbt.adapters.hudi.run import OF_A_SAMPLE, Feed
 from tests.helpers.handmade import HandmadeTable

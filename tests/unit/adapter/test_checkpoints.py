@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.hudi.changes.checkpoints import CheckpointArgs
+from dbt.adapters.hudi.changes.methods import CheckpointArgs
 
 NOTED = {"raw.customers": "001", "raw.orders": "002"}
 

@@ -13,8 +13,8 @@ from hudi_engine.format.storage.given import settings_for
 from hudi_engine.format.storage.uris import RemoteUri
 
 from dbt.adapters.hudi.credentials import HudiCredentials
-from dbt.adapters.hudi.model.locations import absolute_location
 from dbt.adapters.hudi.model.plan import Places, resolve_plan
+from dbt.adapters.hudi.model.reading import absolute_location
 from dbt.adapters.hudi.model.source import places_said, source_place
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 

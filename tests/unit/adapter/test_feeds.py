@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.hudi.model.feeds import check_takes_changes, tables_named, takes_changes
+from dbt.adapters.hudi.model.selected import check_takes_changes, tables_named, takes_changes
 from dbt.adapters.hudi.run import Feed
 
 

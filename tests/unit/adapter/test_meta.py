@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.hudi.model.known_configs import USED
-from dbt.adapters.hudi.model.meta import with_meta
+from dbt.adapters.hudi.model.known_configs import USED, with_meta
 
 
 def test_every_config_of_dbt_hudi_may_stand_under_meta() -> None:

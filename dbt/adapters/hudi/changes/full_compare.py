@@ -48,8 +48,8 @@ def full_compare(session: SparkSession, source: TableState, target: TableState, 
         ):
             raise DbtRuntimeError(
                 f"on_gap is 'compare', but {name} of {target.config.name!r} is {types[name].simpleString()} and {name} of the "
-                f"input {source.config.name!r} is {other.simpleString()}, so their rows cannot be matched; use on_gap='snapshot', or run "
-                "the model with --full-refresh"
+                f"input {source.config.name!r} is {other.simpleString()}, so their rows cannot be matched; use on_gap='snapshot', "
+                "or run the model with --full-refresh"
             )
     same = [F.col(f"stored.`{known[name]}`").eqNullSafe(F.col(f"given.`{given[name]}`")) for name in shared]
     lost = stored.alias("stored").join(rows.alias("given"), same, "left_anti")

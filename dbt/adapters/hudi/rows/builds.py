@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, build_table, rebuild_table
@@ -27,7 +28,7 @@ from hudi_engine.format.storage.uris import plain_location, same_place
 from hudi_engine.spark.sql.not_null import forget_columns, stays
 from hudi_engine.spark.sql.own_rows import shown_for_condition
 from hudi_engine.spark.write.rows.casts import drop_meta_columns
-from hudi_engine.spark.write.rows.replacement import EventWindow, outside_rows
+from hudi_engine.spark.write.rows.replacement import EventWindow, outside_rows, with_zone
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.retry import retried
 from hudi_engine.table.write import operation as operations
@@ -37,10 +38,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.model.clauses import said_in_sql
 from dbt.adapters.hudi.model.engine_options import changed_options
-from dbt.adapters.hudi.model.merge import MERGING
+from dbt.adapters.hudi.model.merge import MERGING, said_in_sql
 from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.model.run_notes import BATCH_END, BUILDS, INVOCATION
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows.alignment import (
     check_named_columns,
@@ -48,7 +49,6 @@ from dbt.adapters.hudi.rows.alignment import (
     missing_columns,
     with_delete_mark,
 )
-from dbt.adapters.hudi.rows.batches import as_first_batch, as_later_batch
 from dbt.adapters.hudi.rows.constraints import Constraint, checked
 from dbt.adapters.hudi.rows.deletes import ordered_deletes, with_one_mark
 from dbt.adapters.hudi.rows.existing_target import (
@@ -61,6 +61,80 @@ from dbt.adapters.hudi.rows.named_places import build_under_name, with_options
 from dbt.adapters.hudi.rows.schema_changes import schema_change
 from dbt.adapters.hudi.run import ModelRun
 from dbt.adapters.hudi.spark.warehouse import Warehouse
+
+_LOOKED_AT = 8
+"""Newest commits among which that of the last batch is looked for: services commit after it."""
+
+
+def as_first_batch(plan: ModelPlan, run: ModelRun | None) -> ModelPlan:
+    """Return the plan of a batch that builds the table, whose commit and those of later batches of this run note it."""
+    if plan.merge.window is None:
+        return plan
+    if run is not None:
+        run.builds = True
+    return _noted(plan)
+
+
+def as_later_batch(plan: ModelPlan, table: HudiTable, run: ModelRun) -> ModelPlan:
+    """Return the plan of a batch that goes into a table, and warn when batches may be missing before it."""
+    window = plan.merge.window
+    if window is None or window.start is None:
+        return plan
+    if run.builds is None:
+        run.builds = False
+        _warn_gap(plan, table, window.start)
+    return _noted(plan) if run.builds else plan
+
+
+def resumes_build(unique_id: str, manifest: Any) -> bool:
+    """Whether ``dbt retry`` runs batches of a model again of which others are done.
+
+    It repeats ``--full-refresh`` if the run had it that it follows. The first batch must not rebuild the table then: the
+    rows of those that are done would go with the old table.
+    """
+    node = None if manifest is None else manifest.nodes.get(unique_id)
+    before = getattr(node, "previous_batch_results", None)
+    return bool(before is not None and before.successful)
+
+
+def _noted(plan: ModelPlan) -> ModelPlan:
+    return replace(plan, run_notes={**plan.run_notes, BUILDS: "true"})
+
+
+def _warn_gap(plan: ModelPlan, table: HudiTable, start: datetime) -> None:
+    last = next((each for each in table.commits(_LOOKED_AT) if not each.is_service), None)
+    if last is None or BUILDS not in last.extra or BATCH_END not in last.extra:
+        return
+    end, start = with_zone(datetime.fromisoformat(last.extra[BATCH_END])), with_zone(start)
+    if end < start:
+        end = _end_of_build(table, last.extra)
+    if end >= start:
+        return
+    # no error even where warnings are: days without rows leave no commit, so each run warns until one has rows
+    logger.warning(
+        "{}: the run that built it (invocation {}) ended with the batch up to {}, and this run begins at {}. Batches between them "
+        "had no rows, or are missing: dbt asks for the newest batches alone once the table is there. If that run was interrupted, "
+        "or ran long ago, run the model with --event-time-start {} --event-time-end {}",
+        f"{plan.schema}.{plan.name}",
+        last.extra.get(INVOCATION, "unknown"),
+        end.isoformat(),
+        start.isoformat(),
+        _argument(end),
+        _argument(start),
+    )
+
+
+def _end_of_build(table: HudiTable, last: Mapping[str, str]) -> datetime:
+    """Return the greatest end of the batches of the run that a commit is of: threads need not commit them in their order."""
+    run = last.get(INVOCATION)
+    notes = [last, *(each.extra for each in table.commits() if each.extra.get(INVOCATION) == run)]
+    return max(with_zone(datetime.fromisoformat(each[BATCH_END])) for each in notes if BATCH_END in each)
+
+
+def _argument(moment: datetime) -> str:
+    """Return a moment as dbt's command line takes it."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S")
+
 
 Result = TypeVar("Result")
 OPERATIONS: Mapping[str, operations.Operation] = {**operations.BY_NAME, "insert_new": operations.INSERT}

@@ -31,7 +31,7 @@ from pyspark.sql import types as T
 
 from dbt.adapters.hudi.column import HudiColumn, users_columns
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.model.locations import absolute_location
+from dbt.adapters.hudi.model.reading import absolute_location
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.run import RUNS
 from dbt.adapters.hudi.spark.errors import dbt_errors, short_message

@@ -50,8 +50,8 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import ANSI, HudiCredentials
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.model.locations import absolute_location
 from dbt.adapters.hudi.model.plan import ModelPlan, Places
+from dbt.adapters.hudi.model.reading import absolute_location
 from dbt.adapters.hudi.model.source import SourcePlace
 from dbt.adapters.hudi.response import counted
 from dbt.adapters.hudi.run import RUNS

@@ -24,9 +24,8 @@ from hudi_engine.table.write.define.table_options import PARTITION_OPTIONS
 from hudi_engine.table.write.result import WriteResult
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.model.locations import absolute_location, location_problems
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
-from dbt.adapters.hudi.model.reading import option_text
+from dbt.adapters.hudi.model.reading import absolute_location, location_problems, option_text
 from dbt.adapters.hudi.rows.existing_target import find_existing, warn_replaced
 from dbt.adapters.hudi.rows.named_places import build_under_name
 from dbt.adapters.hudi.spark.new_names import rename
