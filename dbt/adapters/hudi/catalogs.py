@@ -95,14 +95,9 @@ def integration_of(
     try:
         return find(str(name))
     except DbtCatalogIntegrationNotFoundError as error:
-        names = str(error.msg).partition("Expected one of: ")[2].rstrip("?")
-        known = [each for each in names.split(", ") if each]
-        there = (
-            f"it has {', '.join(known)}" if known else "it names none, or is not there beside dbt_project.yml"
-        )
         raise DbtRuntimeError(
-            f"catalog_name is {name!r}, which catalogs.yml does not name; {did_you_mean(str(name), known)}{there}. "
-            "Leave catalog_name out for the catalog of the profile"
+            f"catalog_name is {name!r}, which catalogs.yml does not name, or that file is not next to dbt_project.yml. Leave "
+            f"catalog_name out for the catalog of the profile. {error.msg}"
         ) from error
 
 

@@ -10,7 +10,6 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.not_null import forget_columns
-from hudi_engine.table.state import TableState
 from pyspark.errors import ParseException
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
@@ -55,10 +54,7 @@ class ColumnChanges(AdapterPart):
         mine, theirs = T.StructType(_fields(stored)), T.StructType(_fields(given))
         if mode == "fail":
             keeps_rows = (run.node.get("config") or {}).get("full_refresh") is False
-            state = TableState.load(table.storage)
-            problem = column_differences(
-                f"{plan.schema}.{plan.name}", state, mine, theirs, keeps_rows=keeps_rows
-            )
+            problem = column_differences(f"{plan.schema}.{plan.name}", mine, theirs, keeps_rows=keeps_rows)
             if problem:
                 raise DbtRuntimeError(problem)
             return given

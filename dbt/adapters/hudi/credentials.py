@@ -47,10 +47,6 @@ _KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
 _OF_DBT = ("type", "threads", "database")
 # dbt-spark asks for a host with every method and documents this one for sessions.
 _NO_HOST = ("NA", "localhost")
-_LOG_LEVELS = "OFF FATAL ERROR WARN INFO DEBUG TRACE ALL".split()
-# What Spark takes, a plug-in's scheme too.
-_MASTER = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[[\d, ]+\]|yarn|\w+://\S+")
-_MASTERS = "local, local[4], local[*], yarn, spark://host:7077, k8s://https://host:443"
 _SECRET = re.compile(r"key|secret|token|password|headers|url", re.IGNORECASE)
 _BUNDLE = ("org.apache.spark.sql.hudi.", "org.apache.hudi.", "org.apache.spark.HoodieSpark")
 """How names of classes begin that Hudi's quick start has people set: extensions, catalog, registrator of the serializer."""
@@ -183,8 +179,6 @@ class HudiCredentials(SparkCredentials):
             )
         if self.catalog not in CATALOGS:
             problems.append(f"catalog is {self.catalog!r}; legal values: {', '.join(CATALOGS)}")
-        if self.log_level.upper() not in _LOG_LEVELS:
-            problems.append(f"log_level is {self.log_level!r}; legal values: {', '.join(_LOG_LEVELS)}")
         problems += self._problems_of_spark()
         problems += location_problems(self.location_root)
         if not self.schema:
@@ -194,14 +188,11 @@ class HudiCredentials(SparkCredentials):
     def _problems_of_spark(self) -> list[str]:
         """Return what Spark would refuse as it starts, in words that name the key of the profile."""
         given = {**self.server_side_parameters, **self.spark_conf}
-        master = given.get("spark.master", self.master)
         problems = [
             f"spark_conf has {key}: {_shown(value)}; give one text, number, true or false"
             for key, value in given.items()
             if value is None or isinstance(value, (Mapping, list))
         ]
-        if master is not None and not _MASTER.fullmatch(str(master)):
-            problems.append(f"master is {master!r}; such as {_MASTERS} are legal")
         if self.ansi is not None and ANSI in given and _is_true(given[ANSI]) != self.ansi:
             problems.append(
                 f"ansi is {option_text(self.ansi)} but spark_conf has {ANSI}: {option_text(given[ANSI])}; give one of them"

@@ -33,8 +33,7 @@ from jinja2 import Undefined
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.reading import absolute_location, location_problems
 from dbt.adapters.hudi.parts import Relation, TableAccess
-from dbt.adapters.hudi.rows.existing_target import name_of_place
-from dbt.adapters.hudi.rows.named_places import NamedPlace, clone_under_name
+from dbt.adapters.hudi.rows.existing_target import NamedPlace, clone_under_name, name_of_place
 from dbt.adapters.hudi.run import ModelRun
 from dbt.adapters.hudi.spark.errors import dbt_errors
 

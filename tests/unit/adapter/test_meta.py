@@ -36,10 +36,10 @@ def test_a_meta_without_configs_changes_nothing(meta: Any) -> None:
             {"precombine_feild": "at"},
             r"has the key 'precombine_feild', which is no config of dbt-hudi; did you mean 'precombine_field'\?",
         ),
-        ({"unique_key": "id"}, r"has the key 'unique_key', which is a config of dbt: it stands beside meta"),
+        ({"unique_key": "id"}, r"has the key 'unique_key', which is a config of dbt: give it next to meta"),
         (
             {"hoodie.keep.max.commits": 9},
-            r"stands in options: meta: \{hudi: \{options: \{hoodie.keep.max.commits",
+            r"belongs in options: meta: \{hudi: \{options: \{hoodie.keep.max.commits",
         ),
     ],
 )

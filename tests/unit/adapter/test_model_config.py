@@ -54,18 +54,16 @@ def test_clauses_of_a_merge_are_called_by_their_configs() -> None:
         ("hoodie.cleaner.commits.retained", "hoodie.clean.commits.retained"),
     ],
 )
-def test_of_one_option_in_two_spellings_the_one_that_stands_last_counts_and_both_are_named(
-    keys: list[str], project: str, model: str
-) -> None:
+def test_an_option_in_two_spellings_must_have_one_value(keys: list[str], project: str, model: str) -> None:
     config: dict[str, dict[str, int]] = {key: {} for key in keys}
     config[keys[0]][project] = 5
     config[keys[-1]][model] = 7
-    resolved = plan(**config)
-    assert resolved.given_options == {model: "7"}
-    (told,) = resolved.overridden
-    assert f"{project}: '5' and {model}: '7' are one option" in told and "last counts, '7'" in told
+    with pytest.raises(
+        DbtRuntimeError, match=f"{project}: '5' and {model}: '7' are one option in two spellings"
+    ):
+        plan(**config)
     config[keys[-1]][model] = 5
-    assert plan(**config).overridden == ()
+    assert plan(**config).given_options == {model: "5"}
 
 
 def test_table_properties_take_every_option_and_may_repeat_what_options_say() -> None:

@@ -16,7 +16,7 @@ from hudi_engine.spark.catalog import TableName
 from hudi_engine.table.clone import CloneResult
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.rows.named_places import NamedPlace, clone_under_name
+from dbt.adapters.hudi.rows.existing_target import NamedPlace, clone_under_name
 from dbt.adapters.hudi.spark.folders import table_around
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 from tests.helpers.s3_server import S3Server

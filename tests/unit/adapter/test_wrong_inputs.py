@@ -250,9 +250,6 @@ def profile(**keys: Any) -> HudiCredentials:
         ("master", 5, "give text"),
         ("catalog", "glue", "legal values: directory, hive"),
         ("method", "thrift", "the only legal value is 'session'"),
-        ("log_level", "LOUD", "legal values: OFF, FATAL, ERROR"),
-        ("master", "lcoal[2]", "such as local, local[4], local[*], yarn, spark://host:7077"),
-        ("master", "local[many]", "such as local, local[4]"),
         ("location_root", "ftp://host/lake", "tables cannot be kept at ftp://; "),
         ("location_root", "hfds://name/lake", "did you mean 'hdfs'?"),
     ],
@@ -268,14 +265,6 @@ def test_a_wrong_place_is_shown_without_its_credentials() -> None:
     with pytest.raises(DbtRuntimeError) as raised:
         profile(location_root="ftp://me:hunter2@host/lake")
     assert "'ftp://host/lake'" in raised.value.msg and "hunter2" not in raised.value.msg
-
-
-@pytest.mark.parametrize(
-    "master", ["local", "local[*]", "local[2]", "local[2,3]", "local-cluster[2, 1, 1024]", "yarn"]
-)
-def test_every_master_that_spark_knows_is_legal(master: str) -> None:
-    assert profile(master=master).master == master
-    assert profile(spark_conf={"spark.master": "k8s://https://host:443"}).master is None
 
 
 def test_a_spark_setting_is_one_value() -> None:
@@ -395,22 +384,6 @@ def test_an_empty_key_is_none_as_in_dbt_and_told(told: list[str]) -> None:
     check_nodes([node("a", unique_key=""), node("b", unique_key=[])], [], resolve)
     (line,) = told
     assert "unique_key, a config of a, is not used: it is empty" in line
-
-
-def test_an_option_in_two_spellings_is_told_with_the_model_and_the_value_that_counts(told: list[str]) -> None:
-    """As dbt puts them together: the project's 5 keeps its place under the model's 7, and a folder's other spelling follows."""
-    options = {"hoodie.clean.commits.retained": 7, "hoodie.cleaner.commits.retained": 6}
-    one = node("a", options=options)
-    check_nodes(
-        [one],
-        [],
-        lambda each: resolve_plan(
-            {"config": each.config.to_dict(omit_none=True)}, "analytics", each.name, PLACES
-        ),
-    )
-    (line,) = told
-    assert "model a: hoodie.clean.commits.retained: '7' and hoodie.cleaner.commits.retained: '6'" in line
-    assert "the one that stands last counts, '6'" in line
 
 
 def test_what_a_project_reads_itself_is_used(told: list[str]) -> None:

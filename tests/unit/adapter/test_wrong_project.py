@@ -57,7 +57,7 @@ def wrong() -> list[tuple[dict[str, Any], str]]:
         for config, answer in WRONG_CONFIGS
         if answer and not any(each in repr(config) for each in OF_DBT_ITSELF)
     ]
-    catalog = "catalog_name is 'lake', which catalogs.yml does not name; it names none, or is not there"
+    catalog = "catalog_name is 'lake', which catalogs.yml does not name, or that file is not next to"
     kept.append(({"catalog_name": "lake"}, catalog))
     return kept + [({word: "x"}, answer_to(word)) for word in misspelt()]
 

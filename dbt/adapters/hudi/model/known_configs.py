@@ -180,7 +180,7 @@ def with_meta(config: Mapping[str, object], node: str) -> dict[str, object]:
         )
     for key in given:
         if key not in USED:
-            raise DbtRuntimeError(f"meta.{PLACE} of {node} has the key {key!r}, which {_hint(str(key))}")
+            raise DbtRuntimeError(f"meta.{PLACE} of {node} has the key {key!r}, which {_meta_hint(str(key))}")
     direct = {key: value for key, value in config.items() if value is not None}
     merged = {**config, **given, **direct}
     for key in _OF_KEYS:
@@ -190,9 +190,9 @@ def with_meta(config: Mapping[str, object], node: str) -> dict[str, object]:
     return merged
 
 
-def _hint(key: str) -> str:
+def _meta_hint(key: str) -> str:
     if key in OF_DBT:
-        return "is a config of dbt: it stands beside meta"
+        return "is a config of dbt: give it next to meta"
     if key.startswith("hoodie."):
-        return f"stands in options: meta: {{{PLACE}: {{options: {{{key}: ...}}}}}}"
+        return f"belongs in options: meta: {{{PLACE}: {{options: {{{key}: ...}}}}}}"
     return f"is no config of dbt-hudi; {did_you_mean(key, USED)}docs/models.md has their list"

@@ -157,7 +157,6 @@ class ModelPlan:
         tests: The tests that these name, each compiled when it runs.
         clone_copy: Whether its clone may copy bytes where files cannot be shared.
         conflict_retries: How often the query is evaluated again when another writer overtook its write.
-        overridden: A sentence for each option that its config gives in two spellings with different values.
     """
 
     schema: str
@@ -178,7 +177,6 @@ class ModelPlan:
     tests: tuple[PlannedTest, ...] = ()
     clone_copy: bool = False
     conflict_retries: int = 0
-    overridden: tuple[str, ...] = ()
 
     @property
     def named_columns(self) -> dict[str, tuple[str, ...]]:
@@ -235,6 +233,10 @@ class ModelPlan:
             "options": self.create_options,
         }
 
+    def definition_with(self, options: Mapping[str, str]) -> dict[str, Any]:
+        """Return the definition with the options of the profile, before those of the model."""
+        return {**self.definition, "options": laid_over(options, self.create_options)}
+
 
 def resolve_plan(
     model: Mapping[str, object],
@@ -279,7 +281,6 @@ def resolve_plan(
         audit=audit,
         clone_copy=bool(may_copy),
         conflict_retries=retries,
-        overridden=tuple(raw.overridden),
     )
     problems.extend(engine_problems(plan.definition))
     problems.raise_if_any(what)

@@ -10,7 +10,6 @@ from dbt.adapters.events import types
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
-from dbt_common.ui import warning_tag
 
 from dbt.adapters.hudi.logs import warn
 from dbt.adapters.hudi.model.known_configs import misspelt_configs, unused_configs, with_meta
@@ -168,17 +167,6 @@ def _collisions(planned: Iterable[tuple[Any, Mapping[str, object], ModelPlan | N
     ]
 
 
-class ConstraintNotEnforced(types.ConstraintNotEnforced):
-    """dbt's warning under its name; dbt's text promises that the constraint gets into a DDL statement."""
-
-    def message(self) -> str:
-        """Return the text."""
-        return warning_tag(
-            f"{self.constraint}: not enforced by dbt-hudi, and kept nowhere. Test it; 'warn_unenforced: false' on the "
-            "constraint ends this warning"
-        )
-
-
 def _warn_constraints(node: Any, config: Mapping[str, object]) -> None:
     """Warn of the constraints of an enforced contract that a Hudi table does not have; of views dbt warns."""
     contract = config.get("contract")
@@ -189,27 +177,21 @@ def _warn_constraints(node: Any, config: Mapping[str, object]) -> None:
     found = [(each, ", ".join(each.columns)) for each in getattr(node, "constraints", None) or ()]
     for name, column in node.columns.items():
         found += [(each, str(name)) for each in getattr(column, "constraints", None) or ()]
-    unenforced = []
-    for constraint, columns in found:
-        kind = ConstraintType(constraint.type)
-        label = f"{kind.value} ({columns})" if columns else kind.value
-        if kind == ConstraintType.custom and constraint.warn_unsupported:
-            label = f"{label} {constraint.expression}" if constraint.expression else label
-            warn_or_error(
-                types.ConstraintNotSupported(constraint=f"{label} of {node.name}", adapter="dbt-hudi")
-            )
-        elif kind not in (*_ENFORCED, ConstraintType.custom) and constraint.warn_unenforced:
-            unenforced.append(label)
-    if unenforced:
-        warn_or_error(
-            ConstraintNotEnforced(constraint=f"{node.name}, {', '.join(unenforced)}", adapter="hudi")
-        )
+    ignored = [
+        " ".join(filter(None, (ConstraintType(each.type).value, columns and f"({columns})", each.expression)))
+        for each, columns in found
+        if ConstraintType(each.type) not in _ENFORCED and each.warn_unenforced and each.warn_unsupported
+    ]
+    if ignored:
+        # dbt's warning of constraints that are not enforced promises that they are part of a DDL statement
+        label = f"{', '.join(ignored)} of {node.name}"
+        warn_or_error(types.ConstraintNotSupported(constraint=label, adapter="dbt-hudi"))
 
 
 def _plan_of(
     node: Any, config: Mapping[str, object], resolve: Callable[[Any], ModelPlan], own: Collection[str]
 ) -> ModelPlan | None:
-    """Resolve a node that becomes a table, and warn of its options in two spellings; None for others."""
+    """Resolve a node that becomes a table; None for others."""
     kind = str(config.get("materialized"))
     if kind == "incremental" and takes_changes(node.raw_code or ""):
         check_takes_changes(node.name, str(config.get("incremental_strategy") or "default"), own)
@@ -217,10 +199,7 @@ def _plan_of(
         raise DbtRuntimeError(
             f"materialized is {kind!r} for {node.name}; legal values: view, table, incremental, ephemeral. {_OF_OTHERS[kind]}"
         )
-    plan = resolve(node) if kind in _OF_TABLES else None
-    for told in plan.overridden if plan is not None else ():
-        warn(f"{node.resource_type} {node.name}: {told}")
-    return plan
+    return resolve(node) if kind in _OF_TABLES else None
 
 
 def _keys_read(texts: Iterable[str]) -> set[str]:

@@ -110,7 +110,6 @@ class RawConfig:
         self.problems = problems
         self.options: dict[str, str] = {}
         self.properties: dict[str, str] = {}
-        self.overridden: list[str] = []
         self._short: dict[str, object] = {}
         for key in ("options", "hudi_options"):
             self._read_options(key, mapping(key, config.get(key), problems))
@@ -129,16 +128,12 @@ class RawConfig:
                 )
 
     def _lay_over(self, key: str, text: str) -> None:
-        """Take an option; of two spellings the last one counts.
-
-        Mostly that is the model's, but not always: dbt puts project, folder and model together into one mapping in which a key
-        keeps the place where it was given first.
-        """
+        """Take an option; dbt loses the order of project, folder and model, so two spellings must agree."""
         for other, had in self.options.items():
             if other != key and canonical_key(other) == canonical_key(key) and had != text:
-                self.overridden.append(
-                    f"{other}: {had!r} and {key}: {text!r} are one option in two spellings; the one that stands last counts, "
-                    f"{text!r}. Use one spelling in project, folder and model"
+                self.problems.add(
+                    f"{other}: {had!r} and {key}: {text!r} are one option in two spellings; use one of them in project, folder and "
+                    "model"
                 )
         self.options = laid_over(self.options, {key: text})
 

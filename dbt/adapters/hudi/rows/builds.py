@@ -52,12 +52,12 @@ from dbt.adapters.hudi.rows.alignment import (
 from dbt.adapters.hudi.rows.constraints import Constraint, checked
 from dbt.adapters.hudi.rows.deletes import ordered_deletes, with_one_mark
 from dbt.adapters.hudi.rows.existing_target import (
+    build_under_name,
     created_concurrently,
     find_existing,
     warn_other_format_replaced,
     warn_replaced,
 )
-from dbt.adapters.hudi.rows.named_places import build_under_name, with_options
 from dbt.adapters.hudi.rows.schema_changes import schema_change
 from dbt.adapters.hudi.run import ModelRun
 from dbt.adapters.hudi.spark.warehouse import Warehouse
@@ -173,7 +173,7 @@ def rebuild_model(
     plan = as_first_batch(plan, run)
     frame = drop_meta_columns(rows.frame)
     check_named_columns(frame.columns, plan.named_columns)
-    definition = with_options(plan, warehouse.options)
+    definition = plan.definition_with(warehouse.options)
     to_be = table_properties(schema=None, **definition)
     if _consumes_marks(plan, rows):
         frame = with_one_mark(frame)

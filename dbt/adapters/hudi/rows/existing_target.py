@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine import rebuild_table
 from hudi_engine.errors import TableNotFoundError
 from hudi_engine.format.storage.uris import plain_location, same_place
-from hudi_engine.spark.catalog import CatalogEntry, TableName
-from pyspark.sql import SparkSession
+from hudi_engine.spark.catalog import CatalogEntry, TableName, drop_table
+from hudi_engine.spark.front.rebuild import build_instead
+from hudi_engine.table.clone import CloneResult
+from hudi_engine.table.write.result import WriteResult
+from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.spark.folders import table_around
+from dbt.adapters.hudi.spark.shared_folders import SharedFolders
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 
@@ -128,3 +139,116 @@ def _is_written(warehouse: Warehouse, session: SparkSession, base: str) -> bool:
         return bool(warehouse.table(session, base).commits(limit=1))
     except TableNotFoundError:
         return False
+
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class NamedPlace:
+    """Where a table goes: its name, its folder, and whether the folder is one that the name does not say."""
+
+    name: TableName
+    base: str
+    own_location: bool = False
+
+
+def make_under_name(
+    warehouse: Warehouse,
+    session: SparkSession,
+    place: NamedPlace,
+    entry: CatalogEntry | None,
+    make: Callable[[Callable[[], None] | None], Result],
+) -> Result:
+    """Make a table; what else has its name then makes room. Where that fails all is as it was.
+
+    A Hudi table of another place loses its name only: its files stay, with a warning. Those in the folder of its name are removed,
+    as with CREATE OR REPLACE in place: they would be a table of that name again once it leads nowhere else.
+
+    Args:
+        make: Makes the table; it takes what removes the plain table that lies in its folder, None where none does.
+    """
+    name = place.name
+
+    def make_room() -> None:
+        # hive sync, or another process, may have given the name to a Hudi table meanwhile
+        now = warehouse.entry(session, name.database, name.name)
+        if now is not None and now.base is None:
+            warehouse.drop(session, name.database, name.name)
+
+    if entry is None:
+        return make(None)
+    if entry.base is None:
+        if entry.managed_folder is not None and same_place(entry.managed_folder, place.base):
+            return make(make_room)
+        result = make(None)
+        make_room()
+        return result
+    result = make(None)
+    if not same_place(entry.base, place.base):
+        _lead_elsewhere(warehouse, session, place, entry)
+    return result
+
+
+def build_under_name(
+    warehouse: Warehouse,
+    session: SparkSession,
+    plan: ModelPlan,
+    entry: CatalogEntry | None,
+    frame: DataFrame,
+    build: Callable[..., WriteResult] = rebuild_table,
+) -> WriteResult:
+    """Build a model's table; what else has its name then makes room."""
+    definition = plan.definition_with(warehouse.options)
+
+    def make(make_room: Callable[[], None] | None) -> WriteResult:
+        if make_room is not None:
+            return build_instead(session, plan.base, frame, make_room, **definition)
+        return build(session, plan.base, frame, **definition)
+
+    place = NamedPlace(TableName(plan.schema, plan.name), plan.base, plan.own_location)
+    return make_under_name(warehouse, session, place, entry, make)
+
+
+def clone_under_name(
+    warehouse: Warehouse,
+    session: SparkSession,
+    place: NamedPlace,
+    make: Callable[..., CloneResult],
+    *,
+    replace: bool,
+) -> CloneResult:
+    """Make a clone; what else has its name then makes room."""
+    name, base = place.name, place.base
+    entry = warehouse.entry(session, name.database, name.name)
+    stays = entry is not None and entry.base is not None and same_place(entry.base, base)
+    if not stays:
+        refuse_place_in_a_table(name, base)
+    if entry is not None and entry.base is not None and not stays:
+        refuse_place_of_another(warehouse, session, name, base)
+        replace = False
+    return make_under_name(warehouse, session, place, entry, partial(make, replace=replace))
+
+
+def _lead_elsewhere(
+    warehouse: Warehouse, session: SparkSession, place: NamedPlace, entry: CatalogEntry
+) -> None:
+    """Let a name lead to the place of a new table, in one step, and then see to the files at the place before."""
+    name = place.name
+    if place.own_location and warehouse.directory is not None and not entry.foreign:
+        warehouse.directory.save_pointer(name.database.lower(), name.name, place.base)
+        drop_table(session, name)
+        warehouse.changed()
+    else:
+        warehouse.forget(session, name.database, name.name)
+    if not entry.is_hudi_table or entry.foreign:
+        return
+    with suppress(DbtRuntimeError):  # another name shows them too
+        if SharedFolders(warehouse.directory).remove_hidden(name, place.base):
+            return
+    logger.warning(
+        "{} moved to {}; the files at {} are left there, remove them when nobody reads them",
+        name.name,
+        place.base,
+        entry.base,
+    )

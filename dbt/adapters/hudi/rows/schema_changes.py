@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-from hudi_engine.errors import HudiError
 from hudi_engine.format.schema.any_case import AnyCase
 from hudi_engine.format.schema.evolution import can_change
 from hudi_engine.spark.catalog.sql_text import type_text
 from hudi_engine.spark.schema.spark_types import spark_to_arrow, stored_type
-from hudi_engine.spark.write.schema_change import check_schema_change, columns_to_be
-from hudi_engine.table.state import TableState
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
 
@@ -128,9 +125,7 @@ def same_type(left: T.DataType, right: T.DataType) -> bool:
     return left == right or same_stored_type(left.simpleString(), right.simpleString())
 
 
-def column_differences(
-    table: str, state: TableState, stored: T.StructType, query: T.StructType, *, keeps_rows: bool
-) -> str:
+def column_differences(table: str, stored: T.StructType, query: T.StructType, *, keeps_rows: bool) -> str:
     """Return which columns of a query are not those of its table, and the ways out of it; ``""`` for none.
 
     Args:
@@ -141,52 +136,19 @@ def column_differences(
         return ""
     mine = AnyCase((each.name, each.dataType.simpleString()) for each in stored)
     theirs = AnyCase((each.name, each.dataType.simpleString()) for each in query)
-    added, removed = [each.name for each in change.added], list(change.removed)
     differences = [
-        *(f"{name} {theirs[name]}: new in the query" for name in added),
-        *(f"{name} {mine[name]}: no longer selected" for name in removed),
+        *(f"{each.name} {theirs[each.name]}: new in the query" for each in change.added),
+        *(f"{name} {mine[name]}: no longer selected" for name in change.removed),
         *(f"{name}: {mine[name]} in the table, {theirs[name]} in the query" for name in change.retyped),
     ]
-    back = _phrase(
-        ("leave out", added),
-        ("select", removed),
-        ("make", [f"{name} {mine[name]}" for name in change.retyped]),
-    )
-    ways = [f"in the query {back}"]
-    appended = schema_change(APPEND, stored, query)
-    if set(appended.retyped) == set(change.retyped) and _accepts(state, appended, stored):
-        kept = ", null in new rows" if removed else ""
-        done = _phrase(("adds", added), ("adds fields to", appended.retyped), ("keeps", removed), then=kept)
-        ways.append(f"on_schema_change: append_new_columns, which {done}")
-    if _accepts(state, change, stored):
-        made = [f"{name} {theirs[name]}" for name in change.retyped]
-        dropped = " (with the values it has)" if len(removed) == 1 else " (with the values they have)"
-        done = _phrase(("adds", added), ("makes", made), ("drops", removed), then=dropped if removed else "")
-        ways.append(f"on_schema_change: sync_all_columns, which {done}")
     once = "take full_refresh: false out of the model and run it once with --full-refresh"
-    ways.append(f"{once if keeps_rows else 'run it with --full-refresh'}, which rebuilds the table")
-    return "\n".join(
-        (
-            f"The columns of the query are not those of {table}, and on_schema_change is 'fail':",
-            *(f"  * {each}" for each in differences),
-            "Ways out:",
-            *(f"  * {each}" for each in ways),
-        )
+    listed = "\n".join(f"  * {each}" for each in differences)
+    return (
+        f"The columns of the query are not those of {table}, and on_schema_change is 'fail':\n{listed}\n"
+        "Select the table's columns in its types; or set on_schema_change to append_new_columns (adds columns and keeps others) or "
+        "sync_all_columns (adds, widens and drops columns, with the values they have); or "
+        f"{once if keeps_rows else 'run it with --full-refresh'}, which rebuilds the table"
     )
-
-
-def _accepts(state: TableState, change: ChangeOfColumns, stored: T.StructType) -> bool:
-    """Tell whether a table can get columns."""
-    try:
-        check_schema_change(state, columns_to_be(state, spark_to_arrow(change.applied(stored))))
-    except HudiError:
-        return False
-    return True
-
-
-def _phrase(*done: tuple[str, Iterable[str]], then: str = "") -> str:
-    """Return what is done to columns, in words, without what is done to none."""
-    return ", ".join(f"{what} {', '.join(names)}" for what, names in done if list(names)) + then
 
 
 def _with_new_fields(old: T.DataType, new: T.DataType) -> T.DataType:

@@ -26,8 +26,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.model.reading import absolute_location, location_problems, option_text
-from dbt.adapters.hudi.rows.existing_target import find_existing, warn_replaced
-from dbt.adapters.hudi.rows.named_places import build_under_name
+from dbt.adapters.hudi.rows.existing_target import build_under_name, find_existing, warn_replaced
 from dbt.adapters.hudi.spark.new_names import rename
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
@@ -44,7 +43,7 @@ def create_table(warehouse: Warehouse, session: SparkSession, new: NewTable) -> 
         raise DbtRuntimeError(
             f"[TABLE_OR_VIEW_ALREADY_EXISTS] the {kind} {entry.name.label} exists; drop it first"
         )
-    found = find_existing(warehouse, session, plan, entry, begins=False)
+    replaces_unnamed = find_existing(warehouse, session, plan, entry, begins=False)
     try:
         result = _build(warehouse, session, new, plan, entry)
     except TableExistsError:
@@ -61,7 +60,7 @@ def create_table(warehouse: Warehouse, session: SparkSession, new: NewTable) -> 
         column_comments=new.column_comments,
         properties={**plan.properties, **new.notes},
     )
-    if found.unnamed:
+    if replaces_unnamed:
         warn_replaced(plan)
     return result
 
