@@ -73,13 +73,17 @@ class TestTypesOfColumnsInAnotherCase:
 
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, Any]:
-        types = {"CODE": "string", "At": "string", "n": "int"}
+        types = "{{ var('types', {}) }}"
         return {"seeds": {"test": {"coded": {"+column_types": types, "+delimiter": ";"}}}}
 
     def test_a_text_is_what_the_file_says(self, project: Any) -> None:
-        run_dbt(["seed"])
+        types = {"code": "string", "at": "string", "n": "int"}
+        run_dbt(["seed", "--vars", str({"types": types})])
         found = project.run_sql("select * from {schema}.coded order by n", fetch="all")
         assert [tuple(row) for row in found] == [("007", "2026-01-01", 1), ("1.10", "2026-01-02", 2)]
+        types["CODE"] = types.pop("code")
+        (refused,) = run_dbt(["seed", "--vars", str({"types": types})], expect_pass=False)
+        assert "names 'CODE', and the file has 'code'; spell it as in the file" in refused.message
 
 
 class TestTypesThatAreLegal:

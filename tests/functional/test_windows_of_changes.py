@@ -147,12 +147,11 @@ OF_UNKEYED = OF_MOVING.replace("ref('moving')", "ref('unkeyed')")
 
 
 class TestWindowsOverMovingAndUnkeyedRows:
-    """Rows whose key lies elsewhere by now, and rows without a key, are followed in any mode, alone and beside each other."""
+    """Rows whose key lies elsewhere by now, and rows without a key, are followed in any mode."""
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        timed = "precombine_field='at', unique_key='id'"
-        both = (
+        mixed = (
             OF_MOVING.replace("MODE", "net")
             + " union all "
             + OF_UNKEYED.split("}}", 1)[1].replace("MODE", "all")
@@ -161,10 +160,7 @@ class TestWindowsOverMovingAndUnkeyedRows:
         return {
             "moving.sql": MOVING.replace("IS_FIRST", first),
             "unkeyed.sql": UNKEYED.replace("IS_FIRST", first),
-            "both.sql": both,
-            "timed.sql": both.replace("unique_key='id'", timed).replace(
-                "amount, _change", "amount, _commit_time as at, _change"
-            ),
+            "mixed.sql": mixed,
             "twice.sql": OF_MOVING.replace("MODE", "net") + " union all "
             "select id, amount, _change_type, _commit_time from {{ hudi_changes(ref('moving')) }} where false",
             **{f"moved_{mode}.sql": OF_MOVING.replace("MODE", mode) for mode in ("net", "all")},
@@ -176,18 +172,16 @@ class TestWindowsOverMovingAndUnkeyedRows:
         for mode in ("net", "all"):
             assert chain.rows(f"moved_{mode}", "id, amount") == moving, mode
             assert chain.rows(f"plain_{mode}", "id, amount") == unkeyed, mode
-        for name in ("both", "timed"):
-            assert chain.rows(name, "id, amount") == sorted([*moving, *unkeyed]), name
 
     @pytest.mark.parametrize("begin", ["none", "earliest", "before"])
     def test_models_are_what_their_inputs_are(self, project: Any, begin: str) -> None:
         chain, base = Chain(project), project.test_schema
-        run_dbt(["run", "--full-refresh"])
+        run_dbt(["run", "--full-refresh", "--exclude", "mixed"])
         before = chain.state("moving").timeline.completed_writes[-1].requested_time
         for name, row in (("moving", "(90, 1, 5)"), ("unkeyed", "(91, 5, map('k', 5))")):
             project.run_sql(f"insert into {base}.{name} values {row}")
             project.run_sql(f"update {base}.{name} set amount = 6 where id in (2, 21)")
-        followers = ["run", "--exclude", "moving", "unkeyed", "twice"]
+        followers = ["run", "--exclude", "moving", "unkeyed", "twice", "mixed"]
         run_dbt(followers)
         # the row with id 1 lies in another partition, and its old one changes later
         for statement in (
@@ -205,7 +199,12 @@ class TestWindowsOverMovingAndUnkeyedRows:
         self.check(chain)
 
     def test_an_input_has_one_window_in_a_run(self, project: Any) -> None:
-        run_dbt(["run", "--full-refresh"])
+        run_dbt(["run", "--full-refresh", "--exclude", "mixed"])
         run_dbt(["run", "-s", "twice"])
         (result,) = run_dbt(["run", "-s", "twice", "--vars", "{begin: earliest}"], expect_pass=False)
         assert "stands in the model more than once, with different windows" in result.message
+
+    def test_inputs_of_one_model_have_one_mode(self, project: Any) -> None:
+        run_dbt(["run", "-s", "moving", "unkeyed"])
+        (result,) = run_dbt(["run", "-s", "mixed"], expect_pass=False)
+        assert "Give all inputs of a model the same mode" in result.message

@@ -173,11 +173,10 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
 
     @available.parse_none
     def hudi_seed(
-        self, run: ModelRun, agate_table: agate.Table, column_types: Mapping[str, str], delimiter: str
+        self, run: ModelRun, agate_table: agate.Table, column_types: Mapping[str, str]
     ) -> AdapterResponse:
         """Load a seed in one commit."""
         plan = run.plan
-        agate_table = seeds.with_texts_of_file(agate_table, column_types or {}, delimiter)
         types = seeds.seed_types(plan.name, agate_table, column_types or {}, self.convert_type)
         with self._work(f"load seed {plan.schema}.{plan.name}") as session:
             frame = seeds.seed_frame(session, agate_table, types)

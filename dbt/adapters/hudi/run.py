@@ -14,7 +14,7 @@ from hudi_engine.format.config.other_keys import CHECKPOINT, CHECKPOINT_BEFORE
 from hudi_engine.format.spelling import did_you_mean
 from hudi_engine.table.changes.checkpoint import format_checkpoint
 from hudi_engine.table.state import TableState
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.model.merge import ADDING
 from dbt.adapters.hudi.model.plan import ModelPlan
@@ -54,7 +54,7 @@ class Feed:
         named: The tables that the model names, by schema and name.
         is_limited: Rows are limited, so nothing counts as consumed.
         is_of_sample: What the model reads besides its inputs is a sample, of which the table is built.
-        net_views: Views of net changes, each with its rows, where they begin, and the checkpoint where that is another place.
+        every_commit: The inputs give the changes of each commit (``mode='all'``), and not the difference of two states.
     """
 
     noted: Mapping[str, str] = field(default_factory=dict)
@@ -62,8 +62,16 @@ class Feed:
     inputs: dict[str, InputWindow] = field(default_factory=dict)
     is_limited: bool = False
     is_of_sample: bool = False
-    tells_steps: bool = False
-    net_views: dict[str, tuple[DataFrame, str, str]] = field(default_factory=dict)
+    every_commit: bool = False
+
+    def add(self, source: str, window: InputWindow, *, every_commit: bool) -> None:
+        """Note the window of an input; the rows of a key can be ordered only where all inputs have one mode."""
+        if self.inputs and self.every_commit != every_commit:
+            raise DbtRuntimeError(
+                f"hudi_changes of {', '.join(sorted({*self.inputs, source}))} in one model: mode='all' and another mode; deletes "
+                "of one have no order among the rows of the other. Give all inputs of a model the same mode"
+            )
+        self.inputs[source], self.every_commit = window, every_commit
 
     def window_of(self, source: str, args: tuple[object, ...]) -> InputWindow | None:
         """Return the window of an input that the model has named before, None for one that it has not."""
@@ -92,12 +100,12 @@ class Feed:
     @property
     def tells_net(self) -> bool:
         """Whether all inputs give the difference between begin and end of their windows."""
-        return bool(self.inputs) and not self.tells_steps
+        return bool(self.inputs) and not self.every_commit
 
     @property
     def brings_steps(self) -> bool:
         """Whether a window may have several changes of a row; one without a begin has each row once."""
-        return self.tells_steps and any(window.since is not None for window in self.inputs.values())
+        return self.every_commit and any(window.since is not None for window in self.inputs.values())
 
     @property
     def brings_nothing(self) -> bool:

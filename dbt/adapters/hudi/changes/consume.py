@@ -60,24 +60,13 @@ def consumed(plan: ModelPlan, frame: DataFrame, feed: Feed, *, rebuilds: bool) -
     return newest.withColumn(DELETES, deleted.alias(DELETES, metadata=settled)).drop(*helpers)
 
 
-def untimed_deletes(frame: DataFrame, since: str, but: str = "") -> DataFrame:
+def untimed_deletes(frame: DataFrame, since: str) -> DataFrame:
     """Return net changes whose deletes have the time of their begin, so that no row of the window is older.
 
     They come with the newest commit of their file group, which may be younger than a row that has their key elsewhere.
     """
-    begins = (F.col(CHANGE_TYPE) == DELETE) & (F.col(COMMITTED) != but)
-    time = F.when(begins, F.lit(since)).otherwise(F.col(COMMITTED))
+    time = F.when(F.col(CHANGE_TYPE) == DELETE, F.lit(since)).otherwise(F.col(COMMITTED))
     return frame.withColumn(COMMITTED, time)
-
-
-def beside_steps(feed: Feed) -> None:
-    """Make net deletes of a model's inputs older than all rows, where another input tells every commit's changes.
-
-    Rows of a key are then ordered by their commits, and net deletes do not know theirs.
-    """
-    if feed.tells_steps:
-        for name, (frame, since, noted) in feed.net_views.items():
-            untimed_deletes(frame, since, noted).createOrReplaceTempView(name)
 
 
 def consumed_columns(plan: ModelPlan, columns: Iterable[str], *, takes_changes: bool = True) -> list[str]:

@@ -25,7 +25,7 @@ from hudi_engine.table.txn.consumers import Consumer, list_consumers, register_c
 from hudi_engine.table.write.metadata_only import note_checkpoint
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.hudi.changes.consume import beside_steps, consumed_columns
+from dbt.adapters.hudi.changes.consume import consumed_columns
 from dbt.adapters.hudi.changes.full_compare import full_compare
 from dbt.adapters.hudi.changes.window import (
     FAIL,
@@ -174,17 +174,12 @@ class ChangeFeeds(AdapterPart):
                     raise DbtRuntimeError(f"{gap}{gap_hint(target, model)}") from gap
                 window, backfilled, before = window_after_gap(state, feed, source, window, args), None, None
                 frame = self._after_gap(session, state, window, args, target, gap)
-            feed.inputs[source] = window
-            feed.tells_steps |= args.mode == ALL
+            feed.add(source, window, every_commit=args.mode == ALL)
             if relation.limit is not None:
                 feed.is_limited, frame = True, frame.limit(relation.limit)
             elif not only_compiles:
                 keep_changes(state, named(target).label.lower(), window, before, args.keep_hours)
-            shown = self._shown(frame, relation, target, ("changes", source, sorted(given.items())))
-            if args.mode != ALL or window.since is None:
-                feed.net_views[str(shown.identifier)] = (frame, window.since or "", backfilled or "")
-            beside_steps(feed)
-            return shown
+            return self._shown(frame, relation, target, ("changes", source, sorted(given.items())))
 
     def _after_gap(
         self,

@@ -140,30 +140,22 @@ def as_of_problems(
 
 def _collisions(planned: Iterable[tuple[Any, Mapping[str, object], ModelPlan | None]]) -> list[str]:
     """Refuse nodes that would be one relation, or one table: each would replace the other's rows."""
-    relations: dict[tuple[str, str], list[str]] = {}
-    tables: dict[str, list[str]] = {}
+    nodes: dict[str, list[str]] = {}
     for node, config, plan in planned:
         label = f"{node.resource_type} {node.name}"
         if config.get("materialized") != "ephemeral":
-            # Spark's names have no case
-            name = (str(node.schema or "").lower(), str(node.alias or "").lower())
-            relations.setdefault(name, []).append(label)
+            relation = f"{node.schema or ''}.{node.alias or ''}".lower()
+            nodes.setdefault(f"one relation, {relation}, as Spark's names have no case", []).append(label)
         if plan is not None:
-            tables.setdefault(plan.base, []).append(label)
-    shared = [labels for labels in relations.values() if len(labels) > 1]
+            nodes.setdefault(f"one table, the one at {plan.base}", []).append(label)
+    shared: dict[tuple[str, ...], str] = {}
+    for what, labels in nodes.items():
+        if len(labels) > 1:
+            shared.setdefault(tuple(labels), what)
     return [
-        *(
-            f"{' and '.join(labels)} would be one relation, {schema}.{name}, as Spark's names have no case: each would replace the "
-            "other. Give them different names (alias), or different schemas"
-            for (schema, name), labels in relations.items()
-            if labels in shared
-        ),
-        *(
-            f"{' and '.join(labels)} would be one table, the one at {base}: each would replace the other's rows. Give them "
-            "different names (alias), or different folders (location_root; without it the schema is part of a table's folder)"
-            for base, labels in tables.items()
-            if len(labels) > 1 and labels not in shared
-        ),
+        f"{' and '.join(labels)} would be {what}: each would replace the other's rows. Give them different names (alias), schemas "
+        "or folders (location_root; without it the schema is part of a table's folder)"
+        for labels, what in shared.items()
     ]
 
 

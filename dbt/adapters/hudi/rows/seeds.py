@@ -53,25 +53,6 @@ def number_type(agate_table: agate.Table, column: int) -> str:
     return "bigint" if largest < _INT64 else "decimal(38,0)"
 
 
-def with_texts_of_file(agate_table: agate.Table, given: Mapping[str, str], delimiter: str) -> agate.Table:
-    """Return a seed with the texts of its file in all columns that have a type given.
-
-    dbt keeps those of names that are spelled as in the file. In others it has made numbers and dates of them by now, which
-    have lost their zeros, so the file is read again.
-
-    Args:
-        given: Types by column, the seed's ``column_types``.
-    """
-    known = AnyCase(given.items())
-    wanted = [name for name in agate_table.column_names if name in known]
-    if all(name in given for name in wanted):
-        return agate_table
-    # slow to import, and few seeds need it
-    from dbt_common.clients import agate_helper
-
-    return agate_helper.from_csv(agate_table.original_abspath, text_columns=wanted, delimiter=delimiter)
-
-
 def seed_types(
     seed: str,
     agate_table: agate.Table,
@@ -90,8 +71,13 @@ def seed_types(
         )
     except SchemaError as error:
         raise DbtRuntimeError(f"seed {seed}: {error}") from error
-    known, chosen = AnyCase((name, name) for name in header), AnyCase(given.items())
+    known = AnyCase((name, name) for name in header)
     for name in given:
+        if name in known and name not in header:
+            # dbt has parsed the column by its values, so that numbers have lost their zeros
+            raise DbtRuntimeError(
+                f"column_types of {seed} names {name!r}, and the file has {known[name]!r}; spell it as in the file"
+            )
         near = None if name in known else nearest(name, header)
         if near is not None:
             # a folder may give types for columns that only some of its seeds have: other names are no mistake
@@ -103,7 +89,7 @@ def seed_types(
             )
     types = {}
     for number, name in enumerate(header):
-        kind = str(chosen.get(name) or guessed(agate_table, number))
+        kind = str(given.get(name) or guessed(agate_table, number))
         types[name] = told_type(_IN_SPARK.get(kind.strip().lower(), kind))
     return types
 

@@ -11,7 +11,7 @@
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
 
-  {%- set response = adapter.hudi_seed(run, agate_table, config.get('column_types', {}), config.get('delimiter') or ',') -%}
+  {%- set response = adapter.hudi_seed(run, agate_table, config.get('column_types', {})) -%}
   {% do hudi_record_main('-- ' ~ response, response) %}
 
   {{ return(hudi_finish_table(target_relation, post_hooks)) }}
