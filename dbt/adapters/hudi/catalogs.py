@@ -18,14 +18,7 @@ _PROPERTIES = ("location_root",)
 
 @dataclass
 class HudiCatalogRelation:
-    """The table of a model, as an integration defines it.
-
-    Args:
-        catalog_name: Name in ``catalogs.yml``.
-        table_format: Always ``hudi``.
-        external_volume: Folder or URI below which tables of the integration live, None for the profile's.
-        file_format: Format of base files, always ``parquet``.
-    """
+    """The table of a model, as an integration defines it; ``external_volume`` is the folder or URI of its tables."""
 
     catalog_name: str | None
     table_format: str | None
@@ -34,13 +27,7 @@ class HudiCatalogRelation:
 
 
 class HudiCatalogIntegration(CatalogIntegration):
-    """A write integration of ``catalogs.yml``.
-
-    ``external_volume`` or the adapter property ``location_root`` is the folder or URI below which its tables live.
-
-    Raises:
-        DbtRuntimeError: Another table or file format, or an unknown property.
-    """
+    """A write integration of ``catalogs.yml``; ``external_volume`` or ``location_root`` is the folder or URI of its tables."""
 
     table_format = "hudi"
     file_format = "parquet"

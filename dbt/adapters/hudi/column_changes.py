@@ -16,7 +16,7 @@ from pyspark.sql.types import _parse_datatype_string
 
 from dbt.adapters.hudi.column import HudiColumn, told_type
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.parts import AdapterPart
+from dbt.adapters.hudi.parts import TableAccess
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.rows.failing_rows import failures_query
@@ -32,7 +32,7 @@ from dbt.adapters.hudi.run import ModelRun
 from dbt.adapters.hudi.spark.catalog_rows import STORED_MARKS, columns
 
 
-class ColumnChanges(AdapterPart):
+class ColumnChanges(TableAccess):
     """The adapter's methods for ``on_schema_change``, and for names and comments of columns."""
 
     @available.parse_list
@@ -84,18 +84,15 @@ class ColumnChanges(AdapterPart):
         retype: Sequence[Mapping[str, str]],
     ) -> None:
         """Add, drop and widen columns as one schema commit, where a macro asks for it or SQL of the user's own writes the rows."""
-        with self.connections.work(f"alter columns of {relation}") as session:
-            name = named(relation)
-            table = self.connections.warehouse.require_table(session, name.database, name.name)
-            change = ChangeOfColumns(
-                _fields(add or ()),
-                [column.name for column in remove or ()],
-                {item["column_name"]: _parse_datatype_string(told_type(item["new_type"])) for item in retype},
-            )
+        change = ChangeOfColumns(
+            _fields(add or ()),
+            [column.name for column in remove or ()],
+            {item["column_name"]: _parse_datatype_string(told_type(item["new_type"])) for item in retype},
+        )
+        with self._changed(relation, "alter columns of") as table:
             table.alter_schema(change.applied(builds.data_columns(table)))
             if change.removed:
                 forget_columns(table, change.removed)
-            self.connections.warehouse.show(session, name.database, name.name, table)
 
     @available.parse_list
     def hudi_stored_columns(self, relation: BaseRelation) -> list[HudiColumn]:

@@ -96,24 +96,12 @@ def _without_bundle(given: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass
 class HudiCredentials(SparkCredentials):
-    """Profile keys.
+    """Keys of the profile; docs/install.md describes them.
 
     Args:
-        method: Only ``session``: Spark runs inside the dbt process, or dbt uses the session already running there.
-        location_root: Folder or URI tables are kept below, as ``<location_root>/<schema>/<table>``; a relative path
-            counts from ``dbt_project.yml``. Default ``warehouse``.
-        catalog: ``directory`` (tables are found by scanning ``location_root``; nothing else has to run) or ``hive``
-            (the session's Hive metastore).
-        spark_conf: Spark settings, for example ``spark.driver.memory: 4g``.
-        options: ``hoodie.*`` options of all writes and services of a run: models, SQL of hooks and operations. A model's own
-            come last.
-        storage_options: Settings of the store that holds ``location_root``, such as ``endpoint`` and keys.
-        master: Spark master; Spark's own default (``local[*]``) when absent.
-        isolate_sessions: One Spark session for each node, so that ``SET`` and temporary views do not leak. Default:
-            true when dbt starts Spark, false when it uses a session that was already running.
-        ansi: Spark's ANSI mode: a cast or a sum that does not fit fails instead of becoming null or another number.
-            Default: what spark_conf says, else true, as Spark 4 has it.
-        class_archive: Keep the classes that Spark loads in the user's cache, so that it starts in less time.
+        location_root: Folder or URI; a relative path counts from ``dbt_project.yml``.
+        isolate_sessions: None means true when dbt starts Spark, false when it uses a session that was already running.
+        ansi: None means what spark_conf has, else true, as Spark 4 has it.
     """
 
     method: SparkConnectionMethod = SparkConnectionMethod.SESSION

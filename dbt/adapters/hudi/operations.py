@@ -30,6 +30,7 @@ from hudi_engine.table.operations.procedures import call_procedure, find_procedu
 from hudi_engine.table.report import default_name
 from jinja2 import Undefined
 
+from dbt.adapters.hudi.changes.methods import ChangeFeeds
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.reading import absolute_location, location_problems
 from dbt.adapters.hudi.parts import Relation, TableAccess
@@ -250,18 +251,6 @@ class Operations(TableAccess):
             done = table.as_read(read).soft_delete_where(where)
         return Answer(facts={"instant": done.instant, "rows": done.rows_updated})
 
-    def _checkpoint(
-        self, relation: Relation, input: str | None = None, set: str | None = None, reset: bool = False
-    ) -> Answer:
-        """Show, set or reset how far a model has consumed its inputs."""
-        noted = self.hudi_checkpoint(relation, input, set, reset)  # type: ignore[attr-defined]
-        lines = noted or ["none; a model with hudi_changes takes all rows in its next run"]
-        readers = self.hudi_consumers(relation)  # type: ignore[attr-defined]
-        if readers:
-            head = "consumers (reader, last instant consumed), whose changes clean and archive spare:"
-            lines = [*lines, head, *readers]
-        return Answer(notes=lines)
-
     def _service(
         self, operation: Operation, relation: Relation, bound: Given, options: dict[str, str]
     ) -> list[str]:
@@ -326,6 +315,6 @@ _OWN: Mapping[str, Operation] = {
     "adopt": Operation(Operations.hudi_adopt, before=2),
     "clone": Operation(Operations.hudi_clone_table, before=2),
     "soft_delete": Operation(Operations.hudi_soft_delete, before=2),
-    "checkpoint": Operation(Operations._checkpoint, before=2),
+    "checkpoint": Operation(ChangeFeeds.hudi_checkpoint, before=2),
 }
 """Operations that need a warehouse: methods of the adapter that take a relation."""

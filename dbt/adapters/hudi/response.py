@@ -16,11 +16,7 @@ class HudiAdapterResponse(AdapterResponse):
     """Result of one write to a Hudi table.
 
     Args:
-        instant: The commit's instant time, None when nothing was committed.
-        rows_in: Rows that the query gave, None when they were not counted.
-        rows_shuffled: Rows that went from one Spark task to another.
-        bytes_rewritten: Bytes of base files that replace an earlier one.
-        bytes_changed: Bytes that the changed rows take in them, about.
+        bytes_rewritten: Bytes of base files that replace an earlier one; ``bytes_changed`` of them are of changed rows, about.
         seconds: Seconds by phase, such as ``{"prepare": 0.4, "write": 1.2}``.
     """
 

@@ -20,8 +20,9 @@ from hudi_engine.table.changes.checkpoint import format_checkpoint, read_checkpo
 from hudi_engine.table.changes.gaps import check_known
 from hudi_engine.table.changes.window import ALL
 from hudi_engine.table.inspect.as_of import LATEST_STATE, instant_as_of
+from hudi_engine.table.operations import Answer
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.consumers import Consumer, list_consumers, register_consumer
+from hudi_engine.table.txn.consumers import list_consumers, register_consumer
 from hudi_engine.table.write.metadata_only import note_checkpoint
 from pyspark.sql import DataFrame, SparkSession
 
@@ -43,7 +44,7 @@ from dbt.adapters.hudi.changes.window import (
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.known_configs import with_meta
 from dbt.adapters.hudi.model.selected import check_takes_changes, tables_named
-from dbt.adapters.hudi.parts import AdapterPart
+from dbt.adapters.hudi.parts import Relation, TableAccess
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.run import OF_A_SAMPLE, RUNS, Feed, InputWindow, ModelRun
 from dbt.adapters.hudi.spark.earlier import rows_of_the_run
@@ -51,15 +52,7 @@ from dbt.adapters.hudi.spark.earlier import rows_of_the_run
 
 @dataclass(frozen=True)
 class CheckpointArgs:
-    """The arguments of ``hudi_checkpoint``.
-
-    Args:
-        source: Input as it is noted; None for all.
-        instant: What the input counts as consumed up to; None sets nothing.
-
-    Raises:
-        DbtRuntimeError: Arguments that do not go together.
-    """
+    """The arguments of ``hudi_checkpoint``; no source means all inputs, no instant sets nothing."""
 
     table: str
     source: str | None
@@ -92,10 +85,6 @@ class CheckpointArgs:
             key: value for key, value in noted.items() if not self.reset or self.source not in (None, key)
         }
 
-    def text(self, table: TableState) -> str:
-        """Return the checkpoint after it as it is noted, of what a state of the model's table has noted; raises as `applied`."""
-        return format_checkpoint(self.applied(read_checkpoint(table)))
-
     def lines(self, noted: dict[str, str], now: dict[str, str]) -> list[str]:
         """Return a line for each input that is shown, and for each that was forgotten."""
         names = [name for name in sorted({*noted, *now}) if self.source in (None, name)]
@@ -106,12 +95,6 @@ def _line(name: str, before: str | None, now: str | None) -> str:
     if now is None:
         return f"{name}  forgotten, was {before}; the next run takes all rows of it"
     return f"{name}  {now}" + ("" if before == now else f"  set, was {before or 'not noted'}")
-
-
-def consumer_line(reader: Consumer) -> str:
-    """Return the line about a reader that is registered with a table."""
-    until = datetime.fromtimestamp(reader.until_ms / 1000, timezone.utc)
-    return f"{reader.name}  {reader.instant}  until {until:%Y-%m-%d %H:%M} UTC"
 
 
 def keep_changes(
@@ -134,7 +117,7 @@ def _as_it_is(_adapter: Any, relation: BaseRelation, *_: Any, **__: Any) -> Base
     return relation
 
 
-class ChangeFeeds(AdapterPart):
+class ChangeFeeds(TableAccess):
     """What changed in a table since a model's last run, and the table as it was."""
 
     @available.parse(_as_it_is)
@@ -244,46 +227,37 @@ class ChangeFeeds(AdapterPart):
             # of a batch, a sample and a run without rows dbt reads a part of what is referred to
             return replace(shown, limit=relation.limit, event_time_filter=relation.event_time_filter)
 
-    @available.parse_list
     def hudi_checkpoint(
-        self, table: BaseRelation | str, source: str | None, instant: str | None, reset: bool
-    ) -> list[str]:
-        """Show, set or reset how far a model has consumed its inputs, one line an input.
-
-        Args:
-            source: Input relation, None for all.
-            instant: What it has consumed up to; None changes nothing.
-        """
-        name = self._names(table)
-        warehouse = self.connections.warehouse
-        args = CheckpointArgs(name.label, source, None if instant is None else str(instant), reset)
-        with self.connections.work(f"checkpoint of {name.label}") as session:
-            found = warehouse.require_table(session, name.database, name.name)
-            noted = read_checkpoint(TableState.load(found.storage))
-            if source is not None:
-                args = replace(args, source=self._input(session, source, instant))
+        self, relation: Relation, input: str | None = None, set: str | None = None, reset: bool = False
+    ) -> Answer:
+        """Show, set or reset how far a model has consumed its inputs."""
+        warehouse, name = self.connections.warehouse, self._names(relation)
+        source = None if input is None else self._names(input)
+        args = CheckpointArgs(name.label, None if source is None else source.label.lower(), set, reset)
+        with self._table(relation, "checkpoint of") as (session, table):
+            if source is not None and set is not None:
+                given = warehouse.require_table(session, source.database, source.name)
+                check_known(TableState.load(given.storage), set)
+            noted = read_checkpoint(TableState.load(table.storage))
             changed = args.applied(noted)
             if changed != noted:
-                with warehouse.one_writer(session, found.path):
-                    note_checkpoint(found.storage, args.text, resolve_options(warehouse.options))
-                    warehouse.show(session, name.database, name.name, found)
-        return args.lines(noted, changed)
-
-    @available.parse_list
-    def hudi_consumers(self, table: BaseRelation | str) -> list[str]:
-        """Return a line for each reader registered with a table, for which its clean and archive keep what it has not taken."""
-        name = self._names(table)
-        with self.connections.work(f"consumers of {name.label}") as session:
-            found = self.connections.warehouse.require_table(session, name.database, name.name)
-            return [consumer_line(each) for each in list_consumers(found.storage)]
-
-    def _input(self, session: SparkSession, source: str, instant: str | None) -> str:
-        """Return the name under which an input is noted; a given instant must be one that the input had."""
-        name = self._names(source)
-        if instant is not None:
-            table = self.connections.warehouse.require_table(session, name.database, name.name)
-            check_known(TableState.load(table.storage), str(instant))
-        return name.label.lower()
+                with warehouse.one_writer(session, table.path):
+                    note_checkpoint(
+                        table.storage,
+                        lambda state: format_checkpoint(args.applied(read_checkpoint(state))),
+                        resolve_options(warehouse.options),
+                    )
+                    warehouse.show(session, name.database, name.name, table)
+            readers = list_consumers(table.storage)
+        lines = args.lines(noted, changed) or [
+            "none; a model with hudi_changes takes all rows in its next run"
+        ]
+        if readers:
+            lines.append("consumers (reader, last instant consumed), whose changes clean and archive spare:")
+        for each in readers:
+            until = datetime.fromtimestamp(each.until_ms / 1000, timezone.utc)
+            lines.append(f"{each.name}  {each.instant}  until {until:%Y-%m-%d %H:%M} UTC")
+        return Answer(notes=lines)
 
     def _feed(self, session: SparkSession, target: BaseRelation, model: dict[str, Any]) -> Feed:
         """Return the feed of a model, begun by its first input."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hudi_engine.spark.read.expression import expression
 from hudi_engine.spark.sql.not_null import row_shown
@@ -20,17 +21,26 @@ class Constraint:
     condition: str
 
 
-def read_constraints(model: Mapping[str, object]) -> tuple[Constraint, ...]:
+def read_constraints(model: Mapping[str, Any]) -> tuple[Constraint, ...]:
     """Return the enforced constraints of a model with an enforced contract; none otherwise."""
-    config = model.get("config")
-    contract = config.get("contract") if isinstance(config, Mapping) else None
-    if not isinstance(contract, Mapping) or not contract.get("enforced"):
+    if not (model["config"].get("contract") or {}).get("enforced"):
         return ()
-    found = [*_of_model(model.get("constraints"))]
-    columns = model.get("columns")
-    for name, column in columns.items() if isinstance(columns, Mapping) else ():
-        found.extend(_of_column(str(name), column))
+    found = []
+    for item in model.get("constraints") or ():
+        found += _conditions(item, item.get("columns") or (), "check")
+    for name, column in (model.get("columns") or {}).items():
+        for item in column.get("constraints") or ():
+            found += _conditions(item, (name,), f"check on {name}")
     return tuple(found)
+
+
+def _conditions(item: Mapping[str, Any], columns: Sequence[str], name: str) -> list[Constraint]:
+    kind = getattr(item.get("type"), "value", item.get("type"))
+    if kind == "not_null":
+        return [Constraint(f"not null {column}", f"`{column}` is not null") for column in columns]
+    if kind == "check" and item.get("expression"):
+        return [Constraint(str(item.get("name") or name), str(item["expression"]))]
+    return []
 
 
 def checked(
@@ -62,33 +72,3 @@ def checked(
         broken = F.raise_error(message).cast("boolean")
         frame = frame.where(F.when(~applies | met, F.lit(True)).otherwise(broken))
     return frame
-
-
-def _of_model(raw: object) -> Iterable[Constraint]:
-    for item in _dicts(raw):
-        kind = _kind(item)
-        if kind == "check" and item.get("expression"):
-            yield Constraint(str(item.get("name") or "check"), str(item["expression"]))
-        elif kind == "not_null":
-            for column in item.get("columns") or ():  # type: ignore[attr-defined]
-                yield Constraint(f"not null {column}", f"`{column}` is not null")
-
-
-def _of_column(name: str, raw: object) -> Iterable[Constraint]:
-    if not isinstance(raw, Mapping):
-        return
-    for item in _dicts(raw.get("constraints")):
-        kind = _kind(item)
-        if kind == "not_null":
-            yield Constraint(f"not null {name}", f"`{name}` is not null")
-        elif kind == "check" and item.get("expression"):
-            yield Constraint(str(item.get("name") or f"check on {name}"), str(item["expression"]))
-
-
-def _kind(item: Mapping[str, object]) -> str:
-    kind = item.get("type")
-    return str(getattr(kind, "value", kind))
-
-
-def _dicts(raw: object) -> Iterable[Mapping[str, object]]:
-    return [item for item in raw if isinstance(item, Mapping)] if isinstance(raw, (list, tuple)) else ()
