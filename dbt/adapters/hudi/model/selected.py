@@ -16,15 +16,6 @@ from dbt.adapters.hudi.model.known_configs import misspelt_configs, unused_confi
 from dbt.adapters.hudi.model.merge import INTERNAL_PACKAGES, lacks_macro, own_strategies
 from dbt.adapters.hudi.model.plan import ModelPlan
 
-_CALL = re.compile(r"\bhudi_changes\s*\(")
-_JINJA_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
-_JINJA = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
-
-
-def takes_changes(code: str) -> bool:
-    """Tell whether the code of a model calls ``hudi_changes``, as it is written, without the macros it calls."""
-    return any(_CALL.search(each) for each in _JINJA.findall(_JINJA_COMMENT.sub("", code)))
-
 
 def check_takes_changes(model: str, strategy: str, own: Collection[str]) -> None:
     """Refuse changes in a model of which not every commit notes how far its inputs are consumed."""
@@ -102,7 +93,7 @@ def check_nodes(
         if lacks_macro(config.get("incremental_strategy"), own):
             continue
         try:
-            planned.append((node, config, _plan_of(node, config, resolve, own)))
+            planned.append((node, config, _plan_of(node, config, resolve)))
         except DbtRuntimeError as error:
             problems.append(error.msg)
     for (key, word), names in unused.items():
@@ -181,12 +172,10 @@ def _warn_constraints(node: Any, config: Mapping[str, object]) -> None:
 
 
 def _plan_of(
-    node: Any, config: Mapping[str, object], resolve: Callable[[Any], ModelPlan], own: Collection[str]
+    node: Any, config: Mapping[str, object], resolve: Callable[[Any], ModelPlan]
 ) -> ModelPlan | None:
     """Resolve a node that becomes a table; None for others."""
     kind = str(config.get("materialized"))
-    if kind == "incremental" and takes_changes(node.raw_code or ""):
-        check_takes_changes(node.name, str(config.get("incremental_strategy") or "default"), own)
     if kind in _OF_OTHERS:
         raise DbtRuntimeError(
             f"materialized is {kind!r} for {node.name}; legal values: view, table, incremental, ephemeral. {_OF_OTHERS[kind]}"

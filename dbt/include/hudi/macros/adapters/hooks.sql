@@ -4,7 +4,7 @@
   {% for hook in hooks %}
     {% if hook.transaction == inside_transaction %}
       {% do adapter.hudi_in_hook(when, loop.index, hooks | length) %}
-      {% set rendered = adapter.hudi_render_hook(render, hook.get('sql')) | trim %}
+      {% set rendered = render(hook.get('sql')) | trim %}
       {% if rendered | length > 0 %}
         {% call statement(auto_begin=inside_transaction) %}
           {{ rendered }}
