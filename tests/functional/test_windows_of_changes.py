@@ -202,7 +202,7 @@ class TestWindowsOverMovingAndUnkeyedRows:
         run_dbt(["run", "--full-refresh", "--exclude", "mixed"])
         run_dbt(["run", "-s", "twice"])
         (result,) = run_dbt(["run", "-s", "twice", "--vars", "{begin: earliest}"], expect_pass=False)
-        assert "stands in the model more than once, with different windows" in result.message
+        assert "is in the model more than once, with different windows" in result.message
 
     def test_inputs_of_one_model_have_one_mode(self, project: Any) -> None:
         run_dbt(["run", "-s", "moving", "unkeyed"])

@@ -2,9 +2,9 @@
 
 # ruff: noqa: E402 - before the imports that fill the memory
 
-from dbt.adapters.hudi.process_end import end_at_once, leave_what_is_there
+from dbt.adapters.hudi.process_end import freeze_loaded_objects, skip_collection_at_exit
 
-leave_what_is_there()
+freeze_loaded_objects()
 
 from dbt.adapters.base.plugin import AdapterPlugin
 
@@ -24,4 +24,4 @@ Plugin = AdapterPlugin(
     dependencies=["spark"],
 )
 
-end_at_once()
+skip_collection_at_exit()

@@ -46,8 +46,8 @@ class HudiColumn(SparkColumn):
         return False
 
 
-def told_type(dtype: str) -> str:
-    """Return a type, as a column tells it, in words that Spark reads so whatever ``spark.sql.timestampType`` makes of others."""
+def explicit_type(dtype: str) -> str:
+    """Return a type name that does not depend on ``spark.sql.timestampType``."""
     return _MOMENT.sub("timestamp_ltz", dtype.strip())
 
 

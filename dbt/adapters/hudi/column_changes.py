@@ -14,7 +14,7 @@ from pyspark.errors import ParseException
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
 
-from dbt.adapters.hudi.column import HudiColumn, told_type
+from dbt.adapters.hudi.column import HudiColumn, explicit_type
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.parts import TableAccess
 from dbt.adapters.hudi.relation import named
@@ -42,7 +42,7 @@ class ColumnChanges(TableAccess):
         """Return the columns that a run takes of its staged query, as ``on_schema_change`` has it; see `rows/schema_changes.py`."""
         plan = run.plan
         stored = self.get_columns_in_relation(target)
-        # rows to delete have their key only, which says nothing about the table's columns
+        # rows to delete have their key only, so they have no effect on the table's columns
         mode = "ignore" if plan.merge.operation == "delete" else plan.merge.on_schema_change
         if mode == "ignore":
             return stored
@@ -83,11 +83,11 @@ class ColumnChanges(TableAccess):
         remove: Sequence[Any] | None,
         retype: Sequence[Mapping[str, str]],
     ) -> None:
-        """Add, drop and widen columns as one schema commit, where a macro asks for it or SQL of the user's own writes the rows."""
+        """Add, drop and widen columns as one schema commit, for macros, and for strategies whose SQL writes the rows."""
         change = ChangeOfColumns(
             _fields(add or ()),
             [column.name for column in remove or ()],
-            {item["column_name"]: _parse_datatype_string(told_type(item["new_type"])) for item in retype},
+            {item["column_name"]: _parse_datatype_string(explicit_type(item["new_type"])) for item in retype},
         )
         with self._changed(relation, "alter columns of") as table:
             table.alter_schema(change.applied(builds.data_columns(table)))
@@ -140,7 +140,7 @@ class ColumnChanges(TableAccess):
         self, source_columns: Iterable[HudiColumn], target_columns: Iterable[HudiColumn]
     ) -> list[dict[str, str]]:
         """Columns whose type in the query is not what the table holds for that type."""
-        return _told(type_changes(_fields(source_columns), _fields(target_columns)))
+        return _as_changes(type_changes(_fields(source_columns), _fields(target_columns)))
 
     @available.parse_list
     def hudi_new_fields(
@@ -148,14 +148,14 @@ class ColumnChanges(TableAccess):
     ) -> list[dict[str, str]]:
         """Of some changed types those whose structs get further fields; nothing else of them changes."""
         retyped = {
-            item["column_name"]: _parse_datatype_string(told_type(item["new_type"])) for item in changes
+            item["column_name"]: _parse_datatype_string(explicit_type(item["new_type"])) for item in changes
         }
-        return _told(new_fields(retyped, _fields(target_columns)))
+        return _as_changes(new_fields(retyped, _fields(target_columns)))
 
     @available.parse(lambda *_, **__: (False, []))
-    def hudi_checked_columns(self, asked: Sequence[str], stored: Sequence[str]) -> tuple[bool, list[str]]:
+    def hudi_checked_columns(self, wanted: Sequence[str], stored: Sequence[str]) -> tuple[bool, list[str]]:
         """Columns that a snapshot compares, and whether there is a new one; see `rows/snapshots.py`."""
-        return checked_columns(asked, stored)
+        return checked_columns(wanted, stored)
 
     @available.parse(lambda *_, **__: "")
     def hudi_failures_query(self, query: str) -> str:
@@ -171,7 +171,7 @@ def _fields(columns: Iterable[Any]) -> list[T.StructField]:
 
 def _type_of(column: Any) -> T.DataType:
     try:
-        return _parse_datatype_string(told_type(column.dtype))
+        return _parse_datatype_string(explicit_type(column.dtype))
     except ParseException as error:
         raise DbtRuntimeError(
             f"column {column.name!r} has type {column.dtype}, with a field whose name is not allowed. A field's name must match "
@@ -179,5 +179,5 @@ def _type_of(column: Any) -> T.DataType:
         ) from error
 
 
-def _told(retyped: Mapping[str, T.DataType]) -> list[dict[str, str]]:
+def _as_changes(retyped: Mapping[str, T.DataType]) -> list[dict[str, str]]:
     return [{"column_name": name, "new_type": kind.simpleString()} for name, kind in retyped.items()]

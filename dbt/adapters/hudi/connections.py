@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import agate
 
 _BEFORE_RUN = "master"
-# Commands that run nothing but what a model or macro asks for while it is compiled, and those sure to run something.
+# Commands that run only what models and macros need to be compiled, and those that always run something.
 _ONLY_LOOK = ("compile", "list", "parse", "freshness", "source", "run-operation")
 _ONLY_COMPILE = ("compile", "generate")
 _RUN = ("run", "build", "test", "seed", "snapshot", "show", "retry", "clone", "generate")
@@ -107,7 +107,7 @@ class HudiConnectionManager(SparkConnectionManager):
     def execute(
         self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
     ) -> tuple[AdapterResponse, agate.Table]:
-        """Run SQL; a query runs to its end also when nobody fetches its rows."""
+        """Run SQL; a query runs to its end also if its rows are not fetched."""
         from dbt_common.clients.agate_helper import table_from_rows
 
         _, cursor = self.add_query(self._add_query_comment(sql), auto_begin)

@@ -45,7 +45,7 @@ _KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
 }
 # Keys dbt reads before the profile comes here, and those it adds.
 _OF_DBT = ("type", "threads", "database")
-# dbt-spark asks for a host with every method and documents this one for sessions.
+# dbt-spark requires a host with every method and documents this one for sessions.
 _NO_HOST = ("NA", "localhost")
 _SECRET = re.compile(r"key|secret|token|password|headers|url", re.IGNORECASE)
 _BUNDLE = ("org.apache.spark.sql.hudi.", "org.apache.hudi.", "org.apache.spark.HoodieSpark")
@@ -120,7 +120,7 @@ class HudiCredentials(SparkCredentials):
 
     @classmethod
     def validate(cls, data: Any) -> None:
-        """Refuse values of a wrong type and say which keys nothing uses; raises DbtRuntimeError."""
+        """Refuse values of a wrong type, and warn of unused keys; raises DbtRuntimeError."""
         problems = [
             f"{key} is {_shown(data[key], kinds)}; give {legal}"
             for key, (kinds, legal) in _KEYS.items()
@@ -202,7 +202,7 @@ class HudiCredentials(SparkCredentials):
     def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:
         """Yield what ``dbt debug`` prints: the profile, what tables are built with, and the effective ``hoodie.*`` options.
 
-        With aliases it is what a project finds in ``target``. There is a ``database`` there too, which is none: packages give
+        With aliases it is what a project finds in ``target``. It has a ``database`` too, which is None: packages give
         it to their sources unless ``target.type`` is ``spark``, and dbt refuses a source whose database is undefined.
         """
         import hudi_engine
@@ -242,7 +242,7 @@ def _texts(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def shown_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Return options with what nobody should read on a screen left out."""
+    """Return options without secrets."""
     return {key: "***" if _SECRET.search(key) else value for key, value in options.items()}
 
 

@@ -309,7 +309,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     def hudi_write(
         self, run: ModelRun, source: BaseRelation, columns: Sequence[Any] = ()
     ) -> HudiAdapterResponse:
-        """Run a staged query and write its rows as the strategy says."""
+        """Run a staged query and write its rows by the model's strategy."""
         if run.feed.brings_nothing:
             return HudiAdapterResponse(_message=run.feed.empty_message, code="OK")
         plan = run.feed.noted_in(run.plan, rebuilds=False)
@@ -414,9 +414,9 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         with self._work("write probe") as session:
             probe_writable(self._warehouse.places.location_root)
             session.sql("select 1 as id").collect()
-            told = self._warehouse.described(session)
+            described = self._warehouse.described(session)
             warn_of_memory(session)
-        logger.info("{}", told)
+        logger.info("{}", described)
 
     @classmethod
     def _get_adapter_specific_run_info(cls, config: Any) -> dict[str, Any]:

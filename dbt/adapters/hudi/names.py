@@ -17,7 +17,7 @@ from hudi_engine.spark.sql.table_names import reads_table
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.known_configs import with_meta
 from dbt.adapters.hudi.model.selected import as_of_problems, check_nodes, node_config
-from dbt.adapters.hudi.model.source import places_said
+from dbt.adapters.hudi.model.source import given_places
 from dbt.adapters.hudi.parts import AdapterPart
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.run import RUNS
@@ -29,9 +29,9 @@ class Names(AdapterPart):
     """The names of a warehouse."""
 
     def set_macro_resolver(self, macro_resolver: Any) -> None:
-        """Take dbt's manifest, which dbt may still be reading: it is asked for its places when the warehouse is opened."""
+        """Take dbt's manifest, which dbt may still be reading: its places are read when the warehouse is opened."""
         super().set_macro_resolver(macro_resolver)  # type: ignore[misc]
-        self.connections.warehouse.source_places = lambda: places_said(macro_resolver)
+        self.connections.warehouse.source_places = lambda: given_places(macro_resolver)
 
     @property
     def _directory(self) -> DirectoryCatalog | None:
@@ -169,7 +169,7 @@ class Names(AdapterPart):
 
     @available.parse(lambda *_, **__: "")
     def hudi_table_clauses(self, relation: BaseRelation, model: Mapping[str, Any]) -> str:
-        """Return the clauses with which SQL makes a node's table as its configs say."""
+        """Return the SQL clauses of a node's table, from its configs."""
         name, config = named(relation), with_meta(model.get("config") or {}, str(model.get("name")))
         plan = self._resolve(name.database, name.name, config)
         if plan.audit:

@@ -39,7 +39,7 @@ from dbt.adapters.hudi.run import ModelRun
 from dbt.adapters.hudi.spark.errors import dbt_errors
 
 Given = Mapping[str, Any]
-# These say that a call makes no sense; the other errors, that the service failed.
+# Errors of a call; others mean that the service failed.
 _CALL_ERRORS = (ConfigError, TableNotFoundError, UnsupportedTableError)
 
 
@@ -120,7 +120,7 @@ class Operations(TableAccess):
         """Give a Hudi table a name; its files stay where and as they are.
 
         Args:
-            location: Folder of the table, None for the one that the name says.
+            location: Folder of the table, None for that of the name.
         """
         name, warehouse = self._names(relation), self.connections.warehouse
         expected = warehouse.places.default_base(name.database, name.name)
@@ -204,7 +204,7 @@ class Operations(TableAccess):
         return Answer(facts=asdict(self._clone(relation, place, at, replace=replace, copy=copy)))
 
     def _base_of_clone(self, name: TableName) -> str:
-        """Return the folder of a clone: that of the table it may replace, else where the name says."""
+        """Return the folder of a clone: that of the table it may replace, else that of its name."""
         warehouse = self.connections.warehouse
         with self.connections.work(f"clone into {name.label}") as session:
             entry = warehouse.entry(session, name.database, name.name)

@@ -8,7 +8,7 @@ import sys
 _COUNTS_WHAT_IS_LEFT = "duckdb"
 
 
-def leave_what_is_there() -> None:
+def freeze_loaded_objects() -> None:
     """Have Python's searches for objects that hold each other leave out what is there by now: dbt, with all its classes.
 
     A search among all of it takes a tenth of a second, and two or three fall into the time that a person waits for.
@@ -17,7 +17,7 @@ def leave_what_is_there() -> None:
         gc.freeze()
 
 
-def end_at_once() -> None:
+def skip_collection_at_exit() -> None:
     """Have Python leave out its last search for objects that hold each other, when the process ends.
 
     With dbt's manifest and classes in memory that search takes more than half a second of every command; the memory goes

@@ -21,13 +21,13 @@ class HudiRelation(SparkRelation):
 
     @classmethod
     def create(cls, database: Any = None, *names: Any, **given: Any) -> Any:
-        """Return a relation; a database that a macro took from a profile which has none, as `target.database`, is none."""
+        """Return a relation; an undefined database, as `target.database` of a profile without one, is None."""
         known = None if isinstance(database, Undefined) else database
         return super().create(known, *names, **given)
 
     @classmethod
     def create_from(cls, quoting: Any, relation_config: Any, **kwargs: Any) -> Any:
-        """Return the relation of a node; the use of a source is noted, with the place of its table if it says one."""
+        """Return the relation of a node; the use of a source is noted, with the place of its table if it has one."""
         # while dbt parses, a source has no relation name yet and is not used
         used = getattr(relation_config, "relation_name", None)
         if used and getattr(relation_config, "resource_type", None) == "source":

@@ -76,7 +76,7 @@ class Feed:
         window = self.inputs.get(source)
         if window is not None and window.args != args:
             raise DbtRuntimeError(
-                f"hudi_changes of {source} stands in the model more than once, with different windows. Of an input one window is "
+                f"hudi_changes of {source} is in the model more than once, with different windows. Of an input one window is "
                 "taken in a run: give each the same begin, end, max_commits, max_rows and max_bytes"
             )
         return window
@@ -96,7 +96,7 @@ class Feed:
         return self.noted.get(source) or (same[0] if len(same) == 1 else None)
 
     @property
-    def tells_net(self) -> bool:
+    def is_net(self) -> bool:
         """Whether all inputs give the difference between begin and end of their windows."""
         return bool(self.inputs) and not self.every_commit
 

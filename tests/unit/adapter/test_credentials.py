@@ -15,7 +15,7 @@ from hudi_engine.format.storage.uris import RemoteUri
 from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt.adapters.hudi.model.plan import Places, resolve_plan
 from dbt.adapters.hudi.model.reading import absolute_location
-from dbt.adapters.hudi.model.source import places_said, source_place
+from dbt.adapters.hudi.model.source import given_places, source_place
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 
@@ -149,7 +149,7 @@ def test_a_process_gets_in_where_a_pointer_leads_by_what_its_project_says(tmp_pa
     }
     sources = {"s": SimpleNamespace(external={"location": told.format("g-bucket")})}
     warehouse = Warehouse(profile(location_root=str(tmp_path)), None)
-    warehouse.source_places = lambda: places_said(SimpleNamespace(nodes=nodes, sources=sources))
+    warehouse.source_places = lambda: given_places(SimpleNamespace(nodes=nodes, sources=sources))
 
     assert warehouse.directory is not None
     for bucket in ("e-bucket", "f-bucket", "g-bucket"):
@@ -162,7 +162,7 @@ def test_a_place_that_cannot_be_read_is_said_of_its_own_source_and_stops_no_othe
         schema="lake", identifier="events", external={"location": "s3://user:pa/ss@bucket/wh"}
     )
     warehouse = Warehouse(profile(location_root=str(tmp_path)), None)
-    warehouse.source_places = lambda: places_said(SimpleNamespace(nodes={}, sources={"s": odd}))
+    warehouse.source_places = lambda: given_places(SimpleNamespace(nodes={}, sources={"s": odd}))
 
     assert warehouse.directory is not None
     problem = source_place(odd).problem

@@ -11,7 +11,7 @@ from dbt.artifacts.resources import NodeConfig, SourceConfig
 from dbt_common.contracts.config import base
 
 from dbt.adapters.hudi import run
-from dbt.adapters.hudi.model.source import places_said, source_place
+from dbt.adapters.hudi.model.source import given_places, source_place
 
 
 def source(external: Any = None, meta: Any = None, config: Any = None) -> Any:
@@ -47,7 +47,7 @@ def test_a_place_under_the_meta_of_a_config_is_read_without_a_warning_of_dbts(
     node = SimpleNamespace(config=NodeConfig(meta={"location_root": "b"}))
 
     assert source_place(source(config=config)).location == "a"
-    assert list(places_said(SimpleNamespace(nodes={"n": node}, sources={}))) == []
+    assert list(given_places(SimpleNamespace(nodes={"n": node}, sources={}))) == []
     assert warned == []
     assert source_place(source(config=SourceConfig(_extra={"external": {"location": "c"}}))).location == "c"
 
@@ -61,7 +61,7 @@ def test_a_place_under_the_meta_of_a_config_is_read_without_a_warning_of_dbts(
         ),
         ({"using": "csv"}, "external.location is None; give a folder"),
         ({"location": 5}, "external.location is 5"),
-        ({"location": "in", "file_format": "csv"}, "external.file_format is not a key .* say it as using"),
+        ({"location": "in", "file_format": "csv"}, "external.file_format is not a key .* give it as using"),
         (
             {"location": "in", "optoins": {}},
             "external.optoins .* did you mean 'options'\\? legal keys: location, using",

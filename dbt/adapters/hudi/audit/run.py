@@ -29,7 +29,7 @@ from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 
 def audit_tests(wanted: AuditConfig, unique_id: str, manifest: Any, config: Any) -> tuple[PlannedTest, ...]:
-    """Find the tests that a model asks for."""
+    """Find the tests that a model's config names."""
     if not wanted:
         return ()
     every = [node for node in manifest.nodes.values() if str(node.resource_type) == "test"]
@@ -191,7 +191,7 @@ class Audit:
         )
 
     def _is_first(self) -> bool:
-        """Tell whether there is no table of the name: it gets one with the commit, or never."""
+        """Whether no table has the name yet."""
         return self._warehouse.hudi_base(self._session, self._plan.schema, self._plan.name) is None
 
     def _run(self, planned: PlannedTest) -> str | None:

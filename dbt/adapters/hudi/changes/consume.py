@@ -42,15 +42,15 @@ def consumed(plan: ModelPlan, frame: DataFrame, feed: Feed, *, rebuilds: bool) -
     deleted = any_of([_column(kind) == DELETE, *boolean_marks(frame)])
     helpers = [name for name in names.values() if name.lower() not in DELETE_MARKS]
     helpers += [IS_DELETED] if IS_DELETED in frame.columns else []
-    if committed is None and not feed.tells_net and not feed.brings_steps:
+    if committed is None and not feed.is_net and not feed.brings_steps:
         return frame.withColumn(DELETES, deleted).drop(*helpers)
     order = [deleted.asc()] if committed is None else [deleted.asc(), _column(committed).desc()]
-    if not feed.tells_net:
+    if not feed.is_net:
         order.reverse()
     keys = _key_columns(plan)
     places = Window.partitionBy(*map(_column, keys))
     if feed.brings_steps and committed is None:
-        rank = _told_rank(keys, places, deleted, _ordering(plan, frame.columns))
+        rank = _checked_rank(keys, places, deleted, _ordering(plan, frame.columns))
     else:
         rank = F.rank().over(places.orderBy(*order))
     newest = frame.withColumn(_RANK, rank).where(f"{_RANK} = 1").drop(_RANK)
@@ -106,8 +106,8 @@ def _ordering(plan: ModelPlan, columns: Iterable[str]) -> list[Column]:
     return [_column(name) for name in fields]
 
 
-def _told_rank(keys: list[str], places: WindowSpec, deleted: Column, ordering: list[Column]) -> Column:
-    """Return 1, and fail on rows of one key of which could not be told which is the newest."""
+def _checked_rank(keys: list[str], places: WindowSpec, deleted: Column, ordering: list[Column]) -> Column:
+    """Return 1, and fail on rows of one key without a newest one."""
     key = F.concat_ws(", ", *(_column(name).cast("string") for name in keys))
     problem = F.concat(
         F.lit(f"hudi_changes with mode='all': the query has several rows with {', '.join(keys)} '"),
@@ -120,8 +120,8 @@ def _told_rank(keys: list[str], places: WindowSpec, deleted: Column, ordering: l
     first = places.orderBy(*(each.desc_nulls_last() for each in ordering or [F.lit(1)]))
     # the rows up to the first one, and its equals
     tied = (F.rank().over(first) == 1) & (F.count(F.lit(1)).over(first) > 1)
-    untold = several & (tied | F.max(deleted).over(places))
-    return F.when(untold, F.raise_error(problem)).otherwise(F.lit(1))
+    undecided = several & (tied | F.max(deleted).over(places))
+    return F.when(undecided, F.raise_error(problem)).otherwise(F.lit(1))
 
 
 def _checked(kind: str) -> Column:

@@ -30,7 +30,7 @@ _ALIASES: Mapping[str, Option[OptionValue]] = {
 
 
 def option_problems(options: Mapping[str, str], of: str = "") -> Sequence[str]:
-    """Say what is wrong with ``hoodie.*`` options, one text for each."""
+    """Return a problem for each wrong ``hoodie.*`` option."""
     try:
         strategy_of(resolve_options(options, of=of))
     except ConfigError as error:
@@ -39,7 +39,7 @@ def option_problems(options: Mapping[str, str], of: str = "") -> Sequence[str]:
 
 
 def profile_only_problems(options: Mapping[str, str]) -> Sequence[str]:
-    """Say which options a model may not set: who writes models would choose what dbt's machine connects and writes to."""
+    """Return a problem for each option that only a profile may set: those decide what dbt's machine connects and writes to."""
     return [
         f"{key} is set; only options of the profile may, remove it from the model"
         for key in PROFILE_ONLY
@@ -48,7 +48,7 @@ def profile_only_problems(options: Mapping[str, str]) -> Sequence[str]:
 
 
 def engine_problems(definition: Mapping[str, Any]) -> Sequence[str]:
-    """Say what is wrong with a table, one text for each; its columns are looked at when it is built."""
+    """Return the problems of a table's definition; its columns are checked when it is built."""
     try:
         table_properties(schema=None, **definition)
     except ConfigError as error:
@@ -59,13 +59,13 @@ def engine_problems(definition: Mapping[str, Any]) -> Sequence[str]:
 
 
 def is_of_table(key: str) -> bool:
-    """Return whether an option says what a table is, so that it counts when the table is made."""
+    """Return whether an option belongs to the table, so that it has effect when the table is made."""
     option = OPTIONS.get(key) or _ALIASES.get(key)
     return option is not None and option.group == TABLE
 
 
 def is_of_one_table(key: str) -> bool:
-    """Return whether an option says what a table is or how its keys are found, which models differ in."""
+    """Return whether an option belongs to one table or to its index."""
     option = OPTIONS.get(key) or _ALIASES.get(key)
     return key in DEFINED_ELSEWHERE if option is None else option.group in (TABLE, INDEX)
 
@@ -76,7 +76,7 @@ def write_only(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def of_times(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options that say how times become keys and folders: a table that another engine made may not keep them."""
+    """Return the options for times in keys and folders: a table that another engine made may not keep them."""
     return {key: value for key, value in options.items() if _is_of_times(key)}
 
 
@@ -88,7 +88,7 @@ def _is_of_times(key: str) -> bool:
 def changed_options(
     definition: Mapping[str, Any], given: Mapping[str, str], stored: Mapping[str, str]
 ) -> dict[str, tuple[str, str]]:
-    """Return the options of a model that its table was not made with: what each asks for, and what the table has.
+    """Return the options of a model that its table was not made with: the value of each, and what the table has.
 
     How times become keys and folders is no such option where a table that another engine made does not keep it, nor a zone that
     Java does not know.
@@ -96,18 +96,20 @@ def changed_options(
     Args:
         given: ``hoodie.*`` options the model gives itself.
     """
-    said = {canonical_key(key): value for key, value in stored.items()}
+    stored_values = {canonical_key(key): value for key, value in stored.items()}
     ours = TableConfig(stored).is_of_this_engine
     fixed = [
         key
         for key in given
         if is_of_table(key)
-        and (ours or canonical_key(key) in said or not _is_of_times(key))
-        and not (key.endswith("timezone") and not is_known_zone(said.get(canonical_key(key)) or "UTC"))
+        and (ours or canonical_key(key) in stored_values or not _is_of_times(key))
+        and not (
+            key.endswith("timezone") and not is_known_zone(stored_values.get(canonical_key(key)) or "UTC")
+        )
     ]
     if not fixed:
         return {}
-    # folders of times cannot be without the options that say how they are made, and those are kept as they are said
+    # folders of times cannot be without the options that say how they are made, and those stay as they are
     options = {
         key: value for key, value in definition["options"].items() if key not in fixed or _is_of_times(key)
     }
@@ -117,8 +119,8 @@ def changed_options(
     for key in fixed:
         option = OPTIONS.get(key) or _ALIASES[key]
         names = {option.key, *option.aliases}
-        asked = {name for name in wanted if name in names or wanted[name] != without.get(name)}
-        for name in sorted(asked - {"hoodie.table.checksum"}):
+        names_set = {name for name in wanted if name in names or wanted[name] != without.get(name)}
+        for name in sorted(names_set - {"hoodie.table.checksum"}):
             if _folded(stored.get(name)) != _folded(wanted[name]):
                 changed[key] = (given[key], stored.get(name, "nothing"))
     return changed

@@ -102,7 +102,7 @@ _OF_DBT_ITSELF = "__dbt_internal_"
 
 
 def refused_configs(config: Mapping[str, object]) -> list[str]:
-    """Say which configs of a node would change its table and are not there, one text for each."""
+    """Return a problem for each config that would change a table and is not supported."""
     refused = {**REFUSED, **(REFUSED_OF_MERGES if config.get("materialized") == "incremental" else {})}
     return [
         f"{key} is {value!r}, but dbt-hudi does not have this config; {refused[key]}"
@@ -159,7 +159,7 @@ def _hint(key: str) -> str:
 
 
 def _is_set(value: object) -> bool:
-    """Whether a config says something: dbt fills in None, and empty values mean the same."""
+    """Whether a config is set: dbt fills in None, and empty values mean the same."""
     return value is not None and value != "" and value != [] and value != {}
 
 

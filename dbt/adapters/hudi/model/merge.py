@@ -33,7 +33,7 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 
 def read_clauses(config: Mapping[str, object], problems: Problems) -> MergeClauses | None:
-    """Return the clauses a model asks for, None when it asks for none."""
+    """Return the clauses of a model's merge, None without any."""
     if not any(config.get(key) not in (None, "", {}, False) for key in CLAUSES):
         return None
     texts = {key: _text(key, config, problems) for key in CLAUSES if "condition" in key or "alias" in key}
@@ -62,7 +62,7 @@ def read_clauses(config: Mapping[str, object], problems: Problems) -> MergeClaus
     )
 
 
-def said_in_sql(clauses: MergeClauses | None) -> tuple[list[str], list[str]]:
+def clause_sql(clauses: MergeClauses | None) -> tuple[list[str], list[str]]:
     """Return the conditions of a model's clauses, and the values that they set, as SQL."""
     if clauses is None:
         return [], []
@@ -174,7 +174,7 @@ class MergeConfig:
         update_columns: Columns a matched row takes from the batch; None means all.
         exclude_columns: Columns a matched row keeps; None means none.
         skip_unchanged: Rows that equal what is stored are left out.
-        delete_by: Columns whose values say which rows go (delete+insert).
+        delete_by: Columns whose values select the rows that are deleted (delete+insert).
         clauses: Clauses of a merge beyond update and insert; None for none.
         window: Column and bounds of the batch (microbatch); the bounds are None outside of dbt's run of a batch.
     """
@@ -212,10 +212,10 @@ class MergeConfig:
         return " AND ".join(f"({each})" for each in ended) or None
 
     @property
-    def said_of_rows(self) -> MergeClauses | None:
-        """All SQL that later runs say of stored rows and the model's, as clauses.
+    def row_clauses(self) -> MergeClauses | None:
+        """All SQL of later runs about stored rows and the model's, as clauses.
 
-        None where there is none, and where a later run may bring the columns that it names.
+        None without such SQL, and if a later run may add the columns that it names.
         """
         grows = self.on_schema_change in ("append_new_columns", "sync_all_columns")
         if self.operation is None or grows or (self.clauses is None and not self.predicates):
@@ -251,14 +251,14 @@ def lacks_macro(strategy: object, own: Collection[str]) -> bool:
 
 
 def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str] = ()) -> MergeConfig:
-    """Return the incremental run a model asks for; collects every contradiction.
+    """Return the incremental run of a model; collects every contradiction.
 
-    Other materializations inherit these configs from their folder and do not use them, so nothing is said about them.
+    Other materializations inherit these configs from their folder and do not use them, so their problems do not count.
     """
     is_incremental = raw.config.get("materialized") == "incremental"
     problems = raw.problems if is_incremental else Problems()
     own = own_strategies if is_incremental else ()
-    strategy = _strategy(_asked(raw, problems), table, own, problems)
+    strategy = _strategy(_configured_strategy(raw, problems), table, own, problems)
     operation = _operation(strategy, table, own)
     if operation == "insert_overwrite" and (
         raw.config.get("incremental_predicates") or raw.config.get("predicates")
@@ -305,7 +305,7 @@ def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str
     )
 
 
-def _asked(raw: RawConfig, problems: Problems) -> str:
+def _configured_strategy(raw: RawConfig, problems: Problems) -> str:
     """Return the strategy in dbt's words or, as Hudi's write operation, in the options."""
     given = raw.config.get("incremental_strategy")
     operation = raw.options.pop(_OPERATION, None)
@@ -323,7 +323,7 @@ def _asked(raw: RawConfig, problems: Problems) -> str:
 
 
 def _strategy(strategy: str, table: ModelTable, own_strategies: Collection[str], problems: Problems) -> str:
-    """Return the strategy, a default for the table; a refused or misspelled one is told with the way out."""
+    """Return the strategy, a default for the table; a refused or misspelled one is a problem."""
     if strategy in own_strategies:
         return strategy
     if strategy == "default":
@@ -391,7 +391,7 @@ def _delete_columns(raw: RawConfig, table: ModelTable, problems: Problems) -> tu
 
 
 def _batch_window(config: Mapping[str, object], problems: Problems) -> BatchWindow | None:
-    """Return the window of time of a microbatch model; dbt says its bounds when it runs a batch."""
+    """Return the window of time of a microbatch model; dbt sets its bounds when it runs a batch."""
     column = config.get("event_time")
     if not isinstance(column, str) or not column.strip():
         problems.add(

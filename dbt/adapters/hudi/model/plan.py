@@ -67,7 +67,7 @@ class IndexConfig:
 
 
 def read_index(raw: RawConfig, table: ModelTable) -> IndexConfig:
-    """Return the index a model asks for, or the one its key implies.
+    """Return the configured index, or the one that the key implies.
 
     dbt's ``unique_key`` means unique in the table, so a key that lacks a partition column gets a global index whose rows
     move when their partition changes. A key that holds every partition column cannot move.
@@ -149,7 +149,7 @@ class ModelPlan:
         own_location: The folder comes from the model, not from the profile.
         given_options: ``hoodie.*`` options the model gives itself.
         properties: Other table properties, kept in the catalog.
-        run_notes: What the commits say of the run, under keys that go into a commit.
+        run_notes: Extra metadata of the commits about the run.
         is_empty_run: Whether dbt asks for columns and no rows (``--empty``).
         sample: First moment of the run's ``--sample`` and the first after it; None where the run takes all rows.
         resumes: Whether it is a batch that is run again, of whose run other batches are in the table.
@@ -223,7 +223,7 @@ class ModelPlan:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The table, as the engine is told when it makes one."""
+        """The table's definition for the engine."""
         return {
             "name": self.name,
             "record_key": list(self.table.record_key) or None,

@@ -67,7 +67,7 @@ def check_nodes(
     resolve: Callable[[Any], ModelPlan],
     project: str = "",
 ) -> None:
-    """Refuse the nodes that cannot be built, all in one message, and say which configs and constraints nothing comes of."""
+    """Refuse the nodes that cannot be built, all in one message, and warn of configs and constraints without effect."""
     read_by_macros = _keys_read(
         macro.macro_sql for macro in macros if macro.package_name not in INTERNAL_PACKAGES
     )
@@ -104,7 +104,7 @@ def check_nodes(
 
 
 def node_config(node: Any) -> dict[str, object]:
-    """Return all that the config of a node says, dbt's own keys and others."""
+    """Return the whole config of a node, dbt's own keys and others."""
     return with_meta(node.config.to_dict(omit_none=True), str(node.name))
 
 
@@ -184,7 +184,7 @@ def _plan_of(
 
 
 def _keys_read(texts: Iterable[str]) -> set[str]:
-    """Config keys that code asks for by name."""
+    """Config keys that code reads by name."""
     return {key or attribute for text in texts for key, attribute in _READ_CONFIG.findall(text)}
 
 

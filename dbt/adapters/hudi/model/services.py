@@ -127,7 +127,7 @@ def in_words_of_a_model(problems: Iterable[str], config: Mapping[str, object]) -
 
 
 def read_services(raw: RawConfig, table: ModelTable) -> ServicesConfig:
-    """Return the inline services a model asks for."""
+    """Return the inline services of a model."""
     cluster_by = names("cluster_by", raw.config.get("cluster_by"), raw.problems)
     settings = {
         **_implied(raw),
@@ -204,7 +204,7 @@ def _execute(
 
 
 def _switched(raw: RawConfig, name: str, switch: str, keys: Mapping[str, str]) -> dict[str, str]:
-    """Options of a service that is on unless said otherwise: true, false or a mapping."""
+    """Options of a service that is on by default: true, false or a mapping."""
     value, problems = raw.config.get(name), raw.problems
     if value is None:
         return {}

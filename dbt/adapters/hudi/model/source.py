@@ -40,8 +40,8 @@ _OF_FORMAT: Mapping[str, Sequence[str]] = {
 }
 _PLACED_BY_US = ("path", "paths")
 _WORDS: Mapping[str, str] = {
-    "file_format": "say it as using",
-    "format": "say it as using",
+    "file_format": "give it as using",
+    "format": "give it as using",
     "partitions": "folders named column=value become columns by themselves",
 }
 
@@ -102,7 +102,7 @@ def source_place(source: Any) -> SourcePlace:
     )
 
 
-def places_said(manifest: Any) -> Iterator[str]:
+def given_places(manifest: Any) -> Iterator[str]:
     """Yield the places that nodes and sources of a project give themselves."""
     for node in getattr(manifest, "nodes", {}).values():
         ours = (node.config.get("meta", None) or {}).get("hudi")
@@ -135,7 +135,7 @@ def _external(source: Any) -> dict[str, Any]:
 
 
 def _own(config: Any, key: str) -> Any:
-    """Return what a config has under a key; dbt's own look-up warns of a key that stands in its ``meta`` alone."""
+    """Return what a config has under a key; dbt's own look-up warns of a key that only its ``meta`` has."""
     return config.get(key, None) if key in (config or ()) else None
 
 

@@ -74,7 +74,7 @@ class ModelTable:
         record_key: Key columns; empty for a table with automatic keys.
         precombine_field: Columns that order versions of a row by event time, the first counting most; none means commit time.
         partition_by: Partition columns, with their kinds for key generators that want those: ``at:timestamp``.
-        hive_style: Partition folders are named ``column=value``; None where the config does not say, and then a new table's are.
+        hive_style: Partition folders are named ``column=value``; None without a config, and then a new table's are.
         keeps_history: It is a snapshot's, which cannot be rebuilt without losing its history.
         versions_of: The ``unique_key`` of a snapshot, columns or SQL; empty for other tables.
     """
@@ -97,7 +97,7 @@ class ModelTable:
         return {_HIVE_STYLE: option_text(self.hive_style is not False), _URL_ENCODE: "true"}
 
     def kinds(self) -> dict[str, str]:
-        """Options of a write that say the kinds of the partition columns: a table that another engine made may not keep them."""
+        """Options of a write with the kinds of the partition columns: a table that another engine made may not keep them."""
         given = any(":" in column for column in self.partition_by)
         return {_PARTITION_KINDS: ",".join(self.partition_by)} if given else {}
 
@@ -150,7 +150,7 @@ class RawConfig:
                 self.properties[key] = option_text(value)
 
     def _take(self, known: dict[str, Any], name: str, value: Any) -> None:
-        """Take an option of tblproperties, which must not disagree with what options says."""
+        """Take an option of tblproperties, which must agree with options."""
         if _normal(known.setdefault(name, value)) != _normal(value):
             self.problems.add(
                 f"options has {name}: {known[name]!r} but tblproperties has {value!r}; give one of them"
@@ -206,7 +206,7 @@ def _as_written(key: object) -> tuple[str, ...]:
 
 
 def _record_key(raw: RawConfig) -> object:
-    """Return the key; for delete+insert unique_key says which rows go, and the record key may be said beside it."""
+    """Return the key; for delete+insert unique_key selects the rows to delete, and record_key may be given as well."""
     if raw.config.get("incremental_strategy") != "delete+insert":
         return raw.value(*_KEY_KEYS)
     own = raw.value(*_KEY_KEYS[1:])

@@ -39,7 +39,7 @@ from pyspark.sql import types as T
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.engine_options import changed_options
-from dbt.adapters.hudi.model.merge import MERGING, said_in_sql
+from dbt.adapters.hudi.model.merge import MERGING, clause_sql
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.model.run_notes import BATCH_END, BUILDS, INVOCATION
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
@@ -150,7 +150,7 @@ class ModelRows:
 
     Args:
         frame: The rows, columns as the schema change mode leaves them.
-        begins: Nothing asks the run to replace rows: a table that it did not know of when it looked stays.
+        begins: The run may not replace rows: a table that was created since it started stays.
         base: The model's table as it was before the query read rows of it; None when it reads none.
         stores_mark: ``_hoodie_is_deleted`` is a column of the table, not only a mark.
     """
@@ -184,9 +184,9 @@ def rebuild_model(
     entry = warehouse.entry(session, plan.schema, plan.name)
     replaces_unnamed = find_existing(warehouse, session, plan, entry, begins=rows.begins)
     build = build_table if rows.begins else partial(rebuild_table, base=rows.base)
-    # what a clause asks of the table itself is not known where another one is in its place
-    if entry is None and (said := plan.merge.said_of_rows) is not None:
-        said.refuse_unknown(frame)
+    # columns of the table that clauses name are unknown if another table is in its place
+    if entry is None and (clauses := plan.merge.row_clauses) is not None:
+        clauses.refuse_unknown(frame)
     if (window := _window_of(plan)) is not None:
         frame = window.only_within(frame)
     with outside_rows():
@@ -201,7 +201,7 @@ def rebuild_model(
     warn_other_format_replaced(plan, entry)
     table = warehouse.table(session, plan.base)
     warehouse.register_plan(session, plan, table, rebuilt=True)
-    return write_response(result, _asked(plan))
+    return write_response(result, _response_name(plan))
 
 
 def write_model(
@@ -215,11 +215,11 @@ def write_model(
     operation = plan.merge.operation
     assert operation is not None, "a strategy of the user's own is a macro"
     table = current_table(warehouse, session, plan)
-    table = table.as_read(rows.base or _state_asked(warehouse, session, plan))
+    table = table.as_read(rows.base or _state_for_clauses(warehouse, session, plan))
     plan = as_later_batch(plan, table, run or ModelRun())
     frame = drop_meta_columns(rows.frame)
     schema = data_columns(table)
-    # rows to delete name their key only, which says nothing of the table's columns
+    # rows to delete name their key only, so they have no effect on the table's columns
     mode = "ignore" if operation == "delete" else plan.merge.on_schema_change
     if change := schema_change(mode, schema, frame.schema):
         schema = change.applied(schema)
@@ -240,7 +240,7 @@ def write_model(
         name = f"{plan.schema}.{plan.name}"
         fitted = ordered_deletes(fitted, table.config, resolved, combines=combines, name=name)
     if plan.is_empty_run and operation != "delete" and fitted.isEmpty():
-        # dbt asked for no rows, and none are to go for them
+        # with --empty no stored rows are replaced
         options = _options_of_batch(plan) if plan.merge.window is not None else plan.write_options
         result = table.write(operations.INSERT, fit_to_table(frame, schema, fill_missing=True), options)
     elif plan.merge.clauses is not None:
@@ -267,7 +267,7 @@ def write_model(
         if change.removed:
             forget_columns(table, change.removed)
         warehouse.register_plan(session, plan, table)
-    return write_response(result, _asked(plan))
+    return write_response(result, _response_name(plan))
 
 
 def _consumes_marks(plan: ModelPlan, rows: ModelRows) -> bool:
@@ -276,16 +276,16 @@ def _consumes_marks(plan: ModelPlan, rows: ModelRows) -> bool:
     return merges and not plan.table.keeps_history and not rows.stores_mark
 
 
-def _state_asked(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> TableState | None:
+def _state_for_clauses(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> TableState | None:
     """Return the table as it was before conditions and values of the model's config read it; see `shown_for_condition`."""
-    conditions, values = said_in_sql(plan.merge.clauses)
+    conditions, values = clause_sql(plan.merge.clauses)
     conditions = [plan.merge.condition or "", *conditions]
     # one value that rows are compared with makes no conflict of what others add, as in the model's query
     state = shown_for_condition(warehouse, session, plan, conditions, bounds=False)
     return state or shown_for_condition(warehouse, session, plan, values)
 
 
-def _asked(plan: ModelPlan) -> str | None:
+def _response_name(plan: ModelPlan) -> str | None:
     """Return what a write is called where several operations of the engine do the same."""
     return None if plan.merge.window is None else "microbatch"
 
@@ -425,7 +425,7 @@ def check_shape(plan: ModelPlan, table: HudiTable) -> None:
     if not different:
         changed = changed_options(plan.definition, plan.given_options, config.properties)
         different = [
-            f"  * {key} is {asked}, but the table has {found}" for key, (asked, found) in changed.items()
+            f"  * {key} is {wanted}, but the table has {found}" for key, (wanted, found) in changed.items()
         ]
     if different:
         listed = "\n".join(different)

@@ -146,7 +146,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class NamedPlace:
-    """Where a table goes: its name, its folder, and whether the folder is one that the name does not say."""
+    """Where a table goes: its name, its folder, and whether the folder is another than the name's."""
 
     name: TableName
     base: str
@@ -247,7 +247,7 @@ def _lead_elsewhere(
         if SharedFolders(warehouse.directory).remove_hidden(name, place.base):
             return
     logger.warning(
-        "{} moved to {}; the files at {} are left there, remove them when nobody reads them",
+        "{} moved to {}; the files at {} are left there, remove them when they are no longer read",
         name.name,
         place.base,
         entry.base,

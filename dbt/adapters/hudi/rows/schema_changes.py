@@ -106,7 +106,7 @@ def wider(retyped: Mapping[str, T.DataType], table: Sequence[T.StructField]) -> 
 
 
 def _is_exact(old: pa.DataType, new: pa.DataType) -> bool:
-    """Tell whether a type that Hudi takes for a wider one holds each value as it is, at every level."""
+    """Whether a type that Hudi treats as wider holds each value as it is, at every level."""
     if pa.types.is_struct(old):
         return all(_is_exact(field.type, new.field(field.name).type) for field in old)
     if pa.types.is_list(old):
@@ -121,7 +121,7 @@ def _stored(kind: T.DataType) -> T.DataType:
 
 
 def same_type(left: T.DataType, right: T.DataType) -> bool:
-    """Tell whether a Hudi table holds the same for two types."""
+    """Whether a Hudi table holds the same for two types."""
     return left == right or same_stored_type(left.simpleString(), right.simpleString())
 
 

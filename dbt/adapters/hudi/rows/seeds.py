@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
 
-from dbt.adapters.hudi.column import told_type
+from dbt.adapters.hudi.column import explicit_type
 from dbt.adapters.hudi.logs import logger
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def seed_types(
     types = {}
     for number, name in enumerate(header):
         kind = str(given.get(name) or guessed(agate_table, number))
-        types[name] = told_type(_IN_SPARK.get(kind.strip().lower(), kind))
+        types[name] = explicit_type(_IN_SPARK.get(kind.strip().lower(), kind))
     return types
 
 

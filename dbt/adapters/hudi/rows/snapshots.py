@@ -36,7 +36,7 @@ from dbt.adapters.hudi.rows.schema_changes import (
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 _CHANGE = "dbt_change_type"
-# dbt's own, beside the columns of the source; of a key of several columns there are as many.
+# dbt's own columns besides those of the source; of a key of several columns there are as many.
 _KEY = re.compile(r"dbt_unique_key(_\d+)?", re.IGNORECASE)
 _HELPER = re.compile(r"dbt_change_type|" + _KEY.pattern, re.IGNORECASE)
 _STORED = "__hudi_stored_"
@@ -147,7 +147,7 @@ def fit_query(
 
     dbt's staging query compares and unites stored rows with those of the query. In another type a value would differ from what
     is stored of it, and get a version at every run; of a column whose name is stored in another case it would take nothing for
-    a row that is gone. What the snapshot takes is one schema commit.
+    a deleted row. What the snapshot takes is one schema commit.
     """
     table = builds.current_table(warehouse, session, plan)
     stored = builds.data_columns(table)
@@ -161,8 +161,8 @@ def fit_query(
     schema = ChangeOfColumns(retyped=retyped).applied(stored)
     fitted = _as_stored(schema, query)
     if retyped:
-        told = ", ".join(f"{name} becomes {kind.simpleString()}" for name, kind in retyped.items())
-        logger.info("{}.{}: {}, as its query has it", plan.schema, plan.name, told)
+        changes = ", ".join(f"{name} becomes {kind.simpleString()}" for name, kind in retyped.items())
+        logger.info("{}.{}: {}, as its query has it", plan.schema, plan.name, changes)
         with warehouse.one_writer(session, plan.base):
             table.alter_schema(schema)
             warehouse.register_plan(session, plan, table)
@@ -211,10 +211,10 @@ def _write_changes(
     valid_to: str,
     stored: DataFrame,
 ) -> HudiAdapterResponse:
-    """Write staged changes of a snapshot, whose stored rows are given beside."""
+    """Write staged changes of a snapshot; `stored` has the rows of the table."""
     rows = _rows_to_write(staged, plan, valid_to, stored)
     if plan.is_empty_run:
-        rows = rows.limit(0)  # to dbt, which asked for no rows, all have been deleted in the source
+        rows = rows.limit(0)  # with --empty the source has no rows, and dbt would stage all as deleted
     stored_columns = builds.data_columns(table)
     # what the source has got since the last run comes with the rows; what it lost stays, null in new rows
     schema = schema_change(APPEND, stored_columns, rows.schema).applied(stored_columns)
@@ -263,9 +263,9 @@ def _rows_to_write(staged: DataFrame, plan: ModelPlan, valid_to: str, stored: Da
     return joined.drop(*helpers)
 
 
-def checked_columns(asked: Sequence[str], stored: Sequence[str]) -> tuple[bool, list[str]]:
+def checked_columns(wanted: Sequence[str], stored: Sequence[str]) -> tuple[bool, list[str]]:
     """Return whether a snapshot of strategy ``check`` lacks a column that is to be compared, and those it has, quoted."""
     known = spellings(stored)
-    wanted = spellings(name.strip().strip("`") for name in asked)
-    found = [known[name] for name in wanted if name in known]
-    return len(found) < len(wanted), [quoted(name) for name in found]
+    columns = spellings(name.strip().strip("`") for name in wanted)
+    found = [known[name] for name in columns if name in known]
+    return len(found) < len(columns), [quoted(name) for name in found]

@@ -1,4 +1,4 @@
-{#- Spark has no transactions: both kinds of hooks run, in order, and no "commit" is sent. An error says which hook it was. -#}
+{#- Spark has no transactions: both kinds of hooks run, in order, and no "commit" is sent. An error names the hook. -#}
 {% macro run_hooks(hooks, inside_transaction=True) %}
   {% set when = 'pre-hook' if hooks is sameas pre_hooks else 'post-hook' %}
   {% for hook in hooks %}

@@ -46,7 +46,7 @@
   {% do adapter.hudi_comment(relation, relation_comment, none) %}
 {% endmacro %}
 
-{#- Comments of views stand in their statement: both quotes and backslashes are escaped. -#}
+{#- Comments of views are part of their statement: both quotes and backslashes are escaped. -#}
 {% macro hudi__comment_clause() %}
   {%- if config.persist_relation_docs() -%}
     comment '{{ model.description | replace("\\", "\\\\") | replace("'", "\\'") }}'

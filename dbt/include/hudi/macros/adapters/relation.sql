@@ -19,7 +19,7 @@
 {%- endmacro %}
 
 {% macro hudi__make_temp_relation(base_relation, suffix) %}
-  {#- sessions can be shared, one alias can stand in two schemas, and batches of one model run side by side -#}
+  {#- sessions can be shared, two schemas can have one alias, and batches of one model run side by side -#}
   {%- set batch = config.get('__dbt_internal_microbatch_event_time_start', '') if config is defined else '' -%}
   {%- set unique = local_md5(invocation_id ~ base_relation.schema ~ batch)[:8] -%}
   {%- set temporary = base_relation.incorporate(path={'identifier': base_relation.identifier ~ suffix ~ '_' ~ unique}, type='view') -%}

@@ -6,6 +6,6 @@
   {% do adapter.drop_schema(relation) %}
 {% endmacro %}
 
-{# Spark knows no users: that grants has no effect is said once for all models, before they run #}
+{# Spark knows no users: one warning for all models before the run #}
 {% macro hudi__apply_grants(relation, grant_config, should_revoke=True) -%}
 {%- endmacro %}

@@ -29,7 +29,7 @@
   {{ return(adapter.hudi_as_of(relation, this or relation, when)) }}
 {% endmacro %}
 
-{#- Whether rows that a unit test gives stand for a relation: they are its changes, or its earlier state. -#}
+{#- Whether a unit test gives the rows of a relation: they are its changes, or its earlier state. -#}
 {% macro hudi_is_given(relation) %}
   {{ return(model.resource_type == 'unit_test' and relation.is_cte) }}
 {% endmacro %}

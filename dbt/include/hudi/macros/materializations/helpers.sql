@@ -17,7 +17,7 @@
   {% do store_result('main', response=response, agate_table=none) %}
 {% endmacro %}
 
-{#- What follows the commit of a table: its descriptions, the hooks, and what dbt is told of. -#}
+{#- What follows the commit of a table: its descriptions, the hooks, and the result for dbt. -#}
 {% macro hudi_finish_table(target_relation, post_hooks) %}
   {% do adapter.cache_added(target_relation) %}
   {% do persist_docs(target_relation, model) %}

@@ -1,7 +1,7 @@
 {#-
   Operations on a table: as hooks, post_hook="{{ hudi_compact(this) }}", and as operations,
   dbt run-operation hudi_stats --args '{table: analytics.orders}'. docs/operations.md describes their arguments, which
-  are checked by the operation. What takes files or commits away has dry_run, which only says what would be done.
+  are checked by the operation. What takes files or commits away has dry_run, which only reports what would be done.
 -#}
 {% macro hudi_show_timeline(table, action=none, limit=20, options=none) %}
   {% do hudi__run('show_timeline', {'table': table, 'action': action, 'limit': limit, 'options': options}, kwargs) %}
