@@ -124,7 +124,7 @@ class TestATableOfAnotherFormat:
         for is_replaced in (True, False):
             _, told = run_dbt_and_capture(["run", "--select", "added"])
             assert (
-                "added has replaced a table of another format, whose rows are gone" in told
+                "added has replaced a table of another format, whose rows are deleted" in told
             ) is is_replaced
             found = project.run_sql("select id from {schema}.added order by id", fetch="all")
             assert found == [(number,) for number in range(5)]

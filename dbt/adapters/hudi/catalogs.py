@@ -72,33 +72,24 @@ class HiveCatalogIntegration(HudiCatalogIntegration):
     catalog_type = "hive"
 
 
-def integration_of(
-    config: Mapping[str, Any], find: Callable[[str], CatalogIntegration]
-) -> CatalogIntegration | None:
-    """Return the integration that a model's ``catalog_name`` means, None when it names none."""
+def with_catalog(
+    config: Mapping[str, Any], find: Callable[[str], CatalogIntegration], profile_catalog: str
+) -> Mapping[str, Any]:
+    """Return a model's config with the folder of the catalog that its ``catalog_name`` names.
+
+    Args:
+        profile_catalog: The profile's ``catalog``.
+    """
     name = config.get("catalog_name")
     if not name:
-        return None
+        return config
     try:
-        return find(str(name))
+        integration = find(str(name))
     except DbtCatalogIntegrationNotFoundError as error:
         raise DbtRuntimeError(
             f"catalog_name is {name!r}, which catalogs.yml does not name, or that file is not next to dbt_project.yml. Leave "
             f"catalog_name out for the catalog of the profile. {error.msg}"
         ) from error
-
-
-def with_catalog(
-    config: Mapping[str, Any], integration: CatalogIntegration | None, profile_catalog: str
-) -> Mapping[str, Any]:
-    """Return a model's config with the folder of its catalog.
-
-    Args:
-        integration: The integration the model names, None for none.
-        profile_catalog: The profile's ``catalog``.
-    """
-    if integration is None:
-        return config
     if integration.catalog_type != profile_catalog:
         raise DbtRuntimeError(
             f"catalog_name is {integration.name!r}, a catalog of type {integration.catalog_type!r}, and the profile's is "

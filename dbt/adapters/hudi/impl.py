@@ -30,7 +30,6 @@ from dbt.adapters.hudi.audit.run import Audit, audit_tests
 from dbt.adapters.hudi.catalogs import (
     DirectoryCatalogIntegration,
     HiveCatalogIntegration,
-    integration_of,
     with_catalog,
 )
 from dbt.adapters.hudi.changes.consume import consumed
@@ -237,8 +236,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         return Audit(self._warehouse, handle, session, plan).watching()
 
     def _resolve(self, schema: str, name: str, config: Mapping[str, Any]) -> ModelPlan:
-        integration = integration_of(config, self.get_catalog_integration)
-        config = with_catalog(config, integration, self.config.credentials.catalog)
+        config = with_catalog(config, self.get_catalog_integration, self.config.credentials.catalog)
         own = self._own_strategies()
         return resolve_plan({"config": config}, schema, name, self._warehouse.places, own)
 

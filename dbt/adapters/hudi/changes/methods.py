@@ -87,25 +87,23 @@ class CheckpointArgs:
 
     def lines(self, noted: dict[str, str], now: dict[str, str]) -> list[str]:
         """Return a line for each input that is shown, and for each that was forgotten."""
-        names = [name for name in sorted({*noted, *now}) if self.source in (None, name)]
-        return [_line(name, noted.get(name), now.get(name)) for name in names]
-
-
-def _line(name: str, before: str | None, now: str | None) -> str:
-    if now is None:
-        return f"{name}  forgotten, was {before}; the next run takes all rows of it"
-    return f"{name}  {now}" + ("" if before == now else f"  set, was {before or 'not noted'}")
+        lines = []
+        for name in sorted({*noted, *now}):
+            before = noted.get(name)
+            if self.source not in (None, name):
+                continue
+            if name not in now:
+                lines.append(f"{name}  forgotten, was {before}; the next run takes all rows of it")
+            else:
+                was = "" if before == now[name] else f"  set, was {before or 'not noted'}"
+                lines.append(f"{name}  {now[name]}{was}")
+        return lines
 
 
 def keep_changes(
     state: TableState, reader: str, taken: InputWindow, noted: str | None, hours: float | None
 ) -> None:
-    """Let clean and archive of a table spare what a model has not taken yet.
-
-    Args:
-        noted: What it has taken before; None where nothing goes on from there.
-        hours: For how long; None keeps nothing.
-    """
+    """Let clean and archive of a table spare what a model has not taken yet; None of hours keeps nothing."""
     before = taken.since or (None if noted == OF_A_SAMPLE else noted) or taken.end
     # without any the table has no commit
     if hours is not None and before is not None:

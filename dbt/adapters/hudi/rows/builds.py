@@ -55,7 +55,6 @@ from dbt.adapters.hudi.rows.existing_target import (
     build_under_name,
     created_concurrently,
     find_existing,
-    warn_other_format_replaced,
     warn_replaced,
 )
 from dbt.adapters.hudi.rows.schema_changes import schema_change
@@ -198,7 +197,12 @@ def rebuild_model(
             raise created_concurrently(plan) from error
     if replaces_unnamed:
         warn_replaced(plan)
-    warn_other_format_replaced(plan, entry)
+    if entry is not None and entry.base is None and not entry.is_view:
+        logger.warning(
+            "{}.{} has replaced a table of another format, whose rows are deleted; to keep such a table give the model another alias",
+            plan.schema,
+            plan.name,
+        )
     table = warehouse.table(session, plan.base)
     warehouse.register_plan(session, plan, table, rebuilt=True)
     return write_response(result, _response_name(plan))

@@ -39,11 +39,22 @@ def find_existing(
     is_written = not leads and _is_written(warehouse, session, plan.base)
     if is_written:
         refuse_place_of_another(warehouse, session, TableName(plan.schema, plan.name), plan.base)
-    if begins:
-        _refuse_created_concurrently(warehouse, session, plan, entry)
-        if is_written:
-            raise _unnamed(plan)
-    return is_written
+    if not begins:
+        return is_written
+    named = warehouse.base_on_disk(plan.schema, plan.name)  # which another process may have made
+    if named is None and entry is not None and entry.is_hudi_table:
+        named = entry.base
+    if named is not None and _is_written(warehouse, session, named):
+        raise created_concurrently(plan)
+    if is_written:
+        place, keeps_history = plain_location(plan.base), plan.table.keeps_history
+        raise DbtRuntimeError(
+            f"{plan.schema}.{plan.name} would be built at {place}, where a Hudi table lies that this warehouse has no name for: "
+            "its rows would be replaced. If it is another environment's, set another location_root or alias. To continue it, give "
+            f"it the name: dbt run-operation hudi_adopt --args '{{table: {plan.schema}.{plan.name}, location: \"{place}\"}}'; "
+            f"{'remove the folder to begin a new history' if keeps_history else '--full-refresh replaces it'}"
+        )
+    return False
 
 
 def refuse_place_in_a_table(name: TableName, base: str) -> None:
@@ -95,42 +106,6 @@ def warn_replaced(plan: ModelPlan) -> None:
         plan.schema,
         plan.name,
         plain_location(plan.base),
-    )
-
-
-def warn_other_format_replaced(plan: ModelPlan, entry: CatalogEntry | None) -> None:
-    """Warn that what had a model's name was a table of another format, if it was one."""
-    if entry is not None and entry.base is None and not entry.is_view:
-        logger.warning(
-            "{}.{} has replaced a table of another format, whose rows are gone. If a later table is to stay, give the model "
-            "another alias",
-            plan.schema,
-            plan.name,
-        )
-
-
-def _refuse_created_concurrently(
-    warehouse: Warehouse, session: SparkSession, plan: ModelPlan, entry: CatalogEntry | None
-) -> None:
-    named = warehouse.base_on_disk(plan.schema, plan.name)  # which another process may have made
-    if named is None and entry is not None and entry.is_hudi_table:
-        named = entry.base
-    if named is not None and _is_written(warehouse, session, named):
-        raise created_concurrently(plan)
-
-
-def _unnamed(plan: ModelPlan) -> DbtRuntimeError:
-    replacing = (
-        "remove the folder to begin a new history"
-        if plan.table.keeps_history
-        else "--full-refresh replaces it"
-    )
-    place = plain_location(plan.base)
-    return DbtRuntimeError(
-        f"{plan.schema}.{plan.name} would be built at {place}, where a Hudi table lies that this warehouse has no name for: "
-        "its rows would be replaced. If it is another environment's, set another location_root or alias. To go on with it, give it "
-        f"the name: dbt run-operation hudi_adopt --args '{{table: {plan.schema}.{plan.name}, location: \"{place}\"}}'; "
-        f"{replacing}"
     )
 
 
