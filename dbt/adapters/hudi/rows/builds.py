@@ -199,7 +199,7 @@ def rebuild_model(
         warn_replaced(plan)
     if entry is not None and entry.base is None and not entry.is_view:
         logger.warning(
-            "{}.{} has replaced a table of another format, whose rows are deleted; to keep such a table give the model another alias",
+            "{}.{} has replaced a table of another format, whose rows are deleted; another alias keeps such a table",
             plan.schema,
             plan.name,
         )
