@@ -195,4 +195,4 @@ def _meta_hint(key: str) -> str:
         return "is a config of dbt: give it next to meta"
     if key.startswith("hoodie."):
         return f"belongs in options: meta: {{{PLACE}: {{options: {{{key}: ...}}}}}}"
-    return f"is no config of dbt-hudi; {did_you_mean(key, USED)}docs/models.md has their list"
+    return f"is no config of dbt-hudi; {did_you_mean(key, USED)}docs/model-configs.md has their list"

@@ -13,8 +13,8 @@ from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.spelling import did_you_mean, nearest
 from hudi_engine.spark.sql.statements import split_outside
 from hudi_engine.spark.write.rows.clauses import MergeClauses
-from hudi_engine.spark.write.rows.match import SOURCE, TARGET
 from hudi_engine.spark.write.rows.settled import DELETE
+from hudi_engine.spark.write.rows.sides import SOURCE, TARGET
 
 from dbt.adapters.hudi.model.known_configs import CLAUSES
 from dbt.adapters.hudi.model.reading import Problems, boolean, mapping, names
