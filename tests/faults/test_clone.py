@@ -22,13 +22,19 @@ from hudi_engine.errors import (
     UnsupportedTableError,
 )
 from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.logformat.format import BlockType, HeaderKey
 from hudi_engine.format.logformat.writer import encode_block
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.archived import ArchivedTimeline
 from hudi_engine.table import clone as make
 from hudi_engine.table.clone import CloneResult, Sharing, clone_table
+from hudi_engine.table.inspect import validate
+from hudi_engine.table.services import archive, change_version, clean
+from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.table_services import TableServices
 from hudi_engine.table.txn import swap
@@ -38,7 +44,9 @@ from tests.faults.scenarios import COW, MOR, die_before_commit, upsert_both, ups
 from tests.golden.golden import NAMES, unpack
 from tests.helpers.forms import forms
 from tests.helpers.hudi_rs import rows_by_hudi_rs
+from tests.helpers.read_table import read_table
 from tests.helpers.s3_server import S3Server
+from tests.unit.services import tables
 
 THIRD = {"a": {"k1": 100}, "d": {"k9": 9}}
 GOLDEN = forms(
@@ -276,10 +284,41 @@ def test_what_cannot_be_cloned_is_refused_by_name_and_leaves_nothing(
         clone_table(original, str(tmp_path / "no name"))
     with pytest.raises(TimelineError, match="oldest write"):
         clone_table(original, str(tmp_path / "old"), at="20010101000000000")
-    with pytest.raises(UnsupportedTableError, match="version 9"):
-        newer = unpack("v9_cow_nonpartitioned_upsert_h120", tmp_path)
-        clone_table(open_storage(str(newer)), str(tmp_path / "new"))
-    assert {each.name for each in tmp_path.iterdir()} == {"orders", "orders_clone", newer.name}
+    with pytest.raises(UnsupportedTableError, match="version 4"):
+        older = unpack("v4_cow_simple_archived_h0122", tmp_path)
+        clone_table(open_storage(str(older)), str(tmp_path / "new"))
+    assert {each.name for each in tmp_path.iterdir()} == {"orders", "orders_clone", older.name}
+
+
+@pytest.mark.parametrize("name", ["v9_cow_nonpartitioned_upsert_h120", "v9_mor_simple_deletes_h120"])
+def test_clone_of_a_table_of_version_9_has_its_states(name: str, tmp_path: Path) -> None:
+    storage = open_storage(str(unpack(name, tmp_path)))
+    writes = Timeline.load(storage, TableConfig.load(storage)).completed_writes
+    for number, at in enumerate([None, writes[0].requested_time]):
+        place = open_storage(str(tmp_path / f"clone{number}"))
+        clone_table(storage, place.base, at=at, name="clone")
+        assert sorted(read_table(place).to_pylist(), key=str) == sorted(
+            read_table(storage, as_of=at).to_pylist(), key=str
+        )
+        assert TableConfig.load(place).version == 9
+        assert validate(TableState.load(place)) == []
+
+
+def test_clone_of_a_table_of_version_9_has_its_archive(tmp_path: Path) -> None:
+    storage = tables.copy_on_write(tmp_path / "t", 9).storage
+    few = tables.options(keep__min__commits=4, keep__max__commits=6, clean__commits__retained=2)
+    clean(storage, few, retain_commits=2)
+    change_version(storage, few, publication_of(storage), 9)
+    archive(storage, few)
+    place = open_storage(str(tmp_path / "clone"))
+
+    clone_table(storage, place.base)
+
+    archived = [
+        ArchivedTimeline.load(each, TableConfig.load(each)).completed_writes for each in (storage, place)
+    ]
+    assert archived[0] and archived[0] == archived[1]
+    assert tables.rows(place) == {"a": 9}
 
 
 def test_what_has_the_folder_makes_room_when_the_clone_is_built_beside_it(
