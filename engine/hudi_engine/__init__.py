@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from hudi_engine.format.merge.modes.rule import MergeRule
     from hudi_engine.format.storage.given import use_settings
     from hudi_engine.spark.catalog import DirectoryCatalog
-    from hudi_engine.spark.changes import register_change_source
     from hudi_engine.spark.front.rebuild import build_table, rebuild_table
     from hudi_engine.spark.front.table import HudiTable
     from hudi_engine.spark.write.inspection import before_commit
@@ -74,7 +73,6 @@ __all__ = [
     "build_table",
     "read",
     "rebuild_table",
-    "register_change_source",
     "use_settings",
 ]
 
@@ -92,7 +90,6 @@ _HOMES = {
     "build_table": "hudi_engine.spark.front.rebuild",
     "read": "hudi_engine.table.reader",
     "rebuild_table": "hudi_engine.spark.front.rebuild",
-    "register_change_source": "hudi_engine.spark.changes",
     "use_settings": "hudi_engine.format.storage.given",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hudi_engine.table.state import TableState
 
 from tests.helpers.forms import in_turn
 from tests.helpers.histories import COLUMNS, KEEP, Shape, frame, make, random_history
+from tests.helpers.keyed import keyed_table
 from tests.helpers.told_changes import applied, check_all_pairs, check_by_spark, plan, told
 
 SEEDS = {"SIMPLE": 1, "GLOBAL_SIMPLE": 2}
@@ -207,3 +209,40 @@ def test_what_changed_around_overwrites_that_are_left_out_is_one_change_a_key(sp
         for mode in ("net", "latest")
     }
     assert found == {"net": [("delete", 1), ("update_after", 3)], "latest": [("update_after", 3)]}
+
+
+@pytest.mark.parametrize("way", ["rollback", "restore"])
+def test_an_undone_commit_is_no_position_of_a_reader(spark, tmp_path, way):
+    table = make(spark, tmp_path / "t")
+    commits = [table.upsert(frame(spark, (1, number, "a", f"v{number}"))).instant for number in range(3)]
+    if way == "restore":
+        table.restore(commits[0])
+    else:
+        table.rollback(commits[2])
+    for ask in (lambda: table.next_window(commits[2]), lambda: table.changes(commits[2])):
+        with pytest.raises(HistoryGapError, match=f"was taken back by {way}"):
+            ask()
+    assert table.next_window(commits[0]).commits == (0 if way == "restore" else 1)
+
+
+def test_the_loop_of_the_guide_keeps_a_copy_up_to_date(spark, tmp_path):
+    columns, options = "id int, ts bigint, name string", {"hoodie.clean.automatic": "false"}
+    table, copy = (
+        keyed_table(spark, tmp_path / name, partition_by=(), schema=columns, options=options)
+        for name in ("t", "copy")
+    )
+    guide = Path(__file__).resolve().parents[2] / "docs" / "change-streams.md"
+    (code,) = re.findall(r"```python\n(# keeps a copy.*?)```", guide.read_text(), re.DOTALL)
+    names = {"table": table, "copy": copy}
+    exec(code, names)  # noqa: S102
+    since = names["follow"](None)
+    assert since is None
+    for rows in ([(1, 1, "one"), (2, 1, "two")], [(1, 2, "ONE"), (3, 2, "three")]):
+        table.upsert(spark.createDataFrame(rows, columns))
+        since = names["follow"](since)
+    table.delete(spark.createDataFrame([(2, 3, "two")], columns))
+    since = names["follow"](since)
+    assert names["follow"](since) == since
+    wanted = sorted((row["id"], row["name"]) for row in table.snapshot().collect())
+    found = sorted((row["id"], row["name"]) for row in copy.snapshot().collect())
+    assert found == wanted == [(1, "ONE"), (3, "three")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine import HistoryGapError, HudiTable
-from hudi_engine.spark.changes.source import ChangeSource
 from hudi_engine.spark.front.rebuild import rebuild_table
 
 KEEP = {"hoodie.clean.automatic": "false"}
@@ -66,11 +65,6 @@ def test_rows_of_before_that_cannot_be_read_as_they_are_now_are_a_gap(spark, tmp
     (row,) = table.changes(commits[0], commits[1]).collect()
     assert (row["id"], row["_change_type"]) == (2, "update_after"), "in the columns of then"
     assert table.changes(commits[0], mode="latest").count() == 3, "nothing of before is opened"
-    for start in ("", commits[0]):
-        for mode in ("net", "latest"):
-            source = ChangeSource({"path": table.path, "mode": mode})
-            with pytest.raises(HistoryGapError, match="column 'a' was"):
-                [*source.pieces(start, commits[1], source.columns())]
 
 
 @pytest.mark.parametrize(

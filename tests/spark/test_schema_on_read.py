@@ -11,7 +11,6 @@ from hudi_engine.format.schema.avro import arrow_to_avro
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.schema_commits import LATEST_SCHEMA
 from hudi_engine.spark.catalog import TableName, register_table
-from hudi_engine.spark.changes.source import ChangeSource
 from hudi_engine.table.txn.transaction import WriteTransaction
 
 from tests.spark.orders import FIRST, create, frame
@@ -192,8 +191,6 @@ def test_changes_of_before_a_rename_are_told_under_either_name(spark, tmp_path, 
     table = create(spark, tmp_path, options=keeps)
     first = table.upsert(frame(spark, *FIRST)).instant
     second = table.upsert(frame(spark, (1, 20, "a", "uno"), (4, 20, "a", "four"))).instant
-    source = ChangeSource({"path": table.path, "mode": "all"})
-    stale = source.columns()
     rename(table)
     for end, name in ((second, "name"), (None, "title")):
         told = {(row["_change_type"], row[name]) for row in table.changes(first, end, "all").collect()}
@@ -206,13 +203,6 @@ def test_changes_of_before_a_rename_are_told_under_either_name(spark, tmp_path, 
         assert images == {("one", "uno"), (None, "four")}
         everything = {row[name] for row in table.changes(None, end).collect()}
         assert everything == {"uno", "two", "three", "four"}
-    pieces = [piece.rows() for piece in source.pieces(first, second, source.columns())]
-    assert {title for rows in pieces for title in rows["title"].to_pylist()} == {"one", "uno", "four"}
-    with pytest.raises(
-        SchemaError,
-        match="since the reader was made: 'name' was renamed or dropped, 'title' is new; load it anew",
-    ):
-        list(source.pieces(first, second, stale))
 
 
 def test_a_rebuild_gives_it_other_columns(spark, tmp_path):

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from hudi_engine import ConfigError, SchemaError
 from hudi_engine.cli import main
-from hudi_engine.spark.changes.source import ChangeSource
 from hudi_engine.table.services import clean
 from hypothesis import given
 from hypothesis import strategies as st
@@ -364,9 +363,8 @@ def test_a_table_without_a_commit_has_columns_and_no_rows(tmp_path: Path) -> Non
     [
         lambda path: hudi_engine.read(path).to_arrow(),
         lambda path: main([path, "timeline"]) and pytest.fail("the command found no table"),
-        lambda path: ChangeSource({"path": path}).columns(),
     ],
-    ids=["rows", "command line", "changes"],
+    ids=["rows", "command line"],
 )
 def test_whoever_looks_at_a_table_whose_rebuild_was_cut_off_finds_it(
     look: Callable[[str], object], tmp_path: Path

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from hudi_engine.spark.changes.source import ChangeSource
+from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.table.changes.checkpoint import NextWindow, WindowLimits, next_window
+from hudi_engine.table.changes.slices import slices_of_whole
+from hudi_engine.table.changes.window import check_names, state_at
 from hudi_engine.table.services import clean
 from hudi_engine.table.services.archive.execute import archive_instants
 from hudi_engine.table.snapshot.publication import publication_of
@@ -14,6 +17,7 @@ from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.savepoint import create_savepoint
 
 from tests.helpers.handmade import HandmadeTable, file_id
+from tests.helpers.told_changes import plan
 from tests.unit.services.tables import DAY_1, GROUP_1, SCHEMA, batch, options
 
 
@@ -80,6 +84,49 @@ def test_the_first_window_of_a_limited_reader_ends_where_it_can_go_on(
     end = next_window(state, None, limits=WindowLimits(max_commits=1)).end
     assert end == commits[{None: 0, "clean": 6, "archive": 5}[passed_by]]
     last = next_window(state, end).end
-    source = ChangeSource({"path": str(table.path)})
-    for begin, until in (("", end), (end, last)):
-        assert [piece.rows().num_rows for piece in source.pieces(begin, until, source.columns())] == [1]
+    assert len(slices_of_whole(state, state_at(state, end))) == 1
+    assert plan(state, end, last, "net").rows().num_rows == 1
+
+
+@pytest.mark.parametrize("state", ["requested", "inflight"])
+def test_a_position_stays_though_an_older_write_is_pending(table: HandmadeTable, state: str) -> None:
+    first = commit(table, "a")
+    pending = table.next_instant()
+    (table.path / ".hoodie" / f"{pending}.commit.requested").touch()
+    if state == "inflight":
+        (table.path / ".hoodie" / f"{pending}.inflight").touch()
+    second, third = commit(table, "b"), commit(table, "c")
+
+    def following(since: str, end: str | None = None) -> str | None:
+        return next_window(TableState.load(table.storage), since, end=end).end
+
+    for since in (third, f"{int(third) + 1}", "2030-01-01"):
+        assert following(since) == third, "a reader of the newest commit has read all"
+    newest = commit(table, "d")
+    assert following(third) == newest
+    assert following(second, end=third) == third
+    assert following(first) == first, "what is pending after the position may still complete"
+    begin_write(table)
+    commit(table, "e")
+    assert following(third) == newest, "a newer pending write ends the window"
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_an_archived_position_before_a_pending_write_stays(table: HandmadeTable, saved: bool) -> None:
+    before = [commit(table, name) for name in "abc"]
+    if saved:
+        create_savepoint(table.storage, options(), publication_of(table.storage), before[1])
+    pending = begin_write(table)
+    after = [commit(table, name) for name in "def"]
+    state = TableState.load(table.storage)  # this engine's archiving leaves one of them, others' does not
+    done = [each for each in state.timeline.completed_writes if each.requested_time in before]
+    archive_instants(state, [each for each in done if not (saved and each is done[1])], options())
+    assert next_window(TableState.load(table.storage), before[-1]).end == before[-1]
+    (table.path / ".hoodie" / f"{pending}.commit.requested").unlink()
+    assert next_window(TableState.load(table.storage), before[-1]).end == after[-1]
+
+
+@pytest.mark.parametrize("name", ["_change_type", "_commit_time", "_Commit_Time"])
+def test_a_column_of_the_name_of_one_of_changes_is_refused(name: str) -> None:
+    with pytest.raises(UnsupportedTableError, match=f"column '{name}' .* Rename the column"):
+        check_names(pa.schema([("id", pa.string()), (name, pa.string())]))

@@ -13,7 +13,7 @@ from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.timeline.avro_file import encode_avro_file
 from hudi_engine.format.timeline.schemas import ROLLBACK_METADATA
 from hudi_engine.table.changes.gaps import check_start
-from hudi_engine.table.changes.plan import plan_changes, plan_newest, steps_since
+from hudi_engine.table.changes.plan import newest_slices, plan_changes, steps_since
 from hudi_engine.table.changes.window import NET
 from hudi_engine.table.services import run_compaction
 from hudi_engine.table.services.archive.execute import archive_instants
@@ -129,11 +129,14 @@ def test_a_lost_file_of_the_window_is_an_error_and_not_a_delete(tmp_path: Path) 
         read = state.read_context(schema, resolve_options({}))
         steps, cleaned = steps_since(state, since, until)
         assert plan_changes(state, read, steps, cleaned, NET).units
-        assert plan_newest(state, read, steps[0], cleaned).units
+        assert newest_slices(state, steps[0], cleaned)
         lost.unlink()
-        for ask in (partial(plan_changes, steps=steps, mode=NET), partial(plan_newest, step=steps[0])):
+        for ask in (
+            partial(plan_changes, state, read, steps, cleaned, NET),
+            partial(newest_slices, state, steps[0], cleaned),
+        ):
             with pytest.raises(CorruptTableError, match=f"{lost.name}.* is not there"):
-                ask(state, read, cleaned=cleaned)
+                ask()
         lost.write_bytes(whole)
 
 

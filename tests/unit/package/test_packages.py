@@ -38,7 +38,6 @@ NEEDS_SPARK = {
     "before_commit",
     "build_table",
     "rebuild_table",
-    "register_change_source",
 }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hudi_engine.errors import ConfigError, StorageError
 from hudi_engine.format.storage import open_storage
-from hudi_engine.format.storage.given import StoreAccess, use_profile, use_settings
+from hudi_engine.format.storage.given import use_profile, use_settings
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.storage.object_client import ObjectClient, profile_settings
 from hudi_engine.format.storage.objects import ObjectStorage
@@ -162,17 +162,6 @@ def test_what_a_caller_said_of_the_place_of_a_profile_holds_after_it() -> None:
     use_settings("s3a://nine-bucket/wh", {"endpoint": "https://newer:1"})
     use_profile("/data/wh", {})
     assert endpoint("s3a://nine-bucket/wh/t?region=x") == "https://newer:1"
-
-
-def test_a_worker_forgets_what_its_driver_was_told_no_longer() -> None:
-    use_profile("s3a://ten-bucket/wh", {"endpoint": "https://old:1"})
-    first = StoreAccess()
-    use_profile("/data/wh", {})
-    second = StoreAccess()
-    first.use()
-    assert endpoint("s3a://ten-bucket/wh/t?region=x") == "https://old:1"
-    second.use()
-    assert endpoint("s3a://ten-bucket/wh/t?region=x") == ""
 
 
 def test_settings_for_a_local_folder_are_refused() -> None:

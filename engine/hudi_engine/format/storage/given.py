@@ -18,8 +18,6 @@ _SETTINGS: dict[tuple[str, str], dict[str, Mapping[str, str]]] = {}
 """By store and authority, settings that were given for a place and all below it."""
 _OF_PROFILE: list[tuple[RemoteUri, Mapping[str, str], Mapping[str, str] | None]] = []
 """The place whose settings are of the profile that the process goes by, those, and what was set for it before."""
-_INHERITED: set[tuple[tuple[str, str], str]] = set()
-"""Stores and places whose settings this process has from another one alone."""
 
 
 def remember(uri: RemoteUri) -> None:
@@ -76,27 +74,6 @@ def settings_for(uri: RemoteUri) -> Mapping[str, str]:
     """Return the settings given for the nearest place of a bucket."""
     known = _SETTINGS.get(_store(uri), {})
     return known[_nearest(uri.path, known)] if known else {}
-
-
-class StoreAccess:
-    """Credentials and settings of this process for one that Spark starts; never shown."""
-
-    def __init__(self) -> None:
-        self._places = {store: dict(known) for store, known in _PLACES.items()}
-        self._settings = {store: dict(known) for store, known in _SETTINGS.items()}
-
-    def use(self) -> None:
-        """Go by it in this process."""
-        for store, places in self._places.items():
-            _PLACES.setdefault(store, {}).update(places)
-        for store, path in [*_INHERITED]:  # a worker of Spark outlives what its driver goes by
-            if path not in self._settings.get(store, {}):
-                _INHERITED.discard((store, path))
-                _SETTINGS.get(store, {}).pop(path, None)
-        for store, settings in self._settings.items():
-            known = _SETTINGS.setdefault(store, {})
-            _INHERITED.update((store, path) for path in settings if path not in known)
-            known.update(settings)
 
 
 def _is_remote(base: str) -> bool:

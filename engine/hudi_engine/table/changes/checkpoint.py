@@ -176,12 +176,6 @@ def newest_until(state: TableState, moment: Moment) -> str | None:
     return max(found, key=attrgetter("order")).requested_time if found else None
 
 
-def newest_without_hole(state: TableState) -> str | None:
-    """Return the newest completed write before the first that is under way, also an archived one; None for none."""
-    hole = _first_hole(state, "")
-    return next_window(state, None).end if hole is None else newest_until(state, hole)
-
-
 def _falls_short(taken: _Taken, begin: str) -> bool:
     return taken.end is None or taken.end.order < begin
 

@@ -55,13 +55,13 @@ class Comparison:
 
 
 def compare_group(
-    reads: tuple[ReadContext, ReadContext], unit: Comparison, writes: frozenset[str] | None, mode: str
+    reads: tuple[ReadContext, ReadContext], unit: Comparison, writes: frozenset[str], mode: str
 ) -> pa.Table:
     """Return the changed rows of a file group in one step.
 
     Args:
         reads: How the slices of before and after are read.
-        writes: Instants of the step that may have changed rows; None for all.
+        writes: Instants of the step that may have changed rows.
         mode: ``net`` or ``all``; in ``all`` updates come with the row before.
 
     Raises:
@@ -115,7 +115,7 @@ def _touched(
 class _Stamp:
     step: int
     commit: str
-    writes: frozenset[str] | None
+    writes: frozenset[str]
 
 
 def changed_rows(before: pa.Table, after: pa.Table, matched: Matched, mode: str, stamp: _Stamp) -> pa.Table:
@@ -136,22 +136,11 @@ def _stamped(rows: pa.Table, kind: str, stamp: _Stamp) -> pa.Table:
     commits = pa.repeat(pa.scalar(stamp.commit, pa.string()), rows.num_rows)
     if kind in (INSERT, AFTER):
         written = rows.column(COMMIT_TIME)
-        commits = pc.if_else(is_of(written, stamp.writes), written, commits)
+        of_step = pc.is_in(written, value_set=pa.array(sorted(stamp.writes), pa.string()))
+        commits = pc.if_else(of_step, written, commits)
     rows = rows.append_column(CHANGE_TYPE, pa.repeat(pa.scalar(kind), rows.num_rows))
     rows = rows.append_column(COMMITTED, commits)
     return rows.append_column(STEP, pa.repeat(pa.scalar(stamp.step, pa.int32()), rows.num_rows))
-
-
-def is_of(written: pa.ChunkedArray, writes: frozenset[str] | None) -> pa.ChunkedArray:
-    """Return which commit times are of some writes, None for any."""
-    if writes is None:
-        return pc.is_valid(written)
-    return pc.is_in(written, value_set=pa.array(sorted(writes), pa.string()))
-
-
-def as_newest(rows: pa.Table) -> pa.Table:
-    """Return net changes without the deletes, as updates all."""
-    return _as_kind(rows.filter(pc.not_equal(rows.column(CHANGE_TYPE), DELETE)), AFTER)
 
 
 def meet(rows: pa.Table, mode: str) -> pa.Table:

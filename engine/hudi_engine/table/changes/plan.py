@@ -13,19 +13,16 @@ from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.missing import check_slice_whole
 from hudi_engine.format.merge.read_context import ReadContext
-from hudi_engine.format.schema.casting import cast_table
-from hudi_engine.format.schema.meta_fields import COMMIT_TIME
 from hudi_engine.format.timeline.active import FileGroupKey
 from hudi_engine.format.timeline.moments import Moment, digits_of
 from hudi_engine.table.changes.column_history import check_types
 from hudi_engine.table.changes.gaps import CleanedFiles, check_known, check_start, check_timeline
-from hudi_engine.table.changes.group import TASK_BYTES, Comparison, as_newest, compare_group, is_of, meet
+from hudi_engine.table.changes.group import Comparison, compare_group, meet
 from hudi_engine.table.changes.slices import StatesOfGroups
 from hudi_engine.table.changes.touched import Step, net_step, single_steps, told_as_one, without_overwrites
 from hudi_engine.table.changes.window import (
     ALL,
     COMMITTED,
-    LATEST,
     NET,
     STEP,
     Point,
@@ -42,20 +39,18 @@ class ChangePlan:
 
     Args:
         read: How slices are read, in the columns that changes are told in.
-        points: State before, state after and the writes of each step; None for all, whose rows keep their commit times.
-        mode: ``net`` or ``all``; ``latest`` for the rows of after that the writes of the step made.
+        points: State before, state after and the writes of each step.
+        mode: ``net`` or ``all``.
     """
 
     read: ReadContext
-    points: tuple[tuple[Point, Point, frozenset[str] | None], ...]
+    points: tuple[tuple[Point, Point, frozenset[str]], ...]
     units: tuple[Comparison, ...]
     mode: str
 
     def compare(self, unit: Comparison) -> pa.Table:
         """Return the changes of one file group; raises as compare_group does."""
-        writes = self.points[unit.step][2]
-        found = compare_group(self.reads_of(unit), unit, writes, self.mode)
-        return found if self.mode != LATEST else found.filter(is_of(found.column(COMMIT_TIME), writes))
+        return compare_group(self.reads_of(unit), unit, self.points[unit.step][2], self.mode)
 
     def told(self, unit: Comparison) -> pa.Table:
         """Return the changes of one file group in the columns that they are told in; as `compare`."""
@@ -147,16 +142,6 @@ def newest_slices(state: TableState, step: Step, cleaned: CleanedFiles) -> list[
     return [each for each in found if each is not None]
 
 
-def plan_newest(state: TableState, read: ReadContext, step: Step, cleaned: CleanedFiles) -> ChangePlan:
-    """Return a plan that tells the rows which a step wrote and which are still there; raises as `plan_changes` does."""
-    units = tuple(
-        Comparison(0, each.partition, None, each, "", meets_others=False)
-        for each in newest_slices(state, step, cleaned)
-    )
-    check_types(state, read, _points([step]), units, cleaned.start)
-    return ChangePlan(read, _points([step]), units, LATEST)
-
-
 def plan_changes(
     state: TableState, read: ReadContext, steps: Sequence[Step], cleaned: CleanedFiles, mode: str
 ) -> ChangePlan:
@@ -246,43 +231,3 @@ def _comparisons(state: TableState, steps: Sequence[Step], cleaned: CleanedFiles
                 after = _checked_after(state, states, step, key, cleaned)
             if before is not None or after is not None:
                 yield Comparison(number, key[0], before, after, commit, key[0] in step.moving, files)
-
-
-@dataclass(frozen=True)
-class Piece:
-    """What one Spark task tells.
-
-    Args:
-        units: File groups: several small ones, or all of a partition between which rows may have moved.
-        newest: The rows that are there are told, as updates all.
-    """
-
-    plan: ChangePlan
-    units: tuple[Comparison, ...]
-    columns: pa.Schema
-    newest: bool
-
-    def rows(self) -> pa.Table:
-        """Read the slices and return the changes, in the columns of the reader."""
-        parts = [task_schema(self.plan.read.schema).empty_table(), *map(self.plan.compare, self.units)]
-        found = pa.concat_tables(parts)
-        if any(unit.meets_others for unit in self.units):
-            found = meet(found, self.plan.mode)
-        if self.newest:
-            found = as_newest(found)
-        return cast_table(found, self.columns)
-
-
-def units_of_tasks(units: Sequence[Comparison]) -> Iterator[tuple[Comparison, ...]]:
-    """Yield what one task tells: small file groups together, and those of a partition between which rows may have moved."""
-    together: dict[str, list[Comparison]] = {}
-    small: list[Comparison] = []
-    for unit in units:
-        if unit.meets_others:
-            together.setdefault(unit.partition, []).append(unit)
-            continue
-        if small and sum(each.size for each in (*small, unit)) > TASK_BYTES:
-            yield tuple(small)
-            small = []
-        small.append(unit)
-    yield from map(tuple, filter(None, (small, *together.values())))
