@@ -96,10 +96,10 @@ def read(
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a table as one reader finds it; nothing is read before it is asked for.
+    """Rows of a table; nothing is read before it is needed.
 
-    It can be handed to whatever takes Arrow data (``pa.table(rows)``, ``pl.DataFrame(rows)``). The table's files are listed when
-    rows or files are first asked for; where a clean or a restore may have taken some of them by then, that is a TimelineError.
+    It can be given to whatever takes Arrow data (``pa.table(rows)``, ``pl.DataFrame(rows)``). The table's files are listed when
+    rows or files are first needed; if a clean or a restore may have removed some of them by then, that is a TimelineError.
     """
 
     _state: TableState
@@ -132,22 +132,15 @@ class Rows:
         return frame
 
     def to_polars(self) -> polars.DataFrame:
-        """Return the rows as a Polars DataFrame.
-
-        Raises:
-            ConfigError: Polars is not installed.
-        """
+        """Return the rows as a Polars DataFrame; raises ConfigError unless Polars is installed."""
         frame: polars.DataFrame = _optional("polars", "to_polars()").from_arrow(self.to_arrow())
         return frame
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
-        """Return the rows as a DuckDB relation.
+        """Return the rows as a DuckDB relation; raises ConfigError unless DuckDB is installed.
 
         Args:
             connection: Where the relation lives; None for DuckDB's default connection.
-
-        Raises:
-            ConfigError: DuckDB is not installed.
         """
         module = _optional("duckdb", "to_duckdb()")
         relation: duckdb.DuckDBPyRelation = (connection or module).from_arrow(self.to_arrow())

@@ -1,7 +1,7 @@
 """The change data of a table in the columns of Hudi's CDC query: ``op``, ``ts_ms``, ``before``, ``after``.
 
-A row is told for each change of each commit, file group by file group: an overwrite is deletes and inserts. Files of
-change data are read where a table keeps them; elsewhere file slices are compared, so it need not keep any.
+There is a row for each change of each commit, by file group: an overwrite is deletes and inserts. Change data files are read
+where a table has them; elsewhere file slices are compared.
 """
 
 from __future__ import annotations
@@ -32,14 +32,11 @@ BEFORE_ALL = datetime(1970, 1, 1)
 
 
 def cdc_frame(spark: SparkSession, state: TableState, options: Options, span: Span) -> DataFrame:
-    """Return what each commit of ``span`` did to each row, images as JSON.
-
-    Args:
-        span: Without a start every commit is told from the first one on.
+    """Return what each commit of ``span`` did to each row, images as JSON; without a start from the first commit on.
 
     Raises:
-        HistoryGapError: The changes cannot be told in full.
-        TimelineError: A point in time that is none, or an end before the start.
+        HistoryGapError: The changes cannot be read in full.
+        TimelineError: An invalid point in time, or an end before the start.
     """
     last = state_at(state, span.end)
     reading = Reading.of(spark, state, options, last)

@@ -26,12 +26,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Part:
-    """A slice, and what of its base file is told.
-
-    Args:
-        is_first: It is the oldest one left of its file group.
-        is_copy: Its base file holds rows of file groups that a clustering took out, and that are still there to tell them.
-    """
+    """A slice; whether it is the oldest left of its file group, and whether its base file only has copies of clustered rows."""
 
     file_slice: FileSlice
     is_first: bool
@@ -41,11 +36,7 @@ class _Part:
 def changes_frame(
     spark: SparkSession, state: TableState, options: Options, *, start: str | None, end: str | None
 ) -> DataFrame:
-    """Return every change that the table's files still tell, in the order of the commits.
-
-    Args:
-        start: Changes after this instant, None for all.
-        end: Changes up to this instant, it included; None for all.
+    """Return every change after ``start`` up to ``end`` that the table's files still have, in the order of the commits.
 
     Raises:
         UnsupportedTableError: The table is not in changelog mode.

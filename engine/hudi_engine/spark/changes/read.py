@@ -56,16 +56,16 @@ FAIL, SNAPSHOT = ON_GAP = ("fail", "snapshot")
 
 @dataclass(frozen=True)
 class Wanted:
-    """What of the changes is told.
+    """Which of the changes are returned.
 
     Args:
         mode: ``net``, ``all`` or ``latest``.
-        on_gap: ``fail``, or ``snapshot`` for all rows as inserts where the changes cannot be told.
+        on_gap: ``fail``, or ``snapshot`` for all rows as inserts where the changes are lost.
         known: The start is an instant that the table must have had.
-        skip_insert_overwrite: What overwrites of partitions or the table did is not told.
+        skip_insert_overwrite: Overwrites of partitions or the table are left out.
 
     Raises:
-        ConfigError: A mode or choice that is none.
+        ConfigError: An invalid mode or choice.
     """
 
     mode: str = NET
@@ -87,16 +87,12 @@ def changes_between(
     span: Span,
     wanted: Wanted = Wanted(),
 ) -> DataFrame | None:
-    """Return the rows that changed within ``span``, None while the table has no columns.
-
-    Args:
-        span: Without a start all rows of its end are inserts.
-        wanted: What is told, and what is done about a gap.
+    """Return the rows that changed within ``span``, None while the table has no columns; without a start all rows are inserts.
 
     Raises:
-        CorruptTableError: The state whose rows are told lacks a file.
-        HistoryGapError: The changes cannot be told in full.
-        TimelineError: A point in time that is none, or an end before the start.
+        CorruptTableError: The state whose rows are read lacks a file.
+        HistoryGapError: The changes cannot be read in full.
+        TimelineError: An invalid point in time, or an end before the start.
         UnsupportedTableError: A column of the table has the name of a column of changes.
     """
     start, end = span
@@ -135,11 +131,7 @@ def _since(reading: Reading, start: Moment, end: Moment | None, wanted: Wanted) 
 
 @dataclass(frozen=True)
 class Reading:
-    """How the changes of a table are read.
-
-    Args:
-        read: How its slices are read, in the columns it has at the end of the window.
-    """
+    """How the changes of a table are read, in the columns it has at the end of the window."""
 
     spark: SparkSession
     state: TableState
@@ -158,14 +150,7 @@ class Reading:
 
 
 def inserted_rows(reading: Reading, point: Point, commit: str) -> DataFrame:
-    """Return all rows of a state as inserts.
-
-    Args:
-        commit: Commit time of rows that carry none.
-
-    Raises:
-        CorruptTableError: The state lacks a file.
-    """
+    """Return all rows of a state as inserts; ``commit`` is the commit time of rows that have none."""
     slices = slices_of_whole(reading.state, point)
     frame = slices_frame(reading.spark, reading.state, reading.at(point), slices)
     return _typed(frame, INSERT, commit)

@@ -100,8 +100,7 @@ def stored_keys(
 ) -> tuple[DataFrame, bool]:
     """Return every stored key of some partitions with its file id, and whether deleted keys may be among them.
 
-    Keys of base files without logs are read natively by Spark; a slice with logs is read by a task, which tells from the
-    merged rows which of its keys are still there (column ``__hudi_alive``), once for each key, or once a row with ``copies``.
+    Column ``__hudi_alive`` says whether a key still exists after the merge; one row for each key, or for each row with ``copies``.
     """
     slices = [(unit, each) for unit in units for each in unit.slices]
     paths = [
@@ -169,7 +168,6 @@ def locate(
     """Global index: give every row its final partition, and add deletes for the partitions keys move away from.
 
     Args:
-        state: The table as the write found it.
         kept: What frees the frames that are cached here is added to it.
 
     Returns:
@@ -343,12 +341,7 @@ def _plan_buckets(
 
 
 def _weighted(rooms: Sequence[tuple[str, int]], new: Sequence[str], count: int) -> list[str]:
-    """Return buckets, each as often as its share of the rows asks; a file with room gets rather less than it takes.
-
-    Args:
-        rooms: Buckets of files with room, and the rows they take.
-        new: Buckets of new files, none where all rows have room.
-    """
+    """Return buckets, each as often as its share of the rows; a file with room gets rather less than it takes."""
     if not rooms:
         return list(new)
     if not new:
@@ -370,9 +363,8 @@ def spread_new_rows(
     """Give rows whose bucket is that of a partition's new rows one of several; rows of a key get the same.
 
     Args:
-        frame: Rows with their bucket; other buckets stay.
-        parts: The buckets by partition path; one that is named several times takes as many shares of the rows. However many
-            partitions there are, the plan stays small: they are joined.
+        parts: The buckets by partition path; one that is named several times takes as many shares of the rows. They are joined,
+            so that the plan stays small.
         spread: A number of each row that decides where it goes, modulo the shares; None for a hash of the key, and any number
             where a row has none yet.
     """

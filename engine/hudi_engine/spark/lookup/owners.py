@@ -1,9 +1,8 @@
-"""Which file group holds each key of a large batch, told by hashes of the keys, so that no stored key is shuffled.
+"""Which file group holds each key of a large batch, found by hashes of the keys, so that no stored key is shuffled.
 
-Three passes: tasks hash the keys of the batch; a task a file slice reads the keys that are stored there and says which of those
-hashes it meets; the rows of the batch then find their file by their hash. Whether a key is really stored in that file is left
-to the task that writes it; that it is a file of the row's partition is not, as partitions can have one hash. Only a hash that two
-slices meet is not decided here: a key that is stored twice, or two keys with one hash.
+Three passes: tasks hash the keys of the batch; a task for each file slice reads the stored keys and returns which of those
+hashes it meets; the rows of the batch then find their file by their hash. The task that writes a file checks whether a key is
+really stored in it. Only a hash that two slices meet is not decided here: a key that is stored twice, or two keys with one hash.
 """
 
 from __future__ import annotations
@@ -49,11 +48,7 @@ _BLOB = pa.schema([("number", pa.int32()), ("found", pa.binary())])
 
 @dataclass(frozen=True, eq=False)
 class KeyHashes:
-    """Hashes of a batch's keys, to be found again by their value.
-
-    Args:
-        starts: For each value of their upper bits the place of the first that is not smaller.
-    """
+    """Sorted hashes of a batch's keys; ``starts`` has for each value of their upper bits the place of the first not smaller one."""
 
     hashes: Hashes
     starts: npt.NDArray[np.int32]
@@ -88,12 +83,7 @@ class KeyHashes:
 
 @dataclass(frozen=True, eq=False)
 class Owners:
-    """The file slice that meets each hash of a batch.
-
-    Args:
-        numbers: For each the number of its slice, -1 for none.
-        repeated_rows: How many rows of the batch have the key of another one.
-    """
+    """The number of the file slice that meets each hash of a batch, -1 for none; ``repeated_rows`` have the key of another row."""
 
     keys: KeyHashes
     numbers: npt.NDArray[np.int32]
@@ -108,11 +98,7 @@ class Owners:
     def column(
         self, spark: SparkSession, frame: DataFrame, names: Sequence[str], kept: list[Callable[[], object]]
     ) -> Column:
-        """Return for each row of the batch the name of the slice that owns its key, null for none.
-
-        Args:
-            kept: What frees the hashes once the rows are written is added to it.
-        """
+        """Return for each row of the batch the name of the slice that owns its key, null for none; ``kept`` frees the hashes."""
         import pandas
 
         homes = pa.array([each.partition for each in self.slices], pa.string())
@@ -150,13 +136,10 @@ def owners(
     *,
     once: bool,
 ) -> Owners | None:
-    """Find the slices that hold the keys of a batch (two Spark jobs).
+    """Find the slices that hold the keys of a batch (two Spark jobs); None for too many keys, or a hash that is met twice.
 
     Args:
         once: Whether a key must not be stored twice in one file either.
-
-    Returns:
-        None when the batch has too many keys, or a hash is met twice.
     """
     if not 0 < sum(rows.values()) <= MOST_KEYS:
         return None

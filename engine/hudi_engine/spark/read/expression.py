@@ -9,10 +9,7 @@ from hudi_engine.errors import ConfigError
 
 
 def expression(text: str) -> Column:
-    """Return SQL text as a column, all of it as one value.
-
-    Spark takes a word behind an expression for its name, so that ``v > 5 and`` would be the condition ``v > 5``: in brackets it is
-    no SQL. A comment may end the text.
+    """Return SQL text as one column, in brackets, as Spark takes a word after an expression for its alias.
 
     Raises:
         ConfigError: It is no text.

@@ -19,13 +19,10 @@ _PATH = "__hudi_partition"
 
 
 def partitions_where(spark: SparkSession, state: TableState, condition: str) -> list[str]:
-    """Return the partition paths whose values fulfil a condition.
-
-    Args:
-        condition: SQL over the partition columns, such as ``day >= '2024-01-01'``.
+    """Return the partition paths that meet a condition in SQL over the partition columns, such as ``day >= '2024-01-01'``.
 
     Raises:
-        ConfigError: The condition cannot be evaluated on partition columns alone, or the paths do not tell their values.
+        ConfigError: The condition cannot be evaluated on partition columns alone, or the paths do not have their values.
     """
     config, schema = state.config, state.data_schema()
     names = [field.name for field in config.partition_fields]

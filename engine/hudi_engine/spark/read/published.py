@@ -1,8 +1,7 @@
 """A table's snapshot as a DataFrame with Hudi's meta columns, read through its manifest.
 
-The same files as under a name of the catalog, without catalog entries, and for merge-on-read the same mask as the view of
-:mod:`hudi_engine.spark.catalog.spark_table`: logs were merged once, when the manifest was published, and every read after that
-is Spark's own Parquet scan. No folder is listed, no footer is opened here, and hive-style folders are pruned by their names.
+Logs were merged once, when the manifest was published, and every read after that is Spark's own Parquet scan. No folder is
+listed, no footer is opened here, and hive-style folders are pruned by their names.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | No
         read the base files under its schema.
 
     Raises:
-        ListMovedError: Another manifest came meanwhile, which Spark, looking for the newest by itself, may have read.
+        ListMovedError: Another manifest was published meanwhile, which Spark may have read.
     """
     data_schema = state.data_schema()
     if data_schema is None or state.columns is not None:

@@ -25,13 +25,10 @@ _preparing = threading.Lock()
 
 
 def prepare_session(spark: SparkSession) -> None:
-    """See that Python tasks of this session can run the engine; done once a session.
+    """Make Python tasks of this session able to run the engine; done once a session.
 
     In local mode the workers get the driver's Python. On a cluster the engine is sent to the executors, whose Python must
-    have pyarrow, fastavro and numpy.
-
-    Raises:
-        ConfigError: A Spark Connect session, which gives no access to the driver.
+    have pyarrow, fastavro and numpy. Raises ConfigError for a Spark Connect session.
     """
     context = getattr(spark, "_sc", None)
     if context is None:
@@ -52,11 +49,7 @@ def prepare_session(spark: SparkSession) -> None:
 
 
 def _share_workers(spark: SparkSession, context: SparkContext) -> None:
-    """Let tasks over an RDD run in the Python workers that those of a query have.
-
-    Spark keeps workers apart by their environment, in which but the form of tracebacks differs: each kind would load the
-    engine anew, a second of CPU time a core, and hold it.
-    """
+    """Let tasks over an RDD run in the Python workers of queries: Spark keeps them apart by their environment."""
     if spark.conf.get("spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled", "true") == "true":
         context.environment.setdefault("SPARK_SIMPLIFIED_TRACEBACK", "1")
 

@@ -1,8 +1,7 @@
-"""Queries over little data, run without code that is generated for them.
+"""Queries over little data, run without generated code.
 
-Spark writes Java for each stage of a query, compiles it, and Java runs it cold: some hundredths of a second a stage, more in a
-young process, which pays from some hundred thousand values on. Below, Spark's interpreter of the same expressions is faster,
-and leaves the cores to others (sixty windows of a thousand rows: a third of Java's CPU seconds).
+Spark writes and compiles Java for each stage of a query, some hundredths of a second, which pays from some hundred thousand
+values on. Below, Spark's interpreter of the same expressions is faster.
 """
 
 from __future__ import annotations
@@ -29,11 +28,7 @@ _before: dict[str, dict[str, str | None]] = {}
 
 @contextmanager
 def interpreted_if_small(frame: DataFrame, most: int) -> Iterator[None]:
-    """Run the queries of a block without generated code where its rows are made of little data.
-
-    Args:
-        most: From more bytes on nothing changes; 0 for never.
-    """
+    """Run the queries of a block without generated code if its rows are made of at most ``most`` bytes; 0 for never."""
     session = frame.sparkSession
     with interpreted(session, when=bool(most) and _may_change(session) and is_small(frame, most)):
         yield
@@ -41,10 +36,7 @@ def interpreted_if_small(frame: DataFrame, most: int) -> Iterator[None]:
 
 @contextmanager
 def interpreted(session: SparkSession, *, when: bool = True) -> Iterator[None]:
-    """Run the queries of a block without generated code.
-
-    Settings of the session that say otherwise are left alone, and it has its own again afterwards.
-    """
+    """Run the queries of a block without generated code, unless the session's settings say otherwise."""
     known = _begin(session) if when else None
     try:
         yield
@@ -54,11 +46,7 @@ def interpreted(session: SparkSession, *, when: bool = True) -> Iterator[None]:
 
 
 def is_small(frame: DataFrame, most: int) -> bool:
-    """Tell whether a query reads little, by Spark's estimate, and makes no more of it: no `explode`, no join without equality.
-
-    Args:
-        most: Bytes that all it reads may have.
-    """
+    """Return whether a query reads at most ``most`` bytes, by Spark's estimate, and does not multiply rows by explode or joins."""
     read = 0
     for size in scan_estimates(frame):
         read += size
@@ -86,11 +74,7 @@ def _begin(session: SparkSession) -> str | None:
 
 
 def _may_change(session: SparkSession) -> bool:
-    """Tell whether settings may change while queries run.
-
-    Spark 3 asks for them anew then, and fails where they are others than when it was planned ("assertion failed"): a query of
-    another thread, or one over rows that are kept in memory.
-    """
+    """Return whether settings may change while queries run; Spark 3 fails where they differ from those of the plan."""
     return release_of(session.version) >= (4, 0)
 
 

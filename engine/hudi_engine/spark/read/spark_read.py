@@ -1,6 +1,6 @@
 """Reading a table as a Spark DataFrame: base files natively, logs merged by tasks that read only what they must.
 
-A row of a base file never passes through Python unless the file's own layout cannot be read by Spark under the table's
+A row of a base file never passes through Python unless Spark cannot read the file under the table's
 schema (renamed columns, widened types on Spark 3.5, dropped partition columns).
 """
 
@@ -86,7 +86,7 @@ def snapshot_frame(
 
     Raises:
         TimelineError: A clean has deleted files of the point in time.
-        CorruptTableError: A file of the newest commit, or of an earlier state, is not there.
+        CorruptTableError: A file of the newest commit, or of an earlier state, is missing.
     """
     prepare_session(spark)
     state.timeline.check_readable(as_of)
@@ -203,10 +203,7 @@ def literal_paths(reader: DataFrameReader) -> DataFrameReader:
 def _merged(
     spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice]
 ) -> DataFrame:
-    """Return base rows that no log touches, read natively, plus the rows the logs make; joined by position in the base file.
-
-    Names of base files tell them apart within a partition only, so each is listed with its number as its time of modification.
-    """
+    """Return base rows that no log touches, read natively, plus the rows the logs make; joined by position in the base file."""
     numbered = list(enumerate(slices))
     bases = [
         replace(each.base_file, modified_ms=number) for number, each in numbered if each.base_file is not None
@@ -249,11 +246,7 @@ def map_slices(
     *,
     at_most: int | None = None,
 ) -> DataFrame:
-    """Run a slice reader over tasks on the executors; one Spark task a slice up to the parallelism.
-
-    Args:
-        at_most: Most Spark tasks, where there is less to read than a task of Python costs; None for no such limit.
-    """
+    """Run a slice reader over tasks on the executors; one Spark task a slice up to the parallelism, and up to ``at_most``."""
     if not tasks:
         return spark.createDataFrame([], arrow_to_spark(schema))
     count = len(tasks)

@@ -1,7 +1,6 @@
 """How far a table has consumed its inputs, noted in its own commits, and what there is to consume next.
 
-Since the note is part of the commit that brought the rows, a write that dies moves nothing, and a rollback or restore of
-the table takes it back to what it had consumed then.
+The note is part of the commit that brought the rows, so a write that dies moves nothing, and a rollback or restore resets it.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ class NextWindow:
     """What a reader takes next from a table.
 
     Args:
-        end: Instant up to which it reads, and which it notes; None where there is nothing to read yet, and nothing to note:
-            as the end of `changes` None means now.
+        end: Instant up to which it reads, and which it notes; None where there is nothing to read yet (as the end of `changes` None
+            means now).
         commits: Commits of the window that may have changed rows.
-        hole: The write under way before all others, for which there is nothing to read; None without one.
+        hole: The first pending write, before which there is nothing to read; None without one.
     """
 
     end: str | None
@@ -39,11 +38,7 @@ class NextWindow:
 
 
 def read_checkpoint(state: TableState) -> dict[str, str]:
-    """Return the instant up to which a table has consumed each of its inputs.
-
-    Raises:
-        CorruptTableError: The note is no JSON object of texts.
-    """
+    """Return the instant up to which a table has consumed each of its inputs; raises CorruptTableError for a damaged note."""
     last = latest_checkpoint(state.timeline)
     return {} if last is None else _parsed(last[1], last[0])
 
@@ -117,9 +112,8 @@ def next_window(
 ) -> NextWindow:
     """Return what to consume after a position: the completed writes up to the first hole.
 
-    Where the timeline keeps no completion times, a write that is under way may complete behind the newest one, and a reader
-    that had passed it would miss it. So the window ends before the first write that is pending; one that the reader has
-    passed already holds nothing up.
+    Where the timeline keeps no completion times, a pending write may complete behind the newest one, and a reader that had passed
+    it would miss it. So the window ends before the first pending write after the position.
 
     Args:
         since: What was consumed before, None for nothing.
@@ -128,7 +122,7 @@ def next_window(
             one that can still be read when that is more.
 
     Raises:
-        TimelineError: A point in time that is none, or an end that the table no longer has.
+        TimelineError: An invalid point in time, or an end that the table no longer has.
     """
     if end is not None:
         check_not_gone(state, end, asked="end")
@@ -164,11 +158,7 @@ def next_window(
 
 
 def newest_until(state: TableState, moment: Moment) -> str | None:
-    """Return the newest completed write up to a moment, None for none; a reader that names it has passed what is pending before.
-
-    Raises:
-        TimelineError: A point in time that is none.
-    """
+    """Return the newest completed write up to a moment, None for none; raises TimelineError for an invalid point in time."""
     place = position_of(state, moment)
     found = [each for each in state.timeline.completed_writes if each.order <= place]
     if not found or is_before_active(state, place):

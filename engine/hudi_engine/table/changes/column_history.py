@@ -1,8 +1,8 @@
 """Columns that changed within a window so that its rows cannot be compared any more: the window is a gap.
 
-Files know a column by its name. While a dropped column is away, a file that is written again loses its values, and a file that is
-not shows them again once the column is back. A table that was rebuilt in one commit keeps older files, whose values may not be
-readable in the types of now.
+Files know a column by its name. While a dropped column is away, a rewritten file loses its values, and any other file shows them
+again once the column is back. A table that was rebuilt in one commit keeps older files, whose values may not be readable in the
+current types.
 """
 
 from __future__ import annotations
@@ -31,11 +31,7 @@ from hudi_engine.table.state import TableState
 
 @dataclass(frozen=True)
 class _Columns:
-    """The table's columns as of a write.
-
-    Args:
-        is_whole: Whether it replaced the whole table, so that no older file is left.
-    """
+    """The table's columns as of a write; ``is_whole`` if it replaced the whole table, so that no older file is left."""
 
     instant: Instant
     names: frozenset[str]
@@ -47,7 +43,7 @@ def check_returned(state: TableState, start: Moment, end: Moment | None, mode: s
 
     Args:
         end: Included; None for now.
-        mode: ``all`` tells each commit by itself, otherwise the states at both ends are compared.
+        mode: ``all`` compares for each commit, otherwise the states at both ends are compared.
 
     Raises:
         HistoryGapError: Naming the column, and the commit that brought it back.
@@ -91,10 +87,7 @@ def check_returned(state: TableState, start: Moment, end: Moment | None, mode: s
 
 
 def _newest_first(state: TableState, last: str) -> Iterator[_Columns]:
-    """Yield what writes say of the columns, those of the archive after the active ones.
-
-    A table service may have begun before a write of new columns completed, and says those from before it.
-    """
+    """Yield the columns of writes; a table service may have those from before a write that completed meanwhile."""
     meta = frozenset(meta_fields(operation=True))
     known: dict[str, frozenset[str]] = {}  # most commits have the columns of the one before
     for instant, metadata in newest_first(state.timeline, attrgetter("requested_time"), last):
@@ -113,13 +106,10 @@ def check_types(
     units: Sequence[Comparison],
     start: str,
 ) -> None:
-    """Refuse slices of a time when a column had a type that cannot be read as the one of now.
+    """Refuse slices of a time when a column had a type that cannot be read as its current one; raises HistoryGapError.
 
     Args:
         points: State before and state after each step, and its writes.
-
-    Raises:
-        HistoryGapError: Naming the column, and the commit that gave it its type.
     """
     if read.schema_history is not None:
         return  # columns are found by their ids, and such a table is never built anew where it is

@@ -1,7 +1,7 @@
 """What became of the rows of a file group, or of a part of a table, between two states of it; Arrow alone.
 
-A row is known by its record key within its partition. Rows that share a key are matched one by one: first those that one
-and the same write made, then in their order.
+A row is identified by its record key within its partition. Rows that share a key are matched one by one: first those of the
+same write, then in their order.
 """
 
 from __future__ import annotations
@@ -43,11 +43,9 @@ class Matched:
 def compare_rows(
     before: pa.Table, after: pa.Table, keys: tuple[pa.ChunkedArray, pa.ChunkedArray], *, trusts_writes: bool
 ) -> Matched:
-    """Match the rows of two states by key.
+    """Match the rows of two states, in the same columns, by key.
 
     Args:
-        before: Rows of the earlier state, with meta columns.
-        after: Rows of the later state, in the same columns.
         trusts_writes: A row with the commit time and sequence number of another one is that row; False where a merge
             changes rows and keeps these.
     """

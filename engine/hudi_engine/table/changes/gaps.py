@@ -1,7 +1,7 @@
-"""Proof that the changes of a window can still be told in full.
+"""Proof that the changes of a window can still be read in full.
 
-A window needs three things: its writes on the active timeline, a start that was never taken back, and the files of every
-touched file group as they were before. What is missing is an error: changes are never skipped in silence.
+A window needs its writes on the active timeline, a start that was never undone, and the files of every touched file group as
+they were before. What is missing is an error: changes are never skipped silently.
 """
 
 from __future__ import annotations
@@ -37,14 +37,7 @@ KEEPING = (
 
 
 def check_timeline(state: TableState, window: Window, start: str) -> None:
-    """Refuse a start that archiving left behind, and one before a history whose beginning is lost.
-
-    Args:
-        start: The start in the digits of the timeline.
-
-    Raises:
-        HistoryGapError: A write after the start was archived, or left the table without a trace.
-    """
+    """Refuse a start before archived commits, and one before a history whose beginning is lost; raises HistoryGapError."""
     first = state.timeline.first_write_time
     if first is None or (state.config.layout_version == 1 and window.start >= first):
         return
@@ -66,16 +59,13 @@ def _check_begins_empty(state: TableState, window: Window, start: str) -> None:
 
 
 def check_start(state: TableState, start: Moment) -> None:
-    """Refuse a start that is an instant, but none of this table's: taken back, or of what was here before it was built anew.
+    """Refuse a start that is an instant, but none of this table's: undone, or of a table that was here before.
 
     A moment that is no instant is any moment. So is one in an instant's digits, unless it lies before the whole history, where
-    nobody who has read this table could have noted it.
-
-    Args:
-        start: Instant or moment that a reader starts from.
+    no reader of this table could have noted it.
 
     Raises:
-        HistoryGapError: It was taken back, or lies before all that the timelines know.
+        HistoryGapError: It was undone, or lies before all that the timelines know.
         TimelineError: It is no point in time.
     """
     digits = digits_of(start, state.config)
@@ -117,15 +107,7 @@ def _check_not_foreign(state: TableState, start: str) -> None:
 
 
 def check_since(state: TableState, since: Moment) -> None:
-    """Refuse what a reader has noted that this table no longer tells: an instant must be one of its own.
-
-    Args:
-        since: What was read before; a moment that is no instant is where a reader begins.
-
-    Raises:
-        HistoryGapError: It was taken back, or neither timeline knows it.
-        TimelineError: It is no point in time.
-    """
+    """Refuse what a reader has noted that this table no longer has: an instant must be one of its own; raises as `check_start`."""
     if isinstance(since, str) and _OF_NOW.fullmatch(since.strip()):
         check_known(state, since.strip())
     else:
@@ -133,14 +115,7 @@ def check_since(state: TableState, since: Moment) -> None:
 
 
 def check_known(state: TableState, start: str) -> None:
-    """Refuse an instant that the table never had: it was built anew, or another one is in its place.
-
-    Args:
-        start: An instant that a reader of the table has noted.
-
-    Raises:
-        HistoryGapError: It was taken back, or neither timeline knows it.
-    """
+    """Refuse a noted instant that neither timeline knows, or that was undone; raises HistoryGapError."""
     _check_not_undone(state, start)
     known = {each for instant in state.timeline.completed_writes for each in names_of(instant)}
     if start in known:
@@ -160,7 +135,7 @@ def _check_not_undone(state: TableState, start: str, *, is_moment: bool = False)
 
 
 class CleanedFiles:
-    """What the cleans after a position deleted, and what those that have not ended are about to.
+    """What the cleans after a position deleted, and what pending ones are about to.
 
     Args:
         window: The window, whose start is the position.
@@ -175,10 +150,7 @@ class CleanedFiles:
         self._add(state.timeline)
 
     def look_again(self) -> None:
-        """Add the cleans that have begun since the table was looked at; asked when the files that are left have been listed.
-
-        A clean says what it takes before it takes it, so that of no file that is missing from the list nothing is known.
-        """
+        """Add the cleans that have begun since; call it after listing the files, as a clean plans before it deletes."""
         self._add(Timeline.load(self._state.storage, self._state.config))
 
     def _add(self, timeline: Timeline) -> None:
@@ -193,14 +165,11 @@ class CleanedFiles:
                     self._newest.setdefault(key, []).append(time)
 
     def check_before(self, step: Step, key: FileGroupKey, found: FileSlice | None) -> None:
-        """Refuse a slice that is not the one the group had before the step.
+        """Refuse a slice that is not the one the group had before the step; raises HistoryGapError.
 
         Args:
             key: The file group, live before the step.
             found: Its newest slice then, by the files that are left; None when there is none.
-
-        Raises:
-            HistoryGapError: A newer one, or a file of it, has gone.
         """
         previous = step.previous.get(key)
         known = [] if previous is None or previous <= _since(found) else [previous]
@@ -258,11 +227,7 @@ def _groups_of(partition: str, paths: Iterable[str]) -> Iterator[tuple[FileGroup
 
 
 def gap_of_column(state: TableState, start: str, lost: str, since: str | None) -> HistoryGapError:
-    """Return the error of changes that cannot be told because of what became of a column.
-
-    Args:
-        since: The commit from which on they can be, None when unknown.
-    """
+    """Return the error of a column's gap; ``since`` is the commit from which on changes can be read, None when unknown."""
     return HistoryGapError(
         f"the changes of table {state.config.name!r} after {start or 'the beginning'} cannot be told in full: {lost}",
         start,

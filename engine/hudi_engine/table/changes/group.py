@@ -37,7 +37,7 @@ class Comparison:
         after: Slice after it; None when the group is not in the table any more.
         commit: Newest write of the step that touched the group.
         meets_others: Rows may have moved between this file group and others of its partition.
-        change_data: Files that tell the changes; empty where the slices have to be compared.
+        change_data: Change data files; empty where the slices have to be compared.
     """
 
     step: int
@@ -66,7 +66,7 @@ def compare_group(
 
     Raises:
         CorruptTableError: A file of a slice is damaged.
-        TimelineError: A file has gone since it was listed.
+        TimelineError: A file was deleted since it was listed.
     """
     before, after, matched = matched_rows(reads, unit)
     if unit.change_data:
@@ -77,10 +77,7 @@ def compare_group(
 def matched_rows(
     reads: tuple[ReadContext, ReadContext], unit: Comparison
 ) -> tuple[pa.Table, pa.Table, Matched]:
-    """Return the rows of a file group before and after a step, and what became of which.
-
-    Change data tells the rows that were written, those written without a change too; see `compare_group`.
-    """
+    """Return the rows of a file group before and after a step, and what became of which; change data has unchanged rows too."""
     slices = (unit.before, unit.after)
     if unit.change_data:
         return told_by_files(reads, unit.change_data, slices, (unit.partition, unit.commit))
@@ -144,7 +141,7 @@ def _stamped(rows: pa.Table, kind: str, stamp: _Stamp) -> pa.Table:
 
 
 def meet(rows: pa.Table, mode: str) -> pa.Table:
-    """Return the changes of several file groups as those of one: what went here and came there has not gone.
+    """Return the changes of several file groups as those of one: a row deleted here and inserted there has moved.
 
     Args:
         rows: Changes, in the schema of `task_schema`; all of a key are there.

@@ -35,10 +35,10 @@ from hudi_engine.table.state import TableState
 
 @dataclass(frozen=True)
 class ChangePlan:
-    """The comparisons that tell the changes of a window; can be sent to executors.
+    """The comparisons for the changes of a window; picklable.
 
     Args:
-        read: How slices are read, in the columns that changes are told in.
+        read: How slices are read, in the columns of the result.
         points: State before, state after and the writes of each step.
         mode: ``net`` or ``all``.
     """
@@ -99,7 +99,7 @@ def steps_since(
     known: bool = False,
     skip_insert_overwrite: bool = False,
 ) -> tuple[list[Step], CleanedFiles]:
-    """Return the steps of a window, none when nothing was written, and what proves that their files are there.
+    """Return the steps of a window, none when nothing was written, and what proves that their files exist.
 
     Args:
         end: Included; None for now.
@@ -108,8 +108,8 @@ def steps_since(
         skip_insert_overwrite: Overwrites are no part of a step, so that the window is a step between each two of them.
 
     Raises:
-        HistoryGapError: Commits of the window are not on the timeline, or its start was taken back.
-        TimelineError: A point in time that is none, or an end before the start.
+        HistoryGapError: Commits of the window are not on the timeline, or its start was undone.
+        TimelineError: An invalid point in time, or an end before the start.
     """
     digits = digits_of(start, state.config)
     if known:
@@ -126,10 +126,10 @@ def steps_since(
 
 
 def newest_slices(state: TableState, step: Step, cleaned: CleanedFiles) -> list[FileSlice]:
-    """Return the slices that have the rows which a step wrote; nothing of before is looked at.
+    """Return the slices that have the rows which a step wrote, without a look at earlier ones.
 
     Raises:
-        HistoryGapError: Files of the end of the step have gone.
+        HistoryGapError: Files of the end of the step were deleted.
         CorruptTableError: A file that a write of the step made is lost.
     """
     states = StatesOfGroups(state, {partition for partition, _ in step.groups})
@@ -148,7 +148,7 @@ def plan_changes(
     """Return the comparisons of some steps.
 
     Raises:
-        HistoryGapError: Files of before or after a step have gone, or have columns of types that cannot be read any more.
+        HistoryGapError: Files of before or after a step were deleted, or have columns of unreadable types.
         CorruptTableError: A file that a write of a step made is lost.
     """
     points, units = _points(steps), tuple(_comparisons(state, steps, cleaned))
@@ -161,11 +161,7 @@ def _points(steps: Sequence[Step]) -> tuple[tuple[Point, Point, frozenset[str]],
 
 
 def _check_base_is_there(state: TableState, key: FileGroupKey, found: FileSlice | None) -> None:
-    """Refuse a slice that has only logs although the write that began it made a base file; without that one nothing is read.
-
-    Raises:
-        CorruptTableError: Naming file and commit.
-    """
+    """Refuse a slice that has only logs although its first write made a base file; raises CorruptTableError."""
     if found is None or found.base_file is not None:
         return
     begun = (each for each in state.timeline.completed_writes if each.requested_time == found.base_instant)
@@ -187,12 +183,7 @@ def _checked_before(
     *,
     tells_before: bool,
 ) -> FileSlice | None:
-    """Return the slice of before a step; none in place of an older one where change data tells the rows.
-
-    Raises:
-        HistoryGapError: It has gone, and nothing else tells its rows.
-        CorruptTableError: So has its base file, which no clean deleted.
-    """
+    """Return the slice of before a step; none in place of an older one where change data has the rows."""
     try:
         cleaned.check_before(step, key, found)
     except HistoryGapError:

@@ -25,19 +25,14 @@ def slices_of_whole(state: TableState, point: Point) -> list[FileSlice]:
 
     Raises:
         CorruptTableError: A file of a commit that is in the state is lost.
-        TimelineError: Files of the state may have gone while they were listed.
+        TimelineError: Files of the state may have been deleted while they were listed.
     """
     listed = None if point.newest is None else state.still_view(as_of=point.newest).listed
     return StatesOfGroups(state, listed=listed).live_slices(point)
 
 
 class StatesOfGroups:
-    """The file groups of some partitions through time.
-
-    Args:
-        partitions: Partition paths, each listed once; None for all.
-        listed: Their files, where they have been listed; None to list them.
-    """
+    """The file groups of some partitions, None for all, through time; listed once unless ``listed`` has their files."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ class Step:
         writes: Requested times of the writes in between that may have changed rows.
         groups: File groups that they, or a clustering of what they touched, wrote or took out, with the newest such write.
         previous: Instant of the slice a group had before, as the writer saw it.
-        moving: Partitions in which a row may go in one file group, or step, and come in another.
+        moving: Partitions in which a row may be deleted in one file group, or step, and inserted in another.
         files: Paths of data files that the writes made in a group, each with the write's requested time.
         change_data: Change data files of a group, in a step of one write.
         clusterings: Those that rewrote rows of the groups.
@@ -49,10 +49,7 @@ def newest_step(state: TableState, steps: Sequence[Step]) -> Step | None:
 
 
 def _keeps_commit_times(state: TableState, step: Step) -> bool:
-    """Tell whether rows say which write of the step made them: a clustering may have given them its own instant.
-
-    The plan of a clustering says so; one that is gone says nothing. Nor do rows without meta columns.
-    """
+    """Return whether rows say which write of the step made them: a clustering may have given them its own instant."""
     if not state.config.populate_meta_fields:
         return False
     for instant in step.clusterings:

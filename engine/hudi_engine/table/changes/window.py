@@ -49,11 +49,7 @@ def start_of(given: _Given | None) -> _Given | None:
 
 @dataclass(frozen=True)
 class Point:
-    """A state of a table: the writes that are in it; can be sent to executors.
-
-    Args:
-        newest: Greatest requested time of an active write that is in it; None when there is none.
-    """
+    """A state of a table: the writes that are in it, and the greatest requested time of them, None without one; picklable."""
 
     visible: CommittedInstants
     newest: str | None
@@ -61,12 +57,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Window:
-    """The writes after one position of a timeline up to another.
-
-    Args:
-        end: Position that is included, None for now.
-        writes: Completed writes in between, in order; those of table services are among them.
-    """
+    """The writes after ``start`` up to ``end`` (included, None for now) in order; those of table services are among them."""
 
     start: str
     end: str | None
@@ -74,11 +65,7 @@ class Window:
 
 
 def position_of(state: TableState, moment: Moment) -> str:
-    """Return the place of an instant or a moment in the order of the writes.
-
-    Raises:
-        TimelineError: It is no point in time.
-    """
+    """Return the place of an instant or a moment in the order of the writes; raises TimelineError."""
     digits = digits_of(moment, state.config)
     for instant in state.timeline.completed_writes:
         if instant.requested_time == digits:
@@ -91,11 +78,7 @@ def position_of(state: TableState, moment: Moment) -> str:
 
 
 def check_order(state: TableState, start: Moment, end: Moment | None) -> tuple[str, str | None]:
-    """Return the positions of a start and an end.
-
-    Raises:
-        TimelineError: One is no point in time, or the end lies before the start.
-    """
+    """Return the positions of a start and an end; raises TimelineError for invalid ones and an end before the start."""
     begin = position_of(state, start)
     last = None if end is None else position_of(state, end)
     if last is not None and last < begin:
@@ -106,11 +89,7 @@ def check_order(state: TableState, start: Moment, end: Moment | None) -> tuple[s
 
 
 def window_of(state: TableState, start: Moment, end: Moment | None) -> Window:
-    """Return the writes after ``start`` up to ``end``.
-
-    Raises:
-        TimelineError: One is no point in time, or the end lies before the start.
-    """
+    """Return the writes after ``start`` up to ``end``; raises as `check_order`."""
     begin, last = check_order(state, start, end)
     inside = [
         instant
@@ -134,10 +113,7 @@ def is_before_active(state: TableState, position: str) -> bool:
 
 
 def state_at(state: TableState, end: Moment | None) -> Point:
-    """Return the state after the writes up to a moment, also one behind which writes have been archived.
-
-    Args:
-        end: The moment, included; None for now.
+    """Return the state after the writes up to a moment, None for now, also one behind which writes have been archived.
 
     Raises:
         TimelineError: It is no point in time, or an instant that the table no longer has.

@@ -1,8 +1,8 @@
-"""The rows of a file group that writes have touched, read without the others; runs in a Spark task, with Arrow alone.
+"""The rows of a file group that writes have touched, read without the others; Arrow alone.
 
-Where a write rewrites a base file, the rows that it leaves alone keep the commit time they had. So rows of the new file
-with a commit time that the state before does not know are those written since, and the counts of both files tell whether
-others went. Where writes only added logs to a base file, its rows that no log names are the same before and after.
+Where a write rewrites a base file, the rows that it leaves alone keep their commit time. So rows of the new file
+with a commit time that the state before does not know are those written since, and the counts of both files show whether
+others were deleted. Where writes only added logs to a base file, its rows that no log names are unchanged.
 """
 
 from __future__ import annotations
@@ -54,20 +54,15 @@ def touched_rows(
     trusts_writes: bool,
     with_keys: bool = True,
 ) -> Touched | None:
-    """Return rows of a file group before and after some writes without such as they left alone, and what became of which.
+    """Return rows of a file group before and after some writes without those they left alone, and what became of which.
 
     Args:
         reads: How the slices of before and after are read, of a table with meta columns.
         trusts_writes: The commit time of a row is that of the write that made it.
-        with_keys: Somebody looks at the keys of the rows; else they are read only where they are compared.
+        with_keys: The caller needs the keys of the rows; else they are read only where they are compared.
 
     Returns:
-        None where the slices do not tell, so that all of their rows have to be compared. Meta columns of the rows are null
-        except for what `changed_rows` looks at.
-
-    Raises:
-        CorruptTableError: A file of a slice is damaged.
-        TimelineError: A file has gone since it was listed.
+        None where all rows have to be compared. Meta columns of the rows are null unless `changed_rows` needs them.
     """
     if before.base_file is None or after.base_file is None:
         return None
@@ -129,10 +124,7 @@ def _rewritten(
 
 
 def _stand_where_they_stood(old: BaseFileRows, new: BaseFileRows, stayed: Positions) -> bool:
-    """Tell whether no row before the last one that was left alone is missing.
-
-    Rows that are left alone keep their order. With one of them gone, a new copy of a key may stand where the row of before stood.
-    """
+    """Return whether no row before the last unchanged one is missing; unchanged rows keep their order."""
     if len(stayed) == 0:
         return True
     last = stayed[-1:]
@@ -170,12 +162,7 @@ def _updated(
     after: tuple[pa.Table, Positions],
     gone: Positions,
 ) -> Touched:
-    """Return the rows before and after, and what became of which.
-
-    Args:
-        before: The old file, places of the rows of it that were updated or went, ascending, and their keys.
-        after: The written rows, and which of them come after those that were updated, in the order of these.
-    """
+    """Return the rows before and after; ``before`` has places that were updated or deleted, ascending, ``after`` those written."""
     file, taken, keys = before
     rows, now = after
     images = _images(file, rows.schema, taken, {RECORD_KEY: keys})
@@ -211,17 +198,15 @@ def told_by_files(
     slices: tuple[FileSlice | None, FileSlice | None],
     place: tuple[str, str],
 ) -> tuple[pa.Table, pa.Table, Matched]:
-    """Return the rows before and after that a commit's change data tells, and what became of which.
+    """Return the rows before and after that a commit's change data files have, and what became of which.
 
     Args:
-        reads: How the slices of before and after are read.
-        files: The change data files of the file group.
-        slices: Its slices before and after, opened only for rows that the files lack.
+        slices: The slices before and after, opened only for rows that the files lack.
         place: Partition path, and instant of the commit.
 
     Raises:
         CorruptTableError: A file is damaged, or names a key that its slice lacks.
-        TimelineError: A file has gone since it was listed.
+        TimelineError: A file was deleted since it was listed.
     """
     records = [each for path, size in files for each in _records(reads[1], path, size)]
     if not records:

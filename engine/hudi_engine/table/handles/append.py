@@ -70,16 +70,12 @@ def append_log(
     inserts: int = 0,
     updated: int | None = None,
 ) -> list[WriteStat]:
-    """Write one commit's changes of a file group into new log files.
+    """Write one commit's changes of a file group into new log files; returns a write stat for each of them.
 
     Args:
-        updates: Rows with key and data columns, or as `log_rows` gives them, or None.
-        deletes: Keys to delete, or None.
+        updates: Rows with key and data columns, or as `log_rows` returns them.
         inserts: How many of the update rows have a new key (bucket index).
         updated: How many of them update a row; None for all others.
-
-    Returns:
-        One write stat a log file; blocks above the log file size limit go to further files.
     """
     context, slice_ = task.context, target.file_slice
     blocks: list[bytes] = []

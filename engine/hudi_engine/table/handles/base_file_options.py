@@ -20,16 +20,14 @@ class BaseFileOptions:
     """Layout of base files and of the index data in their footers; picklable.
 
     Args:
-        row_group_bytes: A row group ends after about this many bytes of uncompressed rows.
-        page_bytes: Size of a data page in bytes, before compression.
-        max_file_bytes: Size in bytes at which callers begin a new file.
-        dictionary: Whether columns whose values repeat are dictionary encoded.
-        bloom_type: Kind of the Bloom filter in the footer.
+        row_group_bytes: Uncompressed bytes of rows after which a row group ends, about.
+        page_bytes: Bytes of a data page before compression.
+        max_file_bytes: Bytes at which callers begin a new file.
         bloom_entries: Keys the filter is made for; None sizes it to the keys of the file.
-        bloom_fpp: False-positive rate of the filter, between 0 and 1, both excluded; None leaves it to the filter.
-        bloom_max_entries: Keys up to which a dynamic filter opens further rows.
-        carry_columns: Whether unchanged column chunks are taken over from the file before.
-        bloom_enabled: Whether a filter is written. Without one Hudi's BLOOM index fails on the file.
+        bloom_fpp: False-positive rate between 0 and 1, both excluded; None leaves it to the filter.
+        bloom_max_entries: Keys up to which a dynamic filter grows.
+        carry_columns: Whether unchanged column chunks are copied from the previous file.
+        bloom_enabled: Whether a filter is written. Hudi's BLOOM index fails on a file without one.
 
     Raises:
         ConfigError: A value is outside its range.
@@ -72,11 +70,7 @@ class BaseFileOptions:
         )
 
     def for_blocks(self, first: pa.Table, rows: int | None) -> BaseFileOptions:
-        """Return the layout with row groups of even size, for a file whose rows come in blocks: no small one is left at its end.
-
-        Args:
-            rows: About how many rows the file gets, None when that is not known.
-        """
+        """Return the layout with row groups of even size for a file of about ``rows`` rows; no small one is left at its end."""
         if not rows or not first.num_rows:
             return self
         whole = first.nbytes * rows // first.num_rows

@@ -1,8 +1,7 @@
-"""Writing base files: Parquet with Hudi's meta columns in front and its index data in the footer.
+"""Writing base files: Parquet with Hudi's meta columns first and its index data in the footer.
 
-Serves every table version (Hudi table spec, base files). Every column is optional, decimals are fixed-length
-byte arrays, timestamps have the unit of the table's schema and lists have three levels, all of which Hudi's own
-writers produce too.
+Every column is optional, decimals are fixed-length byte arrays, timestamps have the unit of the table's schema and lists have
+three levels, as Hudi's own writers produce them.
 """
 
 from __future__ import annotations
@@ -43,11 +42,7 @@ _GROUP_SLACK = 1.25
 
 @dataclass(frozen=True)
 class BaseFileInfo:
-    """A base file that was written.
-
-    Args:
-        min_key: Smallest record key in the order of Java strings; None for a file without rows.
-    """
+    """A written base file; its keys are None without rows, and in the order of Java strings."""
 
     path: str
     size: int
@@ -69,11 +64,10 @@ def write_base_file(
     """Write one base file; it gets its name only when it is complete and durable.
 
     Args:
-        table: The rows, the five meta columns filled. Batches are written as they come, so they need not fit
-            into memory together; their keys do. An error that they raise leaves no file.
+        table: The rows, the five meta columns filled. Batches are written as they come; only their keys stay in memory.
         avro_schema_with_meta: The table's Avro record schema with the meta fields, for the footer.
         before_publish: Called when the file is durable and before it gets its name; an error cancels it.
-        reuse_bloom: A filter that holds every key of the file when its last row has come, written as it is. None builds one.
+        reuse_bloom: A filter that holds every key of the file when its last row has come; None builds one.
 
     Raises:
         InvalidKeyError: A row has no record key.
@@ -104,11 +98,7 @@ def write_base_file(
 
 
 def footer_entries(collector: KeyCollector, avro_schema_with_meta: Mapping[str, object]) -> dict[str, str]:
-    """Return what a base file's footer says beyond what Parquet asks for (Hudi table spec, base files).
-
-    Args:
-        avro_schema_with_meta: The table's Avro record schema with the meta fields.
-    """
+    """Return the key-value entries of a base file's footer (Hudi table spec, base files)."""
     return {
         **collector.footer(),
         "parquet.avro.schema": json.dumps(avro_schema_with_meta, separators=(",", ":")),
@@ -126,10 +116,9 @@ def attach_meta_columns(
     file_name: str,
     start_row: int = 0,
 ) -> pa.Table:
-    """Put the five meta columns before the columns of new rows.
+    """Put the five meta columns before the columns of new rows; existing ones are replaced.
 
     Args:
-        table: The rows; meta columns they already have are replaced.
         seqno_prefix_task: Number of the writing task, the middle part of ``_hoodie_commit_seqno``.
         file_name: Name of the base file (for rows of a log: the file id).
         start_row: Number of the first row in ``_hoodie_commit_seqno``.
@@ -194,11 +183,7 @@ def _all_rows(head: list[tuple[pa.Table, bool]], schema: pa.Schema) -> pa.Table 
 
 
 def file_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the columns of a base file for rows with some columns: each of them optional.
-
-    Raises:
-        SchemaError: They do not begin with the meta columns.
-    """
+    """Return the columns of a base file, all optional; raises SchemaError unless the meta columns come first."""
     if tuple(schema.names[: len(META_FIELDS)]) != META_FIELDS:
         raise SchemaError(
             f"rows for a base file begin with the columns {schema.names[: len(META_FIELDS)]}; "

@@ -23,7 +23,7 @@ class Block:
     """Some rows of the new file.
 
     Args:
-        same: Columns that are in all of them as they were, while none of them is gone.
+        same: Columns that are unchanged in all of them, if none of the rows was deleted.
     """
 
     rows: pa.Table
@@ -50,11 +50,7 @@ class Changer(Protocol):
 def changed_blocks(
     changer: Changer, blocks: Iterable[pa.Table], name: str, first_row: int = 0
 ) -> Iterator[Block]:
-    """Yield what becomes of the rows of a file, block by block; all get the name of the new file.
-
-    Args:
-        first_row: Number of the first row in the old file.
-    """
+    """Yield the rows of a file after a change, block by block, with the name of the new file."""
     for block in blocks:
         part = changer.apply(block, first_row)
         first_row += block.num_rows
@@ -69,12 +65,7 @@ def without_rows(block: pa.Table, gone: Places) -> Block:
 
 
 def with_rows_at(block: pa.Table, places: Places, before: pa.Table, rows: pa.Table, gone: Places) -> Block:
-    """Return a block with other rows in some places and without those of some others; order is kept.
-
-    Args:
-        places: Numbers of the rows that become others.
-        rows: The others, with at least the block's columns.
-    """
+    """Return a block with ``rows`` at ``places`` and without the rows ``gone``; order is kept."""
     if len(gone):
         return Block(_spliced(block, places, rows, gone), updated=len(places), deleted=len(gone))
     same = unchanged_columns(before, rows)

@@ -1,7 +1,4 @@
-"""What of a base file may go into the next one as it is: column chunks of its row groups, neither decoded nor encoded again.
-
-An update changes few columns of few rows, and a row group whose columns are the same afterwards has the same pages.
-"""
+"""What of a base file may be copied into the next one: column chunks of its row groups, neither decoded nor encoded again."""
 
 from __future__ import annotations
 
@@ -46,9 +43,8 @@ class GroupRows:
     """Rows of a new base file.
 
     Args:
-        rows: Columns that are written, and the record key.
-        group: The row group of the old file that they are of; None for new rows.
-        carried: Columns that stand in it as they are to be; of all other columns ``rows`` has the values.
+        group: The row group of the old file they come from; None for new rows.
+        carried: Columns that are copied from it; ``rows`` has the values of all other columns, and the record key.
     """
 
     rows: pa.Table
@@ -62,13 +58,7 @@ class GroupRows:
 
 
 class OldGroups:
-    """A base file that is to be followed by another one, by row group.
-
-    Attributes:
-        groups: Its row groups.
-        schema: Columns of the new file, the five meta columns first.
-        options: Layout of the new file.
-    """
+    """The row groups of a base file that is to be followed by another one."""
 
     def __init__(
         self, context: ReadContext, file: BaseFileRows, chunks: ChunkFile, options: BaseFileOptions
@@ -100,11 +90,11 @@ class OldGroups:
         return cls(context, file, chunks, options)
 
     def may_carry(self, group: RowGroup, *, is_touched: bool, grows: bool) -> frozenset[str]:
-        """Return the columns of a row group that are carried unless a value of them changes.
+        """Return the columns of a row group that are copied unless a value of them changes.
 
         Args:
-            is_touched: Whether its values have to be looked at.
-            grows: Whether new rows come behind its own.
+            is_touched: Whether its values have to be read.
+            grows: Whether new rows come after its own.
         """
         if not group.rows or (is_touched and not self._is_near):
             return frozenset()
@@ -113,12 +103,7 @@ class OldGroups:
         return frozenset(found) if size >= _MIN_BYTES else frozenset()
 
     def followed(self, changer: Changer, name: str, *, grows: bool) -> Iterator[GroupRows]:
-        """Yield the file's rows as they are to be, row group by row group.
-
-        Args:
-            name: Name of the new file, which all rows get.
-            grows: Whether new rows come behind the last ones.
-        """
+        """Yield the file's rows as they are to be, row group by row group, with the name of the new file."""
         columns = without_file_name(self.schema)
         end = 0
         for number, group in enumerate(self.groups):
@@ -150,10 +135,7 @@ class OldGroups:
         )
 
     def _fits(self, group: RowGroup, name: str, grows: bool) -> bool:
-        """Tell whether the new file may have a column's chunks as they are: laid out as ours are, and without too many small pages.
-
-        What is not so of floating point numbers is told by `schema/leaves.py`; other writers that use pyarrow do not know it.
-        """
+        """Return whether a column's chunks have the layout of this engine's and not too many small pages."""
         chunks = group.chunks.get(name, [])
         codec = _CODECS[self.options.codec]
         most = _FREE_PAGES + group.rows // _ROWS_A_PAGE

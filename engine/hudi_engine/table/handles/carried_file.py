@@ -1,7 +1,4 @@
-"""Writing a base file of which much stands in another one already: column chunks are carried, the others encoded.
-
-Serves every table version (Hudi table spec, base files), as `write_base_file` does; the file's row groups are those of the old one.
-"""
+"""Writing a base file of which much is copied from another one: column chunks are carried, the others encoded."""
 
 from __future__ import annotations
 
@@ -36,14 +33,10 @@ def write_carried_file(
     before_publish: Callable[[], None] | None = None,
     reuse_bloom: BloomFilter | None = None,
 ) -> BaseFileInfo:
-    """Write a base file by row group; it gets its name only when it is complete and durable.
+    """Write a base file by row group, as `write_base_file` does.
 
     Args:
         groups: Its rows, row group by row group, new ones last; those join the last row group while it has room.
-        avro_schema_with_meta: The table's Avro record schema with the meta fields, for the footer.
-
-    Raises:
-        InvalidKeyError: A row has no record key.
     """
     collector = KeyCollector(old.options, reuse_bloom)
     rows = 0
@@ -85,12 +78,7 @@ def _with_new_rows(
 
 
 def _has_room(last: GroupRows, more: pa.Table, group_bytes: int) -> bool:
-    """Return whether new rows join a row group, which is held in memory whole when its rows change.
-
-    Args:
-        more: The new rows, at least one.
-        group_bytes: Bytes a row group is to have.
-    """
+    """Return whether new rows, at least one, join a row group, which is held in memory whole when its rows change."""
     if last.group is None:
         return False
     in_memory = last.group.rows * more.nbytes // more.num_rows

@@ -1,8 +1,6 @@
-"""Change data files: what a merge did to the rows of a base file, kept next to it for readers of changes.
+"""Change data files: what a merge did to the rows of a base file, stored next to it (``HoodieCDCLogger``, ``HoodieCDCUtils``).
 
-A table with ``hoodie.table.cdc.enabled`` gets one file a rewritten base file, with blocks of change data; how much they
-hold is ``hoodie.table.cdc.supplemental.logging.mode``. New file groups and logs have none: their rows tell the same.
-Source: Hudi table format, change data capture (``HoodieCDCLogger``, ``HoodieCDCUtils``); table versions 6, 8 and 9.
+A table with ``hoodie.table.cdc.enabled`` gets one file for each rewritten base file; new file groups and logs need none.
 """
 
 from __future__ import annotations
@@ -39,11 +37,7 @@ from hudi_engine.table.handles.write_task import WriteTask
 
 @dataclass
 class ChangeImages:
-    """What happened to the rows of one file, collected while it is written.
-
-    Args:
-        table: Avro record of the table, without meta fields.
-    """
+    """What happened to the rows of one file, collected while it is written; ``table`` is its Avro record without meta fields."""
 
     logging: CdcLogging
     instant: str
@@ -73,11 +67,7 @@ class ChangeImages:
         self._note(Change.INSERT, None, after)
 
     def write(self, task: WriteTask, partition: str, file_id: str) -> dict[str, int]:
-        """Write what was noted into a file next to the base file.
-
-        Returns:
-            Path below the table folder and bytes, as the write stat tells them.
-        """
+        """Write the collected changes into a file next to the base file; returns its path and bytes, as the write stat has them."""
         context = task.context
         name = log_file_name(file_id, context.instant, 1, task.write_token) + ".cdc"
         path = f"{partition}/{name}" if partition else name

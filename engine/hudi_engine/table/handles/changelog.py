@@ -1,9 +1,8 @@
 """Changelog mode: what a batch does to a slice, as the records that its log keeps.
 
 A change is an image of the row before it (``-U``, or ``D`` for a delete) and one after it (``U``, or ``I`` for a new row),
-told apart by ``_hoodie_operation`` (Hudi table format, meta columns). Readers that do not know operations see the records
-in order, so the image after a change comes last, and a delete block follows the image of a deleted row. Only changes that
-take effect are kept: an image of the stored row after a row that loses against it would bring nothing but confusion.
+marked by ``_hoodie_operation`` (Hudi table format, meta columns). Readers that ignore operations see the records
+in order, so the image after a change comes last, and a delete block follows the image of a deleted row.
 """
 
 from __future__ import annotations
@@ -43,14 +42,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class LoggedChanges:
-    """Records for a slice's log.
-
-    Attributes:
-        rows: Record key, operation and data columns, in the order of the changes.
-        deletes: Keys that are gone when all is done, None for none.
-        inserted: Rows that are new.
-        updated: Rows that were updated.
-    """
+    """Records for a slice's log: key, operation and data columns in the order of the changes, and the keys finally deleted."""
 
     rows: pa.Table
     deletes: LogDeletes | None
@@ -70,7 +62,7 @@ def changes_of(
     """Compare a batch with the rows of a slice.
 
     Args:
-        deletes: Which of them delete, None for none.
+        deletes: Which of the rows delete, None for none.
         delete_always: All of them are keys to delete, whatever the ordering values.
         update_columns: Only these columns of a stored row are replaced; None for all.
     """
@@ -167,14 +159,7 @@ def _effective_inserts(
 
 
 def check_operations(rows: pa.Table) -> pa.Table:
-    """Refuse rows whose own ``_hoodie_operation`` is none of Hudi's.
-
-    Returns:
-        The rows, the column as text.
-
-    Raises:
-        DataError: A value is null or unknown.
-    """
+    """Return the rows with ``_hoodie_operation`` as text; raises DataError for a value that is null or none of Hudi's."""
     place = rows.schema.get_field_index(OPERATION)
     given = rows.column(place).cast(pa.string())
     wrong = pc.unique(given.filter(pc.invert(pc.is_in(given, value_set=pa.array(OPERATIONS))))).to_pylist()
@@ -187,14 +172,7 @@ def check_operations(rows: pa.Table) -> pa.Table:
 
 
 def given_changes(context: WriteContext, rows: pa.Table) -> LoggedChanges:
-    """Return changes that the rows name themselves, as they are and in their order.
-
-    Args:
-        rows: Rows with ``_hoodie_operation``, several a key allowed.
-
-    Raises:
-        DataError: A key ends with the image before an update.
-    """
+    """Return changes that the rows name themselves, in their order; raises DataError where a key ends with ``-U``."""
     last = _last_states(rows)
     gone = last.filter(pc.equal(last.column(OPERATION), DELETED))
     images = rows.select([RECORD_KEY, OPERATION, *_data_names(context)])
@@ -207,23 +185,13 @@ def given_changes(context: WriteContext, rows: pa.Table) -> LoggedChanges:
 
 
 def settled_rows(rows: pa.Table) -> pa.Table:
-    """Return what is left of new keys when all their changes are done: base files hold one row a key.
-
-    Args:
-        rows: Rows with ``_hoodie_operation``, several a key allowed.
-
-    Raises:
-        DataError: A key ends with the image before an update.
-    """
+    """Return what is left of new keys after all their changes; raises DataError where a key ends with ``-U``."""
     last = _last_states(rows)
     return last.filter(pc.not_equal(last.column(OPERATION), DELETED)).drop_columns([OPERATION])
 
 
 def _last_states(rows: pa.Table) -> pa.Table:
-    """Return the last row of each key, which says what the key is after all changes.
-
-    Of an image before an update that none follows some readers make a delete and others a row.
-    """
+    """Return the last row of each key; a final ``-U`` is refused, as some readers make a delete of it and others a row."""
     codes, distinct = key_codes(rows.column(RECORD_KEY))
     last = np.empty(distinct, np.int64)
     last[codes] = np.arange(rows.num_rows)

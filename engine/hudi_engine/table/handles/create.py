@@ -31,15 +31,11 @@ from hudi_engine.table.handles.write_task import WriteTask
 def create_files(
     task: WriteTask, partition: str, rows: pa.Table, *, file_id: str | None = None
 ) -> list[WriteStat]:
-    """Write rows into new file groups, as many as the target file size asks for.
+    """Write rows into new file groups, as many as the target file size needs; returns a write stat for each file.
 
     Args:
-        partition: Partition path, ``""`` for a table without partitions.
         rows: Key columns and data columns of the table's schema.
         file_id: Id of the file group when the index decides it (bucket index); then exactly one file is written.
-
-    Returns:
-        One write stat a file, ``prevCommit`` being the string ``null``.
     """
     context = task.context
     rows = context.layout.sort(rows)
@@ -100,10 +96,7 @@ def stamp_rows(
     in_log: bool = False,
     coded: bool = False,
 ) -> pa.Table:
-    """Fill the meta columns of new rows (Hudi table format, meta columns); columns end in schema order.
-
-    Those of one value are coded on demand, which the writer of base files takes.
-    """
+    """Fill the meta columns of new rows; with ``coded``, for base files, those of one value are dictionary-coded."""
     context = task.context
     start = task.take_row_numbers(rows.num_rows, in_log=in_log)
     keys = rows.column(RECORD_KEY) if RECORD_KEY in rows.column_names else None

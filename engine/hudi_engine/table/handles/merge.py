@@ -51,14 +51,11 @@ class _NothingChanged(Exception):  # noqa: N818 - no error: the file stays as it
 
 @dataclass
 class _Merging:
-    """A file while the batch's rows are merged into it, and what has become of its rows so far.
+    """A file while the batch's rows are merged into it.
 
     Args:
-        images: Collects changes for a changelog, None where there is none.
+        images: Collects change data, None for none.
         bloom: Filter of the old file that gets the new keys; None when one is rebuilt.
-
-    Attributes:
-        keys: Record keys of the new file so far, where the task keeps them.
     """
 
     task: WriteTask
@@ -142,13 +139,10 @@ class _Merging:
 
 
 def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> WriteStat | None:
-    """Write the next base file of a file group.
+    """Write the next base file of a file group; returns None, and writes none, when no row changes and none is added.
 
     Args:
         file_slice: The group's latest slice; its logs, if any, are merged in as well.
-
-    Returns:
-        The write stat, or None when no row of the file changes and none is added (then no file is written).
 
     Raises:
         CorruptTableError: A file of the slice is damaged, or its logs were not merged twice into the same rows.
@@ -226,10 +220,7 @@ def _write(merging: _Merging, old: Iterable[pa.Table], rows: int | None) -> Base
 
 
 def _until_changed(parts: Iterator[_Part], merging: _Merging) -> list[_Part]:
-    """Return the first parts of a file, up to one with a change, or to the bytes of a row group.
-
-    A file that stays as it is, is found so before anything is written of it, but for a large one that has seen no change yet.
-    """
+    """Return the first parts of a file, up to one with a change, so that an unchanged file is found before anything is written."""
     begun: list[_Part] = []
     held = 0
     for part in parts:
@@ -241,10 +232,7 @@ def _until_changed(parts: Iterator[_Part], merging: _Merging) -> list[_Part]:
 
 
 def _reusable_bloom(footer: KeyFooter, changes: FileChanges) -> tuple[BloomFilter | None, int]:
-    """Return the old file's filter, to which new keys are to be added, and how many rows the new file has at most.
-
-    The filter may admit keys that have gone; it is rebuilt (None) when it would be overfull.
-    """
+    """Return the old file's filter, None when it would be overfull, and how many rows the new file has at most."""
     rows = footer.rows + (changes.inserts.num_rows if changes.inserts is not None else 0)
     bloom = footer.bloom
     if bloom is None or rows > BLOOM_OVERFILL * bloom.row_capacity * bloom.row_count:

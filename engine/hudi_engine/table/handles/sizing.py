@@ -15,14 +15,7 @@ SAMPLE_ROWS = 5000
 
 
 def sampled_row_bytes(table: pa.Table, codec: str) -> float:
-    """Return bytes a row takes in a Parquet file, measured on the first rows of ``table``.
-
-    Args:
-        table: Rows as they will be written; only the first 5,000 are looked at.
-
-    Returns:
-        Bytes a row, at least 1.
-    """
+    """Return bytes a row takes in a Parquet file, at least 1, measured on the first 5,000 rows."""
     sample = table.slice(0, SAMPLE_ROWS)
     if sample.num_rows == 0:
         return 1.0
@@ -33,7 +26,7 @@ def sampled_row_bytes(table: pa.Table, codec: str) -> float:
 
 @dataclass(frozen=True)
 class FileSize:
-    """How many rows a base file takes: the one rule of every way of writing.
+    """How many rows a base file takes.
 
     Args:
         max_bytes: Target size of a base file (``hoodie.parquet.max.file.size``).
@@ -55,11 +48,7 @@ class FileSize:
         return cls(options[FileOptions.MAX_FILE_SIZE], most, row_bytes, codec)
 
     def rows_per_file(self, sample: pa.Table | None = None) -> int:
-        """Return the rows of a new base file.
-
-        Args:
-            sample: Rows like those that will be written, to measure; None goes by what commits tell.
-        """
+        """Return the rows of a new base file, by a sample of them or, without one, by what commits say."""
         row_bytes = float(self.row_bytes) if sample is None else sampled_row_bytes(sample, self.codec)
         rows = max(1, int(self.max_bytes / max(1.0, row_bytes)))
         return rows if self.most_rows is None else min(rows, self.most_rows)

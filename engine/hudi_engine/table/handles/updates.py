@@ -28,10 +28,10 @@ class FileChanges:
     Args:
         batch_rows: For each row of the base file the number of its row in ``updates``, null where untouched; None when
             the file only takes new rows.
-        updates: Rows with key and data columns that ``batch_rows`` points into.
+        updates: Rows with key and data columns that ``batch_rows`` refers to.
         deletes: Which of ``updates`` delete, None for none.
         delete_always: Deletes win whatever their ordering value (the delete operation).
-        inserts: Rows with new keys that are packed into this file.
+        inserts: Rows with new keys that go into this file.
         update_columns: Only these columns of a touched row are replaced; None for all.
     """
 
@@ -43,14 +43,7 @@ class FileChanges:
     update_columns: tuple[str, ...] | None = None
 
     def check_places(self, file_slice: FileSlice, rows: pa.Table) -> None:
-        """Refuse rows that do not have the keys that were looked up at their places.
-
-        Args:
-            rows: All of its rows, its logs merged in.
-
-        Raises:
-            CorruptTableError: They are others, or in another order, so that a row would be written over another key's.
-        """
+        """Refuse rows, logs merged in, that do not have the looked-up keys at their places; raises CorruptTableError."""
         if self.batch_rows is None or self.updates is None:
             return
         touched = np.flatnonzero(np.asarray(self.batch_rows.is_valid()))
@@ -71,7 +64,7 @@ class Updates:
 
     Args:
         picks: The number of the batch's row for each of them; None where all are deleted.
-        images: Collects changes for a changelog, None where there is none.
+        images: Collects change data, None for none.
     """
 
     task: WriteTask
@@ -85,11 +78,7 @@ class Updates:
     def of(
         cls, task: WriteTask, partition: str, changes: FileChanges, images: ChangeImages | None
     ) -> Updates:
-        """Return what a batch does to a file.
-
-        Args:
-            images: Collects changes for a changelog, None where there is none.
-        """
+        """Return what a batch does to a file."""
         if changes.batch_rows is None or changes.updates is None:
             return cls(task, partition, np.empty(0, dtype=np.int64), None, changes, images)
         touched = np.flatnonzero(np.asarray(changes.batch_rows.is_valid()))
@@ -131,10 +120,7 @@ class Updates:
         )
 
     def _incoming(self, picks: pa.Array) -> tuple[pa.Table, pa.BooleanArray | None]:
-        """Return rows of the batch, ready for the file but without its name, and which of them delete.
-
-        They are taken block by block, as all of a file's rows may be in the batch, which would be in memory twice.
-        """
+        """Return rows of the batch without a file name, and which of them delete; block by block, to have them in memory once."""
         assert self.changes.updates is not None
         rows = stamp_rows(self.task, self.partition, taken(self.changes.updates, np.asarray(picks)), "")
         deletes = None if self.changes.deletes is None else self.changes.deletes.take(picks)

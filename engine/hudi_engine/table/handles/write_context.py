@@ -23,7 +23,7 @@ class WriteContext:
         action: Timeline action: ``commit``, ``deltacommit`` or ``replacecommit``.
         operation: Hudi's operation name, e.g. ``UPSERT``.
         schema: The table's schema after this write, the five meta columns first.
-        avro_schema: The same as an Avro record (dict), meta fields included.
+        avro_schema: The same as an Avro record, meta fields included.
         read: How slices of the table are read while merging.
         average_row_bytes: Bytes a row takes in a base file, learned from commits.
         layout: Order of rows in new files of a bulk load.

@@ -17,11 +17,7 @@ from hudi_engine.table.handles.write_context import WriteContext
 
 
 def new_attempt() -> int:
-    """Return the number of an attempt that no other one has, of whatever process.
-
-    The name of a log file does not tell its writer: two that append to a slice at a time must not write one name, since a store
-    takes a large file without a condition.
-    """
+    """Return an attempt number that is unique over processes: two writers must never choose the same name for a log file."""
     return secrets.randbelow(2**31)
 
 
@@ -32,9 +28,9 @@ class WriteTask:
     Args:
         partition_id: Number of the task in its stage.
         stage_id: Spark's stage number, 0 outside Spark.
-        attempt_id: Number of the attempt, which no other attempt has.
-        markers: Where the markers of all tasks of one process are collected; None makes one file of each.
-        keep_keys: Is told the record keys of base files that follow others; None where nobody asks for them later.
+        attempt_id: Unique number of the attempt.
+        markers: Where the markers of all tasks of one process are collected; None writes a file for each.
+        keep_keys: Receives the record keys of rewritten base files; None when they are not needed later.
     """
 
     context: WriteContext

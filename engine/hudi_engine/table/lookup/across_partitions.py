@@ -1,8 +1,7 @@
-"""Where keys live already, for indexes that look beyond the row's own partition.
+"""Where keys are stored, for indexes that look beyond the row's own partition.
 
-A global index finds the partition a key is in. A row that arrives with another partition either moves (a delete in the old
-partition, an insert in the new one) or is written where its key is, as ``*.index.update.partition.path`` says. A row that
-moves is merged with the stored one first, so that it can lose against it, or keep some of its values.
+A row that arrives with another partition either moves (a delete in the old partition, an insert in the new one) or is written
+where its key is, as ``*.index.update.partition.path`` says. A row that moves is merged with the stored one first.
 """
 
 from __future__ import annotations
@@ -38,11 +37,7 @@ Mask = npt.NDArray[np.bool_]
 def resolve_globally(
     context: WriteContext, plan: UnitPlan, units: Mapping[str, PartitionUnit], batch: pa.Table
 ) -> pa.Table:
-    """Rewrite a batch so that every row goes to a partition, with deletes for the partitions keys move away from.
-
-    Returns:
-        The rows with their final partition path and a delete flag.
-    """
+    """Return a batch with the final partition path of each row and a delete flag, with deletes for partitions keys move from."""
     if plan.combine and batch.num_rows:
         batch = combine_batch(batch, context.config)
     if batch.num_rows == 0:
@@ -82,25 +77,18 @@ def stored_columns(context: WriteContext, plan: UnitPlan) -> list[str]:
 
 
 def _staying_columns(context: WriteContext, plan: UnitPlan) -> list[str]:
-    """Return the partition columns of rows that stay where their key is, which keep the stored values.
-
-    Apache Hudi writes the incoming ones, so that a row says another partition than it lies in, and what a filter by that
-    column finds depends on the reader.
-    """
+    """Return the partition columns of rows that stay where their key is: they keep the stored values, unlike in Apache Hudi."""
     if plan.delete_only or plan.index.moves_partition:
         return []
     return [each.name for each in context.config.partition_fields if each.name in context.schema.names]
 
 
 def settle(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Table) -> pa.Table:
-    """Return what becomes of rows whose key is stored in another partition.
+    """Return what becomes of rows whose key is stored in another partition: rows and deletes, marked by a flag.
 
     Args:
         rows: Incoming rows, one for each pair; a row with several stored ones comes several times.
-        stored: The stored row of each pair, with the columns that `stored_columns` names; all pairs of a key are there.
-
-    Returns:
-        Rows as given with their final partition path, and deletes for the old partition, told apart by a flag.
+        stored: The stored row of each pair, with the columns of `stored_columns`; all pairs of a key are there.
     """
     old = stored.column(PARTITION_PATH).combine_chunks()
     nothing = np.zeros(rows.num_rows, dtype=bool)

@@ -30,8 +30,7 @@ def with_bucket_form(
     """Return the index with the form of hashing of the release that made the table.
 
     Args:
-        slices: Latest slices of the partitions that are written to; keys of some are compared with the options where the table
-            does not keep them.
+        slices: Latest slices of the partitions that are written to; keys of some are compared with the options.
 
     Raises:
         ConfigError: A stored key is in another bucket than the options give, or an index field is no key field.

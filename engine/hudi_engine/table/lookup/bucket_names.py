@@ -17,15 +17,7 @@ _MOST, _MOST_OF_ONE = 100_000, 10_000
 
 
 def refuse_unsaid_buckets(config: TableConfig, options: Options, file_ids: Iterable[str]) -> None:
-    """Refuse to go by another index where the file groups are buckets and nobody says of which index they are.
-
-    Args:
-        options: Options of the call and of the table.
-        file_ids: File ids that are in the table.
-
-    Raises:
-        ConfigError: It names the options to give.
-    """
+    """Refuse to use another index where the file groups are named as buckets; raises ConfigError with the options to give."""
     if config.is_of_this_engine or options[IndexOptions.TYPE] is not None:
         return
     names = sorted(set(file_ids))
@@ -39,11 +31,7 @@ def refuse_unsaid_buckets(config: TableConfig, options: Options, file_ids: Itera
 
 
 def refuse_other_bucket_engines(storage: Storage, config: TableConfig) -> None:
-    """Refuse a table whose partitions have buckets of their own: consistent hashing, or numbers by partition.
-
-    Raises:
-        UnsupportedTableError: There is the folder in which Apache Hudi keeps them.
-    """
+    """Refuse consistent hashing, or bucket numbers by partition; raises UnsupportedTableError."""
     if not config.is_of_this_engine and storage.exists(_OTHER_ENGINES):
         raise UnsupportedTableError(
             f"table {config.name!r} has {_OTHER_ENGINES}: its buckets are those of consistent hashing, or differ by partition. "

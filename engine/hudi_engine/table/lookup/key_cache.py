@@ -1,8 +1,4 @@
-"""Record keys of base files, kept between the writes of one process.
-
-A base file never changes under its name, so its keys can be known from an earlier write. Only the driver keeps them: tasks
-come and go.
-"""
+"""Record keys of base files, kept between the writes of the driver's process; a base file never changes under its name."""
 
 from __future__ import annotations
 

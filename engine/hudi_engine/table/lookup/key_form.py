@@ -14,15 +14,9 @@ _TIME = re.compile(r"-?\d{4,}-\d\d-\d\d[ T]\d\d:\d\d")
 
 
 def check_key_form(read: ReadContext, stored: str | None, keys: pa.Array) -> None:
-    """Refuse keys that are times in another form than a stored one, since none would be found and every row be there twice.
+    """Refuse keys that are times in another form than a stored one; raises InvalidKeyError with the option to set.
 
-    Apache Hudi keeps in no property which form a table has, and its ``bulk_insert`` writes text whatever the option says.
-
-    Args:
-        stored: A stored record key, None when there is none.
-
-    Raises:
-        InvalidKeyError: The forms differ; with the option that says which one is written.
+    No property says which form a table has, and Hudi's ``bulk_insert`` writes text whatever the option says.
     """
     fields = read.config.record_key_fields
     place = read.schema.get_field_index(fields[0]) if len(fields) == 1 else -1

@@ -1,10 +1,8 @@
 """Which file slices hold keys that are in their logs only.
 
-This engine writes new rows into base files (but for the bucket index), so the keys of a base file are those of its slice.
-Flink, and Hudi's bucket index, insert into logs. A log says so in the write stat of its commit (``numInserts``); Hudi's
-bucket index counts such rows as updates, but names its file groups after the bucket. A log that no active commit names
-(archived, or a rollback's) says nothing, so it counts as one that may hold new keys. Where a store appends to files, one log
-has what several commits wrote: they are looked for until their bytes are those of the file.
+This engine writes new rows into base files, except with a bucket index; Flink, and Hudi's bucket index, insert into logs. The
+write stat of the log's commit says so (``numInserts``); Hudi's bucket index counts such rows as updates, but names its file groups
+after the bucket. A log that no active commit names may hold new keys. On a store that appends, one log is of several commits.
 """
 
 from __future__ import annotations
@@ -21,13 +19,7 @@ _BUCKET_DIGITS = 8
 
 @dataclass
 class _SoughtLog:
-    """A log file whose commits are looked for; where a store appends to files, one has blocks of several commits.
-
-    Args:
-        group: Partition and file id of its slice.
-        base_instant: Instant of its slice: no older commit has written into the file.
-        unexplained: Bytes of it that no commit so far says to have written.
-    """
+    """A log file whose commits are looked for; ``unexplained`` are the bytes that no commit so far says to have written."""
 
     group: FileGroupKey
     base_instant: str
@@ -36,11 +28,7 @@ class _SoughtLog:
 
 
 def with_log_keys(timeline: Timeline, slices: Iterable[FileSlice]) -> frozenset[FileGroupKey]:
-    """Return partition and file id of the slices whose logs may hold keys that their base file has not.
-
-    Args:
-        slices: Latest slices. Those without a base file or without logs are not looked at.
-    """
+    """Return partition and file id of the latest slices whose logs may hold keys that their base file does not have."""
     logged = [each for each in slices if each.base_file is not None and each.log_files]
     found = {(each.partition, each.file_id) for each in logged if each.file_id[:_BUCKET_DIGITS].isdigit()}
     sought = {

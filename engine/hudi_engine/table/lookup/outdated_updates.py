@@ -1,7 +1,6 @@
 """Rows of a partial update that are older than the stored row, whose ordering value they do not take.
 
-The row that is written keeps the stored ordering value, so merging it would compare that with itself. What the batch's row says
-counts, as where it takes the value: the older row, and the older delete, lose. A null there claims nothing.
+The written row keeps the stored ordering value, so merging would compare that with itself. A null in the batch claims nothing.
 """
 
 from __future__ import annotations
@@ -27,10 +26,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def drop_outdated_updates(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> TaggedUnit:
-    """Return a partition's rows without those that are older than every stored row of their key.
-
-    Of several stored rows of a key those that are newer are not met by the row.
-    """
+    """Return a partition's rows without those that are older than every stored row of their key."""
     fields = compared_apart(context.config, plan, tagged.batch)
     if not fields or not tagged.tags:
         return tagged

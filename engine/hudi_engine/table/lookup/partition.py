@@ -33,11 +33,7 @@ LookAtSlices = Callable[
 
 @dataclass(frozen=True)
 class TaggedUnit:
-    """A partition's rows after the index look-up, ready to be written.
-
-    Args:
-        batch: Its rows, combined by key where asked.
-    """
+    """A partition's rows, combined by key where needed, after the index look-up."""
 
     unit: PartitionUnit
     batch: pa.Table
@@ -73,7 +69,6 @@ def tag_unit(
 
     Args:
         batch: Its rows: key columns and data columns of the table's schema.
-        keys_of: Finds the keys of a base file.
     """
     tags_of = partial(_tags, context, plan, unit, run=run, keys_of=keys_of)
     if plan.combine and batch.num_rows:
@@ -145,10 +140,7 @@ def _unknown_rows(
 
 
 def _without_dead(context: WriteContext, batch: pa.Table, tags: Sequence[SliceTag]) -> list[SliceTag]:
-    """Of several slices that hold a key, those whose logs deleted it do not count: an update would bring it back twice.
-
-    When all of them have deleted it the first one counts, so that it comes back once.
-    """
+    """Return tags without keys that a slice's logs deleted and another slice has; if all deleted a key, the first one counts."""
     if len(tags) < 2 or not any(tag.file_slice.log_files for tag in tags):
         return list(tags)
     counts = np.bincount(np.asarray(_matched(tags)), minlength=batch.num_rows)

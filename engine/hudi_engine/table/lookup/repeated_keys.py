@@ -1,7 +1,7 @@
-"""Rows that share their record key with others, where a write is about single rows and not about keys.
+"""Rows that share their record key with others, where a write addresses single rows and not keys.
 
-Plain inserts may store a key more than once. A file is changed by key, so a condition that only one of such rows fulfils would
-take the others along. It is found where the keys are looked up, before anything is written.
+Plain inserts may store a key more than once. A file is changed by key, so a condition that only one of such rows meets would
+change the others as well.
 """
 
 from __future__ import annotations
@@ -21,14 +21,10 @@ from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, UnitPlan, lo
 def refuse_repeated(
     read: ReadContext, plan: UnitPlan, partition: str, batch: pa.Table, tags: Sequence[SliceTag]
 ) -> None:
-    """Refuse rows that were selected one by one and whose key is stored in several, unless all of those become the same.
+    """Refuse singly selected rows whose key is stored several times, unless all become the same; raises RepeatedKeyError.
 
     Args:
-        batch: Stored rows that change or go, as they were known from a condition, and new rows, which are passed by.
-        tags: Where the keys of the batch are.
-
-    Raises:
-        RepeatedKeyError: There are such rows.
+        batch: Stored rows that change or are deleted, and new rows, which are ignored.
     """
     if not plan.single_rows:
         return

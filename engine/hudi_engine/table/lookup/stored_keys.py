@@ -27,11 +27,7 @@ def some_stored_keys(read: ReadContext, file_slice: FileSlice) -> list[str]:
 
 
 def some_stored_rows(read: ReadContext, file_slice: FileSlice, columns: Sequence[str], most: int) -> pa.Table:
-    """Return the first rows of a base file, or some of the first log block, as they were written; none when there are none.
-
-    Args:
-        most: How many rows at most.
-    """
+    """Return the first ``most`` rows of a base file, or some of the first log block, as they were written."""
     if file_slice.base_file is None:
         names = list(dict.fromkeys((*columns, RECORD_KEY)))
         return _first_rows(read, file_slice, names).select(list(columns)).slice(0, most)
@@ -40,11 +36,9 @@ def some_stored_rows(read: ReadContext, file_slice: FileSlice, columns: Sequence
 
 
 def names_its_field(read: ReadContext, file_slice: FileSlice) -> bool | None:
-    """Return whether a slice has its keys, of one field each, as ``field:value`` and not as the bare value; None when it has none.
+    """Return whether a slice has its keys, of one field each, as ``field:value`` and not as the bare value; None without keys.
 
-    A bare value may begin with the name of its column as well (``arn:aws:...`` of a column ``arn``), so a key of text is compared
-    with what its row has in that column, where a row has it yet. The smallest values that the footer of a base file has of both
-    tell it without a row.
+    A bare value may begin with the column's name too (``arn:aws:...`` in ``arn``), so text keys are compared with the row's value.
     """
     (field,) = read.config.record_key_fields
     column = _text_column(read, field)

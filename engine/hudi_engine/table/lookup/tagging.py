@@ -1,7 +1,7 @@
 """Finding the rows of a file that a batch of keys touches.
 
-A tag is computed per base file: for every row of the file the number of the batch row with the same record key, or null.
-Duplicate keys inside a file (plain inserts allow them) are each tagged.
+For every row of a base file a tag has the number of the batch row with the same record key, or null. Duplicate keys inside a
+file (plain inserts allow them) are each tagged.
 """
 
 from __future__ import annotations
@@ -81,13 +81,10 @@ def tag_slice(
     which: StoredKeys = StoredKeys.BASE,
     keys_of: KeysOf = keys_of_file,
 ) -> SliceTag | None:
-    """Tag one slice; None when the batch has no key of it.
+    """Tag one latest slice; None when the batch has no key of it. Slices with logs only are looked up through their merged rows.
 
     Args:
-        file_slice: A latest slice. Slices that have logs only are looked up through their merged rows.
         keys: Distinct record keys of the batch; null for a row that is not looked up.
-        which: Which keys of a slice with base file and logs count.
-        keys_of: Finds the keys of a base file.
     """
     base, logged = file_slice.base_file, bool(file_slice.log_files)
     live = which is not StoredKeys.BASE and logged
@@ -129,11 +126,7 @@ def live_keys(read: ReadContext, file_slice: FileSlice) -> pa.ChunkedArray:
 def stored_keys_of(
     read: ReadContext, file_slice: FileSlice, *, log_keys: bool
 ) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """Return the distinct keys of a slice with logs, for each whether its row is still there, and the keys of its rows.
-
-    Args:
-        log_keys: Whether keys that are in its logs only count.
-    """
+    """Return the distinct keys of a slice with logs, which of their rows still exist, and the keys of its rows."""
     live = live_keys(read, file_slice).combine_chunks()
     keys = live
     if file_slice.base_file is not None:

@@ -25,10 +25,10 @@ ORDER = "__hudi_order"
 
 @dataclass(frozen=True)
 class SidecarState:
-    """What a task must know of the published files to make those that come after them.
+    """What a task must know of the published files to make the next ones.
 
     Args:
-        pending: Requested times of the deltacommits of other writers that were under way when the write began.
+        pending: Requested times of the deltacommits of other writers that were pending when the write began.
         before: Path and identity of each slice's sidecar, by partition path and file id.
     """
 
@@ -50,8 +50,8 @@ class UnitPlan:
         replaces: The partition's file groups are taken out by this commit, so none of them is written to.
         update_columns: Only these columns of a row that is in the table are replaced; None for all.
         skip_unchanged: Rows that equal what is stored are left out (upsert).
-        single_rows: The rows that change were selected one by one, so that no other row of their key may change with them.
-        sidecars: How the files that plain Spark SQL reads next to logs are made in the tasks; None when they are not.
+        single_rows: The changed rows were selected one by one, so that no other row of their key may change.
+        sidecars: How tasks make the sidecars next to logs; None when they do not.
     """
 
     index: IndexKind
@@ -74,7 +74,7 @@ class PartitionUnit:
     Args:
         log_instants: Instant for the next log's name by file id, where it is not the slice's own (pending compaction).
         frozen: File ids that take no new rows.
-        exists: Whether the partition metadata file is there already.
+        exists: Whether the partition metadata file exists.
         log_keys: File ids whose logs may hold keys that are not in the base file (`hudi_engine.table.lookup.log_keys`).
         closed: File ids that must not change, with the planned clustering that is why.
     """

@@ -64,11 +64,10 @@ class AfterWrite:
 
 @dataclass(frozen=True)
 class ConversionTask:
-    """Rewriting a base file under the table's schema, row by row in the same order.
+    """Rewriting a base file under the table's schema, row by row in the same order, at ``path`` of ``target``.
 
     Args:
-        path: Where, relative to ``target``.
-        with_meta: Whether the copy has the meta columns, which nobody declares in tables of others.
+        with_meta: Whether the copy has the meta columns.
     """
 
     context: ReadContext
@@ -108,8 +107,8 @@ def spark_writer(
     """Return the writer of a file that Spark reads.
 
     Args:
-        sample: Rows whose values say which columns have a dictionary; none of floating point numbers has.
-        rows: Rows that say which columns have statistics.
+        sample: Rows whose values decide which columns have a dictionary; floating point numbers never have one.
+        rows: Rows that decide which columns have statistics.
     """
     return pq.ParquetWriter(
         sink,

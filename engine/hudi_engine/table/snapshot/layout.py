@@ -1,9 +1,7 @@
 """Whether Spark may take partition values from folder names.
 
-With hive-style folders Spark prunes partitions before it opens a file, but it believes the text. Where
-that text is not the stored value (timestamp key generators, and those of which it is not known; folders that
-are not ``column=value``, values that Spark would unescape, days as numbers, an empty string in the folder of nulls), the table is
-published flat: values come from the files and pruning is left to Parquet statistics.
+With hive-style folders Spark prunes partitions before it opens a file, but it believes the text. Where that text is not the
+stored value, the table is published flat: values come from the files and pruning is left to Parquet statistics.
 """
 
 from __future__ import annotations
@@ -80,10 +78,7 @@ def _is_simple(field: PartitionField, schema: pa.Schema) -> bool:
 
 
 def path_holds_values(config: TableConfig, schema: pa.Schema | None, partition: str) -> bool:
-    """Return whether Spark reads each value of one partition path as it is stored.
-
-    The folder of nulls is looked at by :func:`null_folder_columns`.
-    """
+    """Return whether Spark reads each value of one partition path as it is stored; see `null_folder_columns` for nulls."""
     names = [field.name for field in config.partition_fields]
     segments = partition.split("/")
     if len(segments) != len(names):
@@ -118,11 +113,7 @@ def choose_layout(
     partitions: Iterable[str],
     all_null: Callable[[str, str], bool],
 ) -> Layout:
-    """Decide how a table is published.
-
-    Args:
-        all_null: Whether a column (second) is null in every file of a partition (first).
-    """
+    """Decide how a table is published; ``all_null`` says whether a column (second) is null in every file of a partition (first)."""
     hive = folders_hold_values(config, schema) and all(
         path_holds_values(config, schema, partition)
         and all(all_null(partition, column) for column in null_folder_columns(config, schema, partition))

@@ -1,9 +1,8 @@
 """Publishing a table's newest committed state as a snapshot manifest.
 
-Number and content derive from the timeline alone, so anybody may publish at any time: a writer after its
-commit, a session that finds the manifest behind the timeline, or the next run after a killed one. Publishers
-race for the next number with an exclusive create. A publisher reads the newest manifest before it reads the
-timeline, so whoever wins a number shows at least what the manifest before showed.
+Number and content derive from the timeline alone, so any process may publish at any time. Publishers race for the next number
+with an exclusive create. A publisher reads the newest manifest before the timeline, so the winner of a number shows at least
+what the previous manifest showed.
 """
 
 from __future__ import annotations
@@ -94,8 +93,8 @@ def publish(
     """Make the newest manifest show the newest committed state; arguments as of `Publisher`, the table's settings read when None.
 
     Raises:
-        UnsupportedTableError: when Spark cannot read the table's base files.
-        StorageError: when other publishers won every attempt.
+        UnsupportedTableError: Spark cannot read the table's base files.
+        StorageError: Other publishers won every attempt.
     """
     publisher = Publisher(storage, run_sidecars, target, served_at, is_readable)
     return publisher.publish(config or TableConfig.load(storage), renew=renew)
@@ -106,10 +105,9 @@ class Publisher:
     """Publishes the state of a table.
 
     Args:
-        run_sidecars: Where delta sidecars, and base files rewritten for Spark, are made.
         target: Storage that gets manifest and sidecars, None for the table's own.
         served_at: URI at which the table will be read, for a table that is moved after this call.
-        is_readable: Test of base files; one that Spark would read wrongly is listed as a rewritten copy. None looks at one
+        is_readable: Test of base files; one that Spark would misread is listed as a rewritten copy. None looks at one
             file of each instant, as a writer gives all of them the same columns.
     """
 
@@ -127,15 +125,12 @@ class Publisher:
         found: NewestManifest | None = None,
         committed: Timeline | None = None,
     ) -> Published:
-        """Make the newest manifest show the newest committed state; nothing is written when it does already.
-
-        Safe to call at any time, by any number of processes, and after a kill anywhere in an earlier call.
+        """Make the newest manifest show the newest committed state; safe at any time, by any number of processes, and after a kill.
 
         Args:
-            renew: Take a number even when the newest manifest is current, so that a publisher that has read an older
-                state cannot have it.
+            renew: Take a number even when the newest manifest is current, so that a publisher of an older state cannot have it.
             found: The newest manifest when the caller has just looked it up.
-            committed: Timeline right after a commit of the caller, which saves a listing; after a newer one it is read again.
+            committed: Timeline right after a commit of the caller, which saves a listing.
         """
         _check_format(config)
         storage, moved = self.storage, 0
@@ -251,10 +246,7 @@ class LiveFiles(Set[str]):
 
 
 def live_manifest_files(storage: Storage) -> LiveFiles:
-    """Return the files that readers by name may be reading, relative to the table's base path.
-
-    Clean, rollback and restore publish first, and then delete none of these.
-    """
+    """Return the files that readers by name may be reading; clean, rollback and restore publish first, and then keep these."""
     return LiveFiles(newest_manifest(storage))
 
 
@@ -326,13 +318,10 @@ def _create(place: Storage, found: NewestManifest, content: SnapshotContent, sta
 
 
 def _ends_hive(place: Storage, found: NewestManifest, layout: Layout, number: int) -> bool:
-    """End the lists by folder names when a table is listed flat from now on: who still reads them would do so for ever.
+    """End the manifests by folder names when a table is listed flat from now on, as their readers would use them for ever.
 
-    The second flat list sees to it too, in case the publisher of the first one died.
-
-    Returns:
-        False when somebody has published there since ``found``: numbers are taken once in a folder only, and what was published
-        may be newer than the flat list.
+    The second flat manifest does it too, in case the publisher of the first one died. Returns False when another publisher wrote
+    a manifest by folder names since ``found``, which may be newer than the flat one.
     """
     if layout is Layout.HIVE or number > FIRST_NUMBER + NUMBER_STEP:
         return True

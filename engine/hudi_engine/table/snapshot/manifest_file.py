@@ -1,15 +1,12 @@
 """The snapshot manifest: the list of files that Spark reads as a table.
 
-Spark's batch file sources know a manifest of their own: when a folder holds ``_spark_metadata``, Spark reads
-exactly the files that its newest batch file lists and never looks into the folder itself
-(``MetadataLogFileIndex`` of Spark's file stream sink). One batch file is published for each state of the
-table's timeline, as ``<base>/.hoodie/spark_catalog/<layout>/_spark_metadata/<n>.compact``: line 1 is ``v1``,
-each further line one file as JSON. Spark takes the distance of the two newest numbers as its compaction
-interval, so numbers are 9, 19, 29, ... without a gap among the newest two, and each file is a full list.
+When a folder holds ``_spark_metadata``, Spark reads exactly the files that its newest batch file lists (``MetadataLogFileIndex``
+of Spark's file stream sink). One batch file is published for each state of the timeline, as
+``<base>/.hoodie/spark_catalog/<layout>/_spark_metadata/<n>.compact``: line 1 is ``v1``, each further line one file as JSON. Spark
+takes the distance of the two newest numbers as its compaction interval, so numbers are 9, 19, 29, ..., each a full list.
 
-The second line is the stamp: it looks like a folder, which Spark leaves out, and says which state the list shows. The
-other lines are read only by those who need them: a publisher takes the lines of the partitions it leaves alone from the
-manifest before, as they stand there.
+The second line is the stamp: it looks like a folder, which Spark leaves out, and says which state the list shows. A publisher
+copies the lines of partitions that did not change from the previous manifest, unparsed.
 """
 
 from __future__ import annotations
@@ -71,12 +68,10 @@ class Stamp:
         instant: Newest completed write, ``""`` for a table without one.
         writes: Requested times of the completed writes on the active timeline, sorted.
         schema_digest: Identity of the table's schema, ``""`` for none.
-        pending: Requested times of the writes and services that had not completed, sorted; None in a manifest
-            of an earlier release of this engine, which did not say.
-        native: Whether every base file listed was seen to have the types of the schema, so that nobody need open one to know
-            that Spark can read it.
-        derived_at: URI of the folder of sidecars and rewritten base files, ``""`` where that is the table's own.
-        rules: By which rules base files were found to be readable, 0 in a manifest of an earlier release, which did not say.
+        pending: Requested times of the pending writes and services, sorted; None in a manifest of an earlier release.
+        native: Whether every base file listed is known to have the types of the schema, so that Spark can read it.
+        derived_at: URI of the folder of sidecars and rewritten base files, ``""`` for the table's own.
+        rules: Version of the rules for readable base files, 0 in a manifest of an earlier release.
     """
 
     base: str
@@ -143,12 +138,7 @@ class ManifestEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """One published list of files.
-
-    Args:
-        stamp: What it shows; None when the file has no stamp that this engine can read.
-        lines: The files, each as it stands in the manifest, sorted.
-    """
+    """One published list of files, sorted lines as they are stored; its stamp is None when this engine cannot read it."""
 
     number: int
     stamp: Stamp | None
@@ -181,11 +171,7 @@ class Manifest:
 
 
 def format_manifest(stamp: Stamp, lines: Iterable[bytes]) -> bytes:
-    """Format a batch file of Spark's file stream sink.
-
-    Args:
-        lines: The files, each as `format_line` makes it.
-    """
+    """Format a batch file of Spark's file stream sink; ``lines`` as of `format_line`."""
     head = _status(stamp.base, 0, 0, is_dir=True)
     head[_STAMP_KEY] = {
         "format": FORMAT,
@@ -317,11 +303,7 @@ def _parse_large(number: int, body: bytes) -> Manifest:
 
 
 class ManifestFolder:
-    """The published manifests of one layout.
-
-    Args:
-        storage: Where they are kept; normally the table's own storage.
-    """
+    """The published manifests of one layout."""
 
     def __init__(self, storage: Storage, layout: Layout) -> None:
         self._storage = storage
@@ -348,10 +330,7 @@ class ManifestFolder:
         self._storage.create(self._path(number), body)
 
     def trim(self, newest: int, numbers: Sequence[int]) -> None:
-        """Delete all of ``numbers`` but ``newest`` and the one before it, oldest first.
-
-        The one before stays so that a reader that has just listed the folder still finds its file.
-        """
+        """Delete all of ``numbers`` but ``newest`` and the one before it, which a reader of an older listing needs."""
         for number in numbers:
             if number < newest and number != newest - NUMBER_STEP:
                 self._storage.remove(self._path(number))

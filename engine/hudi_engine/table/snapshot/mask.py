@@ -1,7 +1,7 @@
 """Masks: which rows of a base file the logs of its slice replace or delete.
 
 A bitmap by row number in the rows of a sidecar: one row for each run of 4096 base rows that has a masked one, 64 words of 64
-bits. Such rows lie in row groups of their own; the chunk number tells them from live rows, where it is null.
+bits. Such rows are in row groups of their own; their chunk number is null in live rows.
 """
 
 from __future__ import annotations
@@ -28,12 +28,7 @@ _WORDS = 1 << (CHUNK_BITS - WORD_BITS)
 
 
 def mask_table(positions: pa.Array | pa.ChunkedArray, schema: pa.Schema) -> pa.Table:
-    """Turn row numbers of a base file into mask rows.
-
-    Args:
-        positions: Row numbers from 0, each once, in any order.
-        schema: Columns of the sidecar; those of the table are null in mask rows.
-    """
+    """Turn row numbers of a base file, each once, into mask rows of a sidecar's schema."""
     # Mostly they are in order, which this kind of sorting only has to see.
     rows = np.sort(np.asarray(positions.to_numpy(zero_copy_only=False), dtype=np.int64), kind="stable")
     begins = np.diff(rows >> CHUNK_BITS, prepend=-1) != 0
@@ -66,7 +61,7 @@ def read_mask_words(storage: Storage, path: str, most: int) -> npt.NDArray[np.in
     """Read the mask of a sidecar; word ``n`` covers rows ``64 n`` to ``64 n + 63``, the lowest bit the first of them.
 
     Returns:
-        The words up to the last row that is masked, and at most 63 more; None where they are too many.
+        The words up to the last masked row, and at most 63 more; None for more than ``most``.
     """
     with storage.open_input(path) as source, damaged_parquet(f"sidecar {path!r} of {storage.base!r}"):
         file = pq.ParquetFile(source, page_checksum_verification=True)

@@ -1,8 +1,8 @@
-"""Whether Spark's own Parquet reader gives a base file's rows right under the table's schema.
+"""Whether Spark's own Parquet reader returns a base file's rows correctly under the table's schema.
 
 Spark finds columns by name, fills missing ones with null and reads both list and decimal encodings. It cannot know of columns
 renamed by schema evolution, of partition columns left out of the files, or (before Spark 4) of widened types; before Spark 4.1 it
-takes a struct for null of which a file has none of the fields that are asked for.
+takes a struct for null of which a file has none of the requested fields.
 """
 
 from __future__ import annotations
@@ -62,10 +62,7 @@ _WIDENS, _FILLS_STRUCTS = (4, 0), (4, 1)
 def natively_readable(
     storage: Storage, config: TableConfig, paths: Iterable[str], schema: pa.Schema, *, spark: Release
 ) -> bool:
-    """Return whether Spark may read base files itself.
-
-    A writer gives all files of an instant the same columns, so the footer of one file of each instant is opened.
-    """
+    """Return whether Spark may read base files itself; the footer of one file of each instant is opened."""
     if config.drop_partition_columns or not config.populate_meta_fields:
         return False
     of_instant: dict[str, str] = {}
@@ -84,14 +81,7 @@ def filled_by_spark(names: Iterable[str]) -> str | None:
 
 
 def is_misread(storage: Storage, path: str, schema: pa.Schema) -> bool:
-    """Return whether the installed Spark refuses a base file's values under the table's types, or reads others from them.
-
-    So does every Spark with numbers that became text, and with ``float`` that became ``double``; before version 4 it is so with
-    an ``int`` that became ``bigint``, too, and before 4.1 with a struct that got a field.
-
-    Args:
-        path: The base file, relative to the table.
-    """
+    """Return whether the installed Spark refuses a base file's values under the table's types, or reads others from them."""
     return path.endswith(_PARQUET) and not _fits(_file_schema(storage, path), schema, _installed_spark())
 
 

@@ -24,7 +24,6 @@ def publication_of(
     """Return the published file lists of a table.
 
     Args:
-        run_sidecars: Where files that are made for readers are made.
         first: Whether to publish a first list where there is none.
         on_renew: Called with each list that was published again.
     """
@@ -70,13 +69,12 @@ def obsolete_sidecars(
     """Return the sidecars that clean may delete, as paths relative to the table's base path.
 
     Readers of the commits from a sidecar's own instant up to the next sidecar or base file of its file group
-    need it. It is obsolete when the newest manifest does not list it and that next file is older than
-    the oldest instant to keep; one that was never listed, because its publisher died or its write was rolled
-    back, goes when it is older itself.
+    need it. It is obsolete when the newest manifest does not list it and that next file is older than the oldest instant to
+    keep; one that was never listed, because its publisher died or its write was rolled back, when it is older itself.
 
     Args:
         keep_from_instant: Oldest instant whose readers are still served.
-        listed: What lies in the partitions, None to list them.
+        listed: The files of the partitions, None to list them.
     """
     live: Container[str] = ()
     found = []

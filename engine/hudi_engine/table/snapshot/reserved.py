@@ -14,14 +14,7 @@ _PREFIX = "__hudi_"
 
 
 def refuse_reserved(names: Iterable[str]) -> None:
-    """Refuse to store columns that Hudi, this engine or Spark's Parquet reader would take for its own.
-
-    Args:
-        names: Columns that a table is to get.
-
-    Raises:
-        SchemaError: One of them has such a name, in whatever case.
-    """
+    """Refuse columns, in any case, that Hudi, this engine or Spark's Parquet reader takes for its own; raises SchemaError."""
     for name in names:
         if filled_by_spark([name]) is not None:
             raise SchemaError(

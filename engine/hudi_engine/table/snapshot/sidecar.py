@@ -1,13 +1,11 @@
 """Delta sidecars: what the logs of a file slice change, in a form that Spark reads natively.
 
-A merge-on-read slice with logs gets one small Parquet file that holds the rows the logs add or replace
-("live" rows), and which rows of the base file they replace or delete (the "mask"). It is a bitmap by row
-number: one row for each run of 4096 base rows that has a masked one, 64 words of 64 bits. Mask and live rows
-lie in row groups of their own, told apart by the chunk number, which is null for live rows.
+A merge-on-read slice with logs gets one small Parquet file with the rows the logs add or replace ("live" rows), and which rows
+of the base file they replace or delete (the mask, see `mask`).
 
-Sidecars lie in the partition folder, since Spark takes partition values from the path. They are named like a
+Sidecars are in the partition folder, since Spark takes partition values from the path. They are named like a
 base file with another extension, so that Hudi readers that parse a name for its instant can, and those that
-look for ``.parquet`` or ``.log`` pass them by.
+look for ``.parquet`` or ``.log`` ignore them.
 """
 
 from __future__ import annotations
@@ -54,11 +52,7 @@ class Sidecar:
 
 @dataclass(frozen=True)
 class SidecarTask:
-    """Building one sidecar, shippable to an executor.
-
-    Args:
-        path: Where, relative to ``target``.
-    """
+    """Building one sidecar at ``path`` of ``target``; picklable."""
 
     context: ReadContext
     file_slice: FileSlice
@@ -77,12 +71,7 @@ class SidecarTask:
 
 
 def write_sidecar(target: Storage, path: str, schema: pa.Schema, delta: SliceDelta) -> int | None:
-    """Write a sidecar; returns its bytes, None when the logs change nothing and no file is needed.
-
-    Args:
-        schema: Columns of the table, the meta columns first.
-        delta: What the logs do to the base file.
-    """
+    """Write a sidecar; returns its bytes, None when the logs change nothing and no file is needed."""
     if delta.live.num_rows == 0 and len(delta.masked_positions) == 0:
         return None
     schema = sidecar_schema(schema)
@@ -104,12 +93,7 @@ def write_sidecar_groups(
     masked: pa.Array,
     groups: Iterable[RowGroup],
 ) -> int:
-    """Write a sidecar of row groups that are encoded already; returns its bytes.
-
-    Args:
-        masked: Row numbers of the base file that are masked.
-        groups: Row groups of live rows; columns that they lack are null.
-    """
+    """Write a sidecar of encoded row groups, columns that they lack being null, and masked rows; returns its bytes."""
     mask = mask_table(masked, schema)
     with target.open_output(path) as sink:
         writer = ChunkWriter(sink, schema)
@@ -139,11 +123,7 @@ def encoded_rows(rows: pa.Table) -> RowGroup:
 
 
 def encoded_live_rows(tables: Sequence[pa.Table], schema: pa.Schema) -> list[RowGroup]:
-    """Return live rows as row groups.
-
-    Args:
-        tables: The rows, with at least the columns of the table.
-    """
+    """Return live rows, with at least the columns of the table, as row groups."""
     if not any(each.num_rows for each in tables):
         return []
     rows = pa.concat_tables([_live_table(each, schema) for each in tables])
@@ -154,12 +134,7 @@ def encoded_live_rows(tables: Sequence[pa.Table], schema: pa.Schema) -> list[Row
 def read_sidecar(
     storage: Storage, path: str, schema: pa.Schema, columns: Sequence[str] | None = None
 ) -> SliceDelta:
-    """Read a sidecar back.
-
-    Args:
-        schema: Columns of the table, the meta columns first.
-        columns: Those of its live rows that are read, None for all.
-    """
+    """Read a sidecar back; ``columns`` of its live rows are read, None for all of the table's schema."""
     with storage.open_input(path) as source, damaged_parquet(f"sidecar {path!r} of {storage.base!r}"):
         if columns is not None:
             schema = pa.schema([schema.field(name) for name in columns])
@@ -171,22 +146,13 @@ def read_sidecar(
 
 
 def sidecar_path(file_slice: FileSlice, instant: str) -> str:
-    """Return a fresh path for a sidecar of this slice; two builders never choose the same.
-
-    Args:
-        instant: Newest instant of the timeline it is made for.
-    """
+    """Return a fresh path for a sidecar of this slice; two builders never choose the same."""
     token = f"{secrets.randbelow(10**9)}-0-1"
     return join(file_slice.partition, f"{file_slice.file_id}_{token}_{instant}.{EXTENSION}")
 
 
 def parse_sidecar(path: str, partition: str, status: FileStatus | None = None) -> Sidecar | None:
-    """Parse the name of a sidecar; None for every other file.
-
-    Args:
-        path: Name of the file, with or without folders.
-        status: Where size and modification time come from; both are 0 without it.
-    """
+    """Parse the name of a sidecar, with or without folders; None for every other file."""
     name = path.rpartition("/")[2]
     match = _NAME.match(name)
     if match is None:
@@ -198,11 +164,7 @@ def parse_sidecar(path: str, partition: str, status: FileStatus | None = None) -
 def slice_digest(file_slice: FileSlice, pending_writes: Iterable[str], schema_digest: str) -> str:
     """Return the identity of what a sidecar of this slice would hold.
 
-    Writes whose blocks do not count yet are part of it, because a block may already be in a log file and become visible
-    without any change to it; those too that began after the timeline was loaded.
-
-    Args:
-        pending_writes: Requested times of deltacommits that may have written to its logs and do not count.
+    Pending deltacommits that may have written to its logs are part of it: their blocks may become visible without a change of a log.
     """
     base = file_slice.base_file.name if file_slice.base_file is not None else ""
     logs = [f"{log.name}:{log.size}" for log in file_slice.log_files]

@@ -1,8 +1,7 @@
-"""The next sidecar of a slice: the one before, and what a batch adds to the slice's log.
+"""The next sidecar of a slice: the previous one, and what a batch adds to the slice's log.
 
-No log is read, and of the base file at most the ordering columns. That gives what merging all logs would, for tables that
-merge by commit time or by ordering values, as of a key only its newest state counts there. Where that is not so, or cannot
-be known from what is at hand, the answer is None, and all logs have to be merged.
+No log is read, and of the base file at most the ordering columns. The result is that of merging all logs, for tables that
+merge by commit time or by ordering values. Where that is not known, the answer is None, and all logs have to be merged.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ _MAX_ROWS = 2**28
 
 @dataclass(frozen=True)
 class LogBatch:
-    """What one write appends to the log of a slice: a change a key.
+    """What one write appends to the log of a slice: one change for a key.
 
     Args:
         changes: A row for each change with its record key and the ordering columns.
-        rows: The others as they are written, in the same order; None for none.
+        rows: Those that do not delete, as they are written, in the same order; None for none.
         blocks: The data blocks of the log that hold them.
         hits: Row numbers of the base file whose key is changed.
         numbers: For each of them the number of its change.
@@ -58,7 +57,7 @@ class SidecarStep:
 
     Args:
         masked: Row numbers of the base file that are masked afterwards, ascending.
-        gone: Numbers of the live rows before that are no more.
+        gone: Numbers of the previous live rows that are removed.
         added: Which rows of the batch are live.
     """
 
@@ -91,8 +90,7 @@ def next_step(
     """Return what a batch does to a sidecar, None when that is not known.
 
     Args:
-        before: What the logs did without it; of its live rows the record keys and ordering columns are enough.
-        batch: The changes; those of keys that a log has deleted bring the row back.
+        before: What the logs did before; of its live rows the record keys and ordering columns are enough.
         stored: Reads columns of the base file, one row each.
     """
     fields = [name for name in config.ordering_fields if name in batch.changes.column_names]

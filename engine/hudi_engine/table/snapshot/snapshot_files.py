@@ -1,13 +1,11 @@
 """Which files a snapshot manifest lists, and how they are labelled.
 
-Copy-on-write: the newest base file of every file group. Merge-on-read: those, and a delta sidecar for each
-slice whose logs change something. Base and delta stand in one manifest, so a reader always gets both from the
-same commit. The modification time, which Spark shows as ``_metadata.file_modification_time``, carries a label
-there: the slice's ordinal, plus the kind of file. The snapshot view splits and joins by it, and Spark leaves
-out files by it before it opens them.
+Copy-on-write: the newest base file of every file group. Merge-on-read: those, and a delta sidecar for each slice whose logs
+change something. The modification time, which Spark shows as ``_metadata.file_modification_time``, is a label there: the
+slice's ordinal, plus the kind of file. The snapshot view splits and joins by it, and Spark prunes files by it.
 
-A base file that Spark would read wrongly is listed as a rewritten copy: in a table of another writer outside of it, in one of
-this engine next to the file, named as a sidecar is.
+A base file that Spark would misread is listed as a rewritten copy: in a table of another writer outside of it, in one of
+this engine next to the file, named as a sidecar.
 """
 
 from __future__ import annotations
@@ -72,8 +70,7 @@ class SnapshotRequest:
     """One state of a table to be listed.
 
     Args:
-        stamp: What the manifest will say about itself.
-        layout: Layout of the manifest before; flat stays flat.
+        layout: Layout of the previous manifest; flat stays flat.
         is_readable: Test of base files, None for that of the table's own writers.
     """
 
@@ -125,14 +122,7 @@ class _Slice:
 def snapshot_entries(
     request: SnapshotRequest, previous: Manifest | None, run_tasks: RunTasks
 ) -> SnapshotContent:
-    """List the files of a table's newest state.
-
-    Only partitions that were written since the manifest before are listed again, and only what changed is
-    derived.
-
-    Args:
-        previous: Newest manifest so far, None for none.
-    """
+    """List the files of a table's newest state; only partitions written since the previous manifest are listed again."""
     touched = None if previous is None else _touched_partitions(request, previous)
     try:
         kept, gone = _parted(request, previous, touched)
@@ -157,11 +147,7 @@ def snapshot_entries(
 
 
 def schema_digest(schema: pa.Schema | None, ids: str = "") -> str:
-    """Return the identity of a table's schema, ``""`` for none.
-
-    Args:
-        ids: What the newest commit says of their ids, by which a dropped column and a new one of its name differ.
-    """
+    """Return the identity of a table's schema, ``""`` for none; ``ids`` are those of its columns, by the newest commit."""
     return "" if schema is None else hashlib.sha256(f"{list(schema)!r}{ids}".encode()).hexdigest()[:24]
 
 
@@ -378,11 +364,7 @@ def _labelled(slices: Sequence[_Slice], kept: Sequence[bytes]) -> list[ManifestE
 def _layout(
     request: SnapshotRequest, previous: Manifest | None, fresh: Sequence[_Slice], kept: Sequence[bytes]
 ) -> Layout:
-    """Decide the layout; what an earlier manifest lists was looked at then.
-
-    A manifest outside the table has no base path to end Spark's walk up the folders at, and its derived files
-    are not in the partition folders.
-    """
+    """Decide the layout; a manifest outside the table, or with derived files elsewhere, is flat."""
     files: dict[str, list[ManifestEntry]] = {}
     for each in fresh:
         files.setdefault(each.partition, []).extend(each.entries)
