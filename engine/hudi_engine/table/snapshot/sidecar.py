@@ -164,7 +164,7 @@ def parse_sidecar(path: str, partition: str, status: FileStatus | None = None) -
 def slice_digest(file_slice: FileSlice, pending_writes: Iterable[str], schema_digest: str) -> str:
     """Return the identity of what a sidecar of this slice would hold.
 
-    Pending deltacommits that may have written to its logs are part of it: their blocks may become visible without a change of a log.
+    Pending deltacommits that may have written to its logs are part of it: their blocks may become visible without a new log.
     """
     base = file_slice.base_file.name if file_slice.base_file is not None else ""
     logs = [f"{log.name}:{log.size}" for log in file_slice.log_files]
