@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.spark.write.spread import driver_path
-from hudi_engine.table.lookup import key_cache
-from hudi_engine.table.lookup.key_cache import DRIVER_KEYS, KeyCache
+from hudi_engine.table.lookup import tagging
+from hudi_engine.table.lookup.tagging import DRIVER_KEYS, KeyCache
 from hudi_engine.table.state import TableState
 
 from tests.helpers.keyed import keyed_table
@@ -50,7 +50,7 @@ def test_keys_follow_files_through_updates_inserts_and_deletes(
     table.upsert(rows(spark, range(count), 1))
     table.upsert(rows(spark, range(0, count, 7), 2))
     read = []
-    monkeypatch.setattr(key_cache, "read_base_file", lambda *given, **__: read.append(given) or pytest.fail())
+    monkeypatch.setattr(tagging, "read_base_file", lambda *given, **__: read.append(given) or pytest.fail())
     table.upsert(rows(spark, range(0, count, 5), 3))
     table.upsert(rows(spark, range(3, count + 9, 4), 4))
     table.delete(rows(spark, range(0, count, 9), 5))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hudi_engine.errors import TimelineError
 from hudi_engine.table.changes.gaps import CleanedFiles
-from hudi_engine.table.changes.slices import slices_of_whole
+from hudi_engine.table.changes.touched import slices_of_whole
 from hudi_engine.table.changes.window import Window, state_at
 from hudi_engine.table.services import clean
 from hudi_engine.table.state import TableState

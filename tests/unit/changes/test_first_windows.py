@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.table.changes.checkpoint import NextWindow, WindowLimits, next_window
-from hudi_engine.table.changes.slices import slices_of_whole
+from hudi_engine.table.changes.touched import slices_of_whole
 from hudi_engine.table.changes.window import check_names, state_at
 from hudi_engine.table.services import clean
 from hudi_engine.table.services.archive.execute import archive_instants

@@ -7,7 +7,7 @@ from hudi_engine.errors import ConfigError, UnsupportedTableError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.table.lookup.bucket_names import refuse_other_bucket_engines, refuse_unsaid_buckets
+from hudi_engine.table.lookup.buckets import refuse_other_bucket_engines, refuse_unsaid_buckets
 
 HUDIS = {"hoodie.table.name": "t", "hoodie.table.type": "COPY_ON_WRITE", "hoodie.table.version": "6"}
 REST = "-57f9-4be7-8689-57d4a1671bf4-0"

@@ -7,7 +7,7 @@ import pytest
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.merge.table_reader import read_context
-from hudi_engine.table.lookup.key_cache import KeyCache, keys_of_file
+from hudi_engine.table.lookup.tagging import KeyCache, keys_of_file
 from hudi_engine.table.state import TableState
 
 from tests.helpers.handmade import HandmadeTable

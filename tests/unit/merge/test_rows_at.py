@@ -19,7 +19,7 @@ from hudi_engine.format.merge.modes.rule import pick
 from hudi_engine.format.merge.row_equality import equal_rows, unchanged_columns
 from hudi_engine.format.merge.rows_at import rows_at, taken, values_at
 from hudi_engine.format.merge.slice_reader import ReadContext, resolve_delta
-from hudi_engine.table.handles.blocks import with_rows_at
+from hudi_engine.table.handles.carried import with_rows_at
 from hypothesis import given
 from hypothesis import strategies as st
 from slices import DEFAULT, PARTIAL, SliceBuilder, config, data_rows, row, upserts

@@ -7,15 +7,18 @@ from hudi_engine.format.merge.slice_reader import SliceDelta
 from hudi_engine.format.schema.meta_fields import with_meta_columns
 from hudi_engine.table.snapshot.derive import make_in_threads
 from hudi_engine.table.snapshot.manifest import live_manifest_files, newest_manifest, publish
-from hudi_engine.table.snapshot.mask import (
+from hudi_engine.table.snapshot.publication import obsolete_sidecars, sidecar_files
+from hudi_engine.table.snapshot.sidecar import (
     CHUNK_BITS,
     CHUNK_COLUMN,
     WORDS_COLUMN,
     mask_table,
+    parse_sidecar,
     read_mask_words,
+    read_sidecar,
+    sidecar_schema,
+    write_sidecar,
 )
-from hudi_engine.table.snapshot.publication import obsolete_sidecars, sidecar_files
-from hudi_engine.table.snapshot.sidecar import parse_sidecar, read_sidecar, sidecar_schema, write_sidecar
 from hudi_engine.table.snapshot.snapshot_files import DELTA_LABEL, MASKED_LABEL
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hudi_engine.format.merge.slice_reader import SliceDelta, resolve_delta
 from hudi_engine.format.merge.table_reader import read_context
-from hudi_engine.table.snapshot.sidecar_step import LogBatch, has_steps, next_step
+from hudi_engine.table.snapshot.sidecar import LogBatch, has_steps, next_step
 from hudi_engine.table.state import TableState
 
 from tests.helpers.handmade import HandmadeTable, with_meta

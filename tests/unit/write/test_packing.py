@@ -10,7 +10,7 @@ from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.filegroup.base_file import BaseFile
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.log_file import LogFile
-from hudi_engine.table.handles.sizing import FileSize
+from hudi_engine.table.handles.base_file_options import FileSize
 from hudi_engine.table.state import TableState
 from hudi_engine.table.write.place.shares import share_inserts
 

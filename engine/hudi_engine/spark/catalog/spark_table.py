@@ -52,8 +52,8 @@ from hudi_engine.spark.catalog.sql_text import TableName, identifier, type_text
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
 from hudi_engine.table.snapshot.manifest import Published, publish
 from hudi_engine.table.snapshot.manifest_file import Layout
-from hudi_engine.table.snapshot.mask import CHUNK_BITS, CHUNK_COLUMN, WORDS_COLUMN
 from hudi_engine.table.snapshot.native import AS_STORED, METADATA_COLUMN, filled_by_spark
+from hudi_engine.table.snapshot.sidecar import CHUNK_BITS, CHUNK_COLUMN, WORDS_COLUMN
 from hudi_engine.table.snapshot.snapshot_files import DELTA_LABEL, MASKED_LABEL
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from hudi_engine.format.timeline.moments import Moment
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.read.spark_read import map_slices, slices_frame
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
-from hudi_engine.table.changes.column_history import check_returned
-from hudi_engine.table.changes.gaps import CleanedFiles
+from hudi_engine.table.changes.gaps import CleanedFiles, check_returned
 from hudi_engine.table.changes.group import TASK_BYTES, Comparison, meet
 from hudi_engine.table.changes.plan import (
     ChangePlan,
@@ -28,8 +27,7 @@ from hudi_engine.table.changes.plan import (
     plan_changes,
     steps_since,
 )
-from hudi_engine.table.changes.slices import slices_of_whole
-from hudi_engine.table.changes.touched import Step, newest_step
+from hudi_engine.table.changes.touched import Step, newest_step, slices_of_whole
 from hudi_engine.table.changes.window import (
     AFTER,
     ALL,

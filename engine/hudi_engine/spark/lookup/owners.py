@@ -29,9 +29,8 @@ from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.spark.read.collect import worker_errors_raised
 from hudi_engine.spark.read.spark_read import map_slices
 from hudi_engine.table.handles.write_context import WriteContext
-from hudi_engine.table.lookup.key_cache import keys_of_file
 from hudi_engine.table.lookup.repeated_keys import repeats
-from hudi_engine.table.lookup.tagging import stored_keys_of
+from hudi_engine.table.lookup.tagging import keys_of_file, stored_keys_of
 from hudi_engine.table.lookup.unit import INSERT_FLAG, PartitionUnit
 
 if TYPE_CHECKING:

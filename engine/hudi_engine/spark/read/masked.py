@@ -20,8 +20,8 @@ from hudi_engine.spark.read.masks import Masks, read_masks
 from hudi_engine.spark.read.numbered_files import NUMBER, ROW, NumberedFile, frame_of_numbered
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.table.snapshot.manifest_file import Manifest, decode_uri, files_in
-from hudi_engine.table.snapshot.mask import CHUNK_BITS, CHUNK_COLUMN, WORD_BITS, WORDS_COLUMN
 from hudi_engine.table.snapshot.native import METADATA_COLUMN
+from hudi_engine.table.snapshot.sidecar import CHUNK_BITS, CHUNK_COLUMN, WORD_BITS, WORDS_COLUMN
 from hudi_engine.table.snapshot.snapshot_files import DELTA_LABEL, MASKED_LABEL
 
 _LABEL, _POSITION = f"{METADATA_COLUMN}.file_modification_time", f"{METADATA_COLUMN}.row_index"

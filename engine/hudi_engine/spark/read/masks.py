@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.table.snapshot.mask import read_mask_words
+from hudi_engine.table.snapshot.sidecar import read_mask_words
 
 logger = logging.getLogger(__name__)
 

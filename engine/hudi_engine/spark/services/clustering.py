@@ -17,7 +17,7 @@ from hudi_engine.spark.read.collect import collect_stats, current_task, run_in_s
 from hudi_engine.spark.read.layout import sorted_frame
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.read.spark_read import slices_frame
-from hudi_engine.table.handles.sizing import FileSize
+from hudi_engine.table.handles.base_file_options import FileSize
 from hudi_engine.table.services.clustering.write_group import (
     ClusteringContext,
     GroupTask,

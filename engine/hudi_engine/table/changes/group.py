@@ -19,9 +19,15 @@ from hudi_engine.format.merge.record_keys import record_keys
 from hudi_engine.format.merge.rows_at import rows_at
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.schema.meta_fields import COMMIT_TIME, PARTITION_PATH, RECORD_KEY
-from hudi_engine.table.changes.compare import Matched, compare_rows, without_equal
 from hudi_engine.table.changes.window import AFTER, ALL, BEFORE, CHANGE_TYPE, COMMITTED, DELETE, INSERT, STEP
-from hudi_engine.table.changes.written import ChangeFile, told_by_files, touched_rows
+from hudi_engine.table.changes.written import (
+    ChangeFile,
+    Matched,
+    compare_rows,
+    told_by_files,
+    touched_rows,
+    without_equal,
+)
 
 Positions = npt.NDArray[np.int64]
 TASK_BYTES = 8 * 1024 * 1024

@@ -15,11 +15,16 @@ from hudi_engine.format.filegroup.missing import check_slice_whole
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.timeline.active import FileGroupKey
 from hudi_engine.format.timeline.moments import Moment, digits_of
-from hudi_engine.table.changes.column_history import check_types
-from hudi_engine.table.changes.gaps import CleanedFiles, check_known, check_start, check_timeline
+from hudi_engine.table.changes.gaps import CleanedFiles, check_known, check_start, check_timeline, check_types
 from hudi_engine.table.changes.group import Comparison, compare_group, meet
-from hudi_engine.table.changes.slices import StatesOfGroups
-from hudi_engine.table.changes.touched import Step, net_step, single_steps, told_as_one, without_overwrites
+from hudi_engine.table.changes.touched import (
+    StatesOfGroups,
+    Step,
+    net_step,
+    single_steps,
+    told_as_one,
+    without_overwrites,
+)
 from hudi_engine.table.changes.window import (
     ALL,
     COMMITTED,

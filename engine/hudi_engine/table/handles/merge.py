@@ -29,9 +29,7 @@ from hudi_engine.table.handles.base_file_writer import (
     without_file_name,
     write_base_file,
 )
-from hudi_engine.table.handles.blocks import Block, changed_blocks
-from hudi_engine.table.handles.carried import GroupRows, OldGroups
-from hudi_engine.table.handles.carried_file import write_carried_file
+from hudi_engine.table.handles.carried import Block, GroupRows, OldGroups, changed_blocks, write_carried_file
 from hudi_engine.table.handles.change_data import ChangeImages
 from hudi_engine.table.handles.create import stamp_rows
 from hudi_engine.table.handles.updates import FileChanges, Updates, replace_columns

@@ -15,7 +15,7 @@ from hudi_engine.format.merge.merge_rows import merge_rows
 from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.schema.coded import decoded
 from hudi_engine.format.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
-from hudi_engine.table.handles.blocks import Block, with_rows_at, without_rows
+from hudi_engine.table.handles.carried import Block, with_rows_at, without_rows
 from hudi_engine.table.handles.change_data import ChangeImages
 from hudi_engine.table.handles.create import stamp_rows
 from hudi_engine.table.handles.write_task import WriteTask

@@ -11,8 +11,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.layout.layout import RowLayout
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.table.handles.base_file_options import BaseFileOptions
-from hudi_engine.table.handles.sizing import FileSize
+from hudi_engine.table.handles.base_file_options import BaseFileOptions, FileSize
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,8 @@ from hudi_engine.format.parallel import run_in_threads
 from hudi_engine.format.schema.meta_fields import META_FIELDS, OPERATION, PARTITION_PATH, RECORD_KEY
 from hudi_engine.table.handles.updates import replace_columns
 from hudi_engine.table.handles.write_context import WriteContext
-from hudi_engine.table.lookup.key_cache import DRIVER_KEYS
-from hudi_engine.table.lookup.outdated_updates import compared_apart, late_rows
-from hudi_engine.table.lookup.tagging import SliceTag, tag_slice
+from hudi_engine.table.lookup.partition import compared_apart, late_rows
+from hudi_engine.table.lookup.tagging import DRIVER_KEYS, SliceTag, tag_slice
 from hudi_engine.table.lookup.unit import DELETE_FLAG, PartitionUnit, UnitPlan, lookup_keys
 
 Mask = npt.NDArray[np.bool_]

@@ -6,7 +6,10 @@ file (plain inserts allow them) are each tagged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -16,6 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.errors import InvalidKeyError
+from hudi_engine.format.config.declared.table_options import TableOptions
+from hudi_engine.format.filegroup.base_file import BaseFile
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.index.filters.footer import read_key_footer, within_range
 from hudi_engine.format.merge.base_reader import read_base_file
@@ -23,8 +29,91 @@ from hudi_engine.format.merge.key_sets import places_in
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
-from hudi_engine.table.lookup.key_cache import KeysOf, keys_of_file
-from hudi_engine.table.lookup.key_form import check_key_form
+from hudi_engine.format.storage.base import Storage
+
+KeysOf = Callable[[ReadContext, BaseFile], pa.ChunkedArray]
+"""Returns the record keys of a base file, in file order."""
+
+KeepKeys = Callable[[Storage, str, pa.ChunkedArray], None]
+"""Is told the storage and path of a base file, and its record keys in file order."""
+
+_Name = tuple[str, str, int, int]
+
+
+def keys_of_file(read: ReadContext, base_file: BaseFile) -> pa.ChunkedArray:
+    """Read the record keys of a base file."""
+    return read_base_file(read, base_file, columns=[RECORD_KEY]).column(RECORD_KEY)
+
+
+class KeyCache:
+    """The keys of the base files that were asked for last; safe to use by several threads."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[_Name, pa.ChunkedArray] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def keys_of(self, limit: int) -> KeysOf:
+        """Return a way to the keys of base files that keeps at most ``limit`` bytes of them; 0 keeps nothing."""
+
+        def find(read: ReadContext, base_file: BaseFile) -> pa.ChunkedArray:
+            name = (read.storage.base, base_file.path, base_file.size, base_file.modified_ms)
+            with self._lock:
+                known = self._held.get(name)
+                if known is not None:
+                    self._held.move_to_end(name)
+                    return known
+            keys = keys_of_file(read, base_file)
+            self._keep(name, keys, limit)
+            return keys
+
+        return find
+
+    def keeping(self, limit: int) -> KeepKeys:
+        """Return a way to tell the keys of a base file that was just written; of a storage that takes long to ask none are kept."""
+
+        def keep(storage: Storage, path: str, keys: pa.ChunkedArray) -> None:
+            status = storage.stat(path) if storage.is_near else None
+            if status is not None:
+                self._keep((storage.base, path, status.size, status.modified_ms), keys, limit)
+
+        return keep
+
+    def _keep(self, name: _Name, keys: pa.ChunkedArray, limit: int) -> None:
+        with self._lock:
+            if name in self._held or keys.nbytes > limit:
+                return
+            self._held[name] = keys
+            self._bytes += keys.nbytes
+            while self._bytes > limit:
+                _, gone = self._held.popitem(last=False)
+                self._bytes -= gone.nbytes
+
+
+DRIVER_KEYS = KeyCache()
+"""Of the process that plans writes."""
+
+
+_TIME = re.compile(r"-?\d{4,}-\d\d-\d\d[ T]\d\d:\d\d")
+
+
+def check_key_form(read: ReadContext, stored: str | None, keys: pa.Array) -> None:
+    """Refuse keys that are times in another form than a stored one; raises InvalidKeyError with the option to set.
+
+    No property says which form a table has, and Hudi's ``bulk_insert`` writes text whatever the option says.
+    """
+    fields = read.config.record_key_fields
+    place = read.schema.get_field_index(fields[0]) if len(fields) == 1 else -1
+    if stored is None or place < 0 or not pa.types.is_timestamp(read.schema.field(place).type):
+        return
+    new = next(iter(keys.drop_null().slice(0, 1).to_pylist()), None)
+    if new is None or bool(_TIME.search(stored)) == bool(_TIME.search(new)):
+        return
+    wanted = "true" if _TIME.search(stored) else "false"
+    raise InvalidKeyError(
+        f"{fields[0]} is the record key, and the table has its times as {stored!r} where this write makes {new!r}: no stored row "
+        f"would be found; set {TableOptions.CONSISTENT_TIMESTAMPS.key} to {wanted}"
+    )
 
 
 @dataclass(frozen=True)

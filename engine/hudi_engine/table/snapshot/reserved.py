@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from hudi_engine.errors import SchemaError
 from hudi_engine.format.schema.meta_fields import meta_fields
-from hudi_engine.table.snapshot.mask import MASK_COLUMNS
 from hudi_engine.table.snapshot.native import filled_by_spark
+from hudi_engine.table.snapshot.sidecar import MASK_COLUMNS
 
 _PREFIX = "__hudi_"
 """Columns of rows on their way into a table begin so."""

@@ -45,7 +45,7 @@ from hudi_engine.spark.read.layout import sorted_frame
 from hudi_engine.spark.write.rows.batch import AlignedBatch, is_parquet_scan
 from hudi_engine.spark.write.rows.key_columns import refuse_keyless, rows_by_partition, with_key_columns
 from hudi_engine.spark.write.spread.executor_path import check_partition_count, run_buckets, run_bulk
-from hudi_engine.table.handles.sizing import SAMPLE_ROWS
+from hudi_engine.table.handles.base_file_options import SAMPLE_ROWS
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.lookup.kinds import IndexKind
 from hudi_engine.table.lookup.unit import BUCKET, ORDER, PartitionUnit, UnitPlan

@@ -17,8 +17,8 @@ from hudi_engine.format.storage.base import storage_errors
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.handles.write_task import WriteTask
-from hudi_engine.table.lookup.key_cache import DRIVER_KEYS
 from hudi_engine.table.lookup.partition import TaggedUnit, tag_unit
+from hudi_engine.table.lookup.tagging import DRIVER_KEYS
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan, split_by_partition
 from hudi_engine.table.write.place.shares import planned_markers, shares_of
 from hudi_engine.table.write.place.unit import write_unit

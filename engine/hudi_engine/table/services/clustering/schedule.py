@@ -19,7 +19,7 @@ from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.layout.layout import SORT_COLUMNS, STRATEGY, RowLayout, split_names
 from hudi_engine.format.storage.base import Storage, storage_errors
 from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.table.lookup.bucket_names import refuse_other_bucket_engines, refuse_unsaid_buckets
+from hudi_engine.table.lookup.buckets import refuse_other_bucket_engines, refuse_unsaid_buckets
 from hudi_engine.table.services.clustering.plan import ClusteringGroup, ClusteringPlan, PlannedSlice
 from hudi_engine.table.services.clustering.strategy import check_strategy
 from hudi_engine.table.services.compaction.operation import (

@@ -40,9 +40,14 @@ from hudi_engine.table.handles.base_file_writer import (
     without_file_name,
     write_base_file,
 )
-from hudi_engine.table.handles.blocks import Block, changed_blocks, with_rows_at
-from hudi_engine.table.handles.carried import GroupRows, OldGroups
-from hudi_engine.table.handles.carried_file import write_carried_file
+from hudi_engine.table.handles.carried import (
+    Block,
+    GroupRows,
+    OldGroups,
+    changed_blocks,
+    with_rows_at,
+    write_carried_file,
+)
 from hudi_engine.table.handles.write_task import new_attempt
 from hudi_engine.table.services.compaction.operation import CompactionOperation
 

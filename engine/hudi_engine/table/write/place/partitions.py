@@ -11,8 +11,11 @@ from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.table.handles.write_context import WriteContext
-from hudi_engine.table.lookup.bucket_form import with_bucket_form
-from hudi_engine.table.lookup.bucket_names import refuse_other_bucket_engines, refuse_unsaid_buckets
+from hudi_engine.table.lookup.buckets import (
+    refuse_other_bucket_engines,
+    refuse_unsaid_buckets,
+    with_bucket_form,
+)
 from hudi_engine.table.lookup.log_keys import with_log_keys
 from hudi_engine.table.lookup.partition import TaggedUnit
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan

@@ -35,10 +35,15 @@ from hudi_engine.table.lookup.tagging import SliceTag
 from hudi_engine.table.lookup.unit import PartitionUnit, SidecarState, UnitPlan
 from hudi_engine.table.snapshot.manifest import newest_manifest
 from hudi_engine.table.snapshot.manifest_file import Manifest, is_derived, parse_line
-from hudi_engine.table.snapshot.mask import CHUNK_COLUMN, WORDS_COLUMN
 from hudi_engine.table.snapshot.sidecar import (
+    CHUNK_COLUMN,
+    WORDS_COLUMN,
+    LogBatch,
+    SidecarStep,
     encoded_live_rows,
+    has_steps,
     is_live,
+    next_step,
     read_sidecar,
     sidecar_path,
     sidecar_schema,
@@ -46,7 +51,6 @@ from hudi_engine.table.snapshot.sidecar import (
     write_sidecar,
     write_sidecar_groups,
 )
-from hudi_engine.table.snapshot.sidecar_step import LogBatch, SidecarStep, has_steps, next_step
 from hudi_engine.table.snapshot.snapshot_files import schema_digest
 from hudi_engine.table.state import TableState
 

@@ -28,8 +28,7 @@ from hudi_engine.format.schema.nested import array_parts, walk_avro
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.handles.write_task import WriteTask
-from hudi_engine.table.lookup.outdated_updates import drop_outdated_updates
-from hudi_engine.table.lookup.partition import TaggedUnit
+from hudi_engine.table.lookup.partition import TaggedUnit, drop_outdated_updates
 from hudi_engine.table.lookup.tagging import SliceTag, stored_pairs
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, UnitPlan
 from hudi_engine.table.txn.conflict import FileGroup
