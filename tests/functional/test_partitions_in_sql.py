@@ -224,7 +224,7 @@ class TestPartitionsOfTimes:
         project.run_sql("insert into {schema}.pairs values (1, 'x', timestamp'2024-01-01 10:00:00')")
         drop = "alter table {schema}.pairs drop partition "
         with pytest.raises(
-            Exception, match="does not tell the values of at; .* give all of c, at in PARTITION"
+            Exception, match="does not have the values of at; .* give all of c, at in PARTITION"
         ) as told:
             project.run_sql(f"{drop} (at = '2024-01-01 10:00:00')")
         assert "UNRESOLVED_COLUMN" not in str(told.value)

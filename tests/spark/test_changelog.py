@@ -175,7 +175,7 @@ def test_a_clustering_changed_nothing_and_is_not_told(spark, tmp_path, caplog, k
         table.cluster(["id"], options={"hoodie.clustering.preserve.commit.metadata": keeps})
     with caplog.at_level(logging.WARNING):
         assert told(table.changelog()) == before
-    assert "are told in full only after" not in caplog.text
+    assert "are complete only after" not in caplog.text
     table.upsert(frame(spark, (3, 30, "a", "THREE")))
     assert told(table.changelog()) == [*before, ("-U", 3, 20, "three"), ("U", 3, 30, "THREE")]
     table.clean(retain_commits=1)

@@ -161,7 +161,7 @@ def test_a_condition_on_a_column_whose_value_the_folders_do_not_say_is_refused(s
 
     for made, condition in ((by_day, "ts > 1704067200"), (by_time, "at > '2024-01-01'")):
         with pytest.raises(
-            ConfigError, match="does not tell the values of (ts|at); name the partitions instead"
+            ConfigError, match="does not have the values of (ts|at); name the partitions instead"
         ):
             made.cluster(where=condition)
 
@@ -180,11 +180,11 @@ def test_a_condition_needs_the_values_of_its_own_columns_only(spark, tmp_path):
 
     assert [each.split("/")[0] for each in chosen.partitions] == ["b"]
     with pytest.raises(
-        ConfigError, match="cannot be evaluated: partition path .* does not tell the values of at;"
+        ConfigError, match="cannot be evaluated: partition path .* does not have the values of at;"
     ):
         made.cluster(where="at > '2024-01-01'")
     with pytest.raises(
-        ConfigError, match="on the partition columns part: .* does not tell the values of at;"
+        ConfigError, match="on the partition columns part: .* does not have the values of at;"
     ):
         made.cluster(where="no_function(part) > '2024-01-01'")
 

@@ -130,7 +130,7 @@ def test_places_of_very_many_replaced_rows_are_not_sent_to_every_executor(spark,
     table = merge_on_read(spark, tmp_path / "t")
     broadcast = snapshot_frame(spark, TableState.load(table.storage), resolve_options(None))
     assert "BroadcastHashJoin" in plan_of(broadcast)
-    monkeypatch.setattr(spark_read, "_MOST_BROADCAST", 0)
+    monkeypatch.setattr(spark_read, "_MAX_BROADCAST_BYTES", 0)
     sorted_ = snapshot_frame(spark, TableState.load(table.storage), resolve_options(None))
     assert "SortMergeJoin" in plan_of(sorted_) and "Broadcast" not in plan_of(sorted_)
     assert {tuple(row) for row in sorted_.collect()} == {tuple(row) for row in broadcast.collect()}

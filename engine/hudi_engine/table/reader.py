@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import polars
 
 _FAITHFUL_TYPES = (pa.string(), pa.int32(), pa.int64(), pa.date32())
-"""Types whose text in a folder name is the stored value, whoever wrote it."""
+"""Types whose text in a folder name is the stored value, for every writer."""
 
 
 def read(
@@ -54,7 +54,7 @@ def read(
 ) -> Rows:
     """Return the rows of a table, for Arrow, pandas, Polars or DuckDB; Spark and a JVM are not needed.
 
-    Partitions and row groups that cannot hold a row are not read, nor are columns that nobody asks for. Rows of merge-on-read
+    Partitions and row groups that cannot hold a row are not read, nor are columns that are not selected. Rows of merge-on-read
     tables are merged with their logs first.
 
     Args:

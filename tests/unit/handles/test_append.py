@@ -45,7 +45,7 @@ def test_a_name_that_another_writer_took_meanwhile_is_left_to_it(tmp_path):
 
 
 def test_a_writer_that_never_finds_a_free_name_gives_up_by_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(append, "MOST_TAKEN_VERSIONS", 1)
+    monkeypatch.setattr(append, "MAX_TAKEN_VERSIONS", 1)
     storage = open_storage(str(tmp_path))
     storage.create(f"dt=a/.f-0_{INSTANT}.log.1_0-0-0", b"theirs")
     with pytest.raises(WriteConflictError, match="'f-0'"):

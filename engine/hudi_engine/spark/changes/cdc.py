@@ -48,8 +48,8 @@ def cdc_frame(spark: SparkSession, state: TableState, options: Options, span: Sp
     steps, cleaned = steps_since(state, BEFORE_ALL if span.start is None else span.start, span.end, mode=ALL)
     plan = plan_changes(state, reading.read, steps, cleaned, ALL)
     bare = ChangePlan(plan.read, plan.points, (), ALL)
-    told = map_slices(spark, plan.units, _schema(plan), partial(_told, bare))
-    return told.select(OPERATION, TIME, *(_json(name, columns).alias(name) for name in (BEFORE, AFTER)))
+    rows = map_slices(spark, plan.units, _schema(plan), partial(_change_rows, bare))
+    return rows.select(OPERATION, TIME, *(_json(name, columns).alias(name) for name in (BEFORE, AFTER)))
 
 
 def _schema(plan: ChangePlan) -> pa.Schema:
@@ -57,7 +57,7 @@ def _schema(plan: ChangePlan) -> pa.Schema:
     return pa.schema([(OPERATION, pa.string()), (TIME, pa.string()), (BEFORE, image), (AFTER, image)])
 
 
-def _told(plan: ChangePlan, unit: Comparison) -> pa.Table:
+def _change_rows(plan: ChangePlan, unit: Comparison) -> pa.Table:
     """Return the change rows of one file group in one commit."""
     before, after, matched = matched_rows(plan.reads_of(unit), unit)
     schema = _schema(plan)
@@ -70,7 +70,7 @@ def _told(plan: ChangePlan, unit: Comparison) -> pa.Table:
             rows_at(after, matched.now),
         ),
         _part(schema, Change.INSERT, unit.commit, None, rows_at(after, matched.new)),
-        _part(schema, Change.DELETE, unit.commit, rows_at(before, matched.gone), None),
+        _part(schema, Change.DELETE, unit.commit, rows_at(before, matched.removed), None),
     ]
     return pa.concat_tables(parts)
 

@@ -57,10 +57,10 @@ def changes_frame(
     parts = _parts(state)
     _warn_of_gaps(state, parts, start)
 
-    def told(part: _Part) -> pa.Table:
+    def rows_of(part: _Part) -> pa.Table:
         return read_changes(read, part.file_slice, is_first=part.is_first, skips_base=part.is_copy)
 
-    frame = map_slices(spark, parts, read.schema, told)
+    frame = map_slices(spark, parts, read.schema, rows_of)
     number = F.split(F.col(COMMIT_SEQNO), "_")
     return frame.orderBy(F.col(COMMIT_TIME), number.getItem(1).cast("long"), number.getItem(2).cast("long"))
 
@@ -99,7 +99,7 @@ def _clusterings(state: TableState) -> dict[str, dict[str, list[str]]]:
 
 
 def _warn_of_gaps(state: TableState, parts: list[_Part], start: str | None) -> None:
-    """Say so when changes that were asked for were collapsed by a compaction or clustering whose input is cleaned away."""
+    """Warn when requested changes were collapsed by a compaction or clustering whose input is cleaned away."""
     services = {each.requested_time for each in state.timeline.completed_writes if each.action == "commit"}
     services.update(_clusterings(state))
     first = state.timeline.first_write_time
@@ -116,7 +116,7 @@ def _warn_of_gaps(state: TableState, parts: list[_Part], start: str | None) -> N
     ]
     if collapsed:
         logger.warning(
-            "changes of table %s: %d file group(s) are told in full only after instant %s at the latest; what was before is "
+            "changes of table %s: %d file group(s) are complete only after instant %s at the latest; what was before is "
             "given as rows with their last operation, because compaction collapsed it or clustering moved it, and clean removed "
             "the files",
             state.config.name,

@@ -41,11 +41,11 @@ from hudi_engine.table.changes.window import (
     STEP,
     Point,
     Span,
+    change_columns,
+    change_schema,
     check_names,
     state_at,
     task_schema,
-    told_columns,
-    told_schema,
 )
 from hudi_engine.table.state import TableState
 
@@ -162,24 +162,24 @@ def newest_images(reading: Reading, step: Step, cleaned: CleanedFiles) -> DataFr
 
 
 def compared_rows(reading: Reading, plan: ChangePlan) -> DataFrame:
-    """Return what the comparisons of a plan tell."""
+    """Return the changes that the comparisons of a plan find."""
     alone = [unit for unit in plan.units if not unit.meets_others]
     together = [unit for unit in plan.units if unit.meets_others]
-    told = []
+    parts = []
     if alone:
-        bare, schema = replace(plan, units=()), told_schema(plan.read.schema)
-        told.append(map_slices(reading.spark, alone, schema, bare.told, at_most=_tasks(alone)))
+        bare, schema = replace(plan, units=()), change_schema(plan.read.schema)
+        parts.append(map_slices(reading.spark, alone, schema, bare.change_rows, at_most=_tasks(alone)))
     if together:
-        names = [f"`{name}`" for name in told_columns(reading.read.schema)]
-        told.append(_joined(reading, plan, together).select(*names))
-    if not told:
+        names = [f"`{name}`" for name in change_columns(reading.read.schema)]
+        parts.append(_joined(reading, plan, together).select(*names))
+    if not parts:
         return nothing(reading)
-    return told[0] if len(told) == 1 else told[0].unionByName(told[1])
+    return parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
 
 
 def nothing(reading: Reading) -> DataFrame:
     """Return no changes, in the columns of changes."""
-    return reading.spark.createDataFrame([], arrow_to_spark(told_schema(reading.read.schema)))
+    return reading.spark.createDataFrame([], arrow_to_spark(change_schema(reading.read.schema)))
 
 
 def _joined(reading: Reading, plan: ChangePlan, units: Sequence[Comparison]) -> DataFrame:

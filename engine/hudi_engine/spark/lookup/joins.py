@@ -65,7 +65,7 @@ _PARTS, _OF = "__hudi_parts", "__hudi_of"
 
 
 def combine_by_key(frame: DataFrame, context: WriteContext, plan: UnitPlan) -> DataFrame:
-    """Merge rows of the batch with the same key into one, where the write asks for it; one shuffle by key."""
+    """Merge rows of the batch with the same key into one, if the write needs it; one shuffle by key."""
     if not plan.combine or RECORD_KEY not in frame.columns:
         return frame
     return combined(frame, context.config, context.schema, everywhere=plan.index.is_global)
@@ -300,7 +300,7 @@ def _counts(found: Owners, rows: Mapping[str, int], *, distinct: bool) -> dict[s
 
 
 def _refuse_repeated(joined: DataFrame) -> None:
-    """Refuse rows that were told one by one and have a key that is stored more than once; raises RepeatedKeyError."""
+    """Refuse singly selected rows with a key that is stored more than once; raises RepeatedKeyError."""
     alive = joined.where(F.col(_FILE).isNotNull() & F.col(_ALIVE))
     with worker_errors_raised():
         several = alive.groupBy(RECORD_KEY, PARTITION_PATH).count().where("count > 1").limit(1).collect()

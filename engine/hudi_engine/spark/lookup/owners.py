@@ -36,11 +36,11 @@ from hudi_engine.table.lookup.unit import INSERT_FLAG, PartitionUnit
 if TYPE_CHECKING:
     import pandas
 
-MOST_KEYS = 8_000_000
+MAX_KEYS = 8_000_000
 """Of more keys the hashes, 12 bytes a key with their files, would be too much for each worker to hold."""
 
 Hashes = npt.NDArray[np.uint64]
-_NOBODY = -1
+_NO_OWNER = -1
 _SECOND = np.uint32(0x9E3779B9)
 _BLOB = pa.schema([("number", pa.int32()), ("found", pa.binary())])
 
@@ -64,7 +64,7 @@ class KeyHashes:
 
     def places(self, hashes: Hashes) -> npt.NDArray[np.int32]:
         """Return the place of each hash, -1 where it is not there."""
-        found = np.full(len(hashes), _NOBODY, np.int32)
+        found = np.full(len(hashes), _NO_OWNER, np.int32)
         if not len(self.hashes):
             return found
         rows = np.arange(len(hashes))
@@ -109,7 +109,7 @@ class Owners:
             try:
                 own_keys, numbers, texts, homes = shared.value
                 paths = pa.array(partitions, pa.string())
-                found = np.full(len(keys), _NOBODY, np.int32)
+                found = np.full(len(keys), _NO_OWNER, np.int32)
                 there, hashes = _hashed(pa.array(keys, pa.string()), paths)
                 places = own_keys.places(hashes)
                 found[there[places >= 0]] = numbers[places[places >= 0]]
@@ -140,16 +140,16 @@ def owners(
     Args:
         once: Whether a key must not be stored twice in one file either.
     """
-    if not 0 < sum(rows.values()) <= MOST_KEYS:
+    if not 0 < sum(rows.values()) <= MAX_KEYS:
         return None
     hashes, looked_up = _batch_hashes(frame)
     keys = KeyHashes.of(hashes)
     slices = [(unit, each) for unit in units for each in unit.slices]
-    numbers = np.full(len(keys.hashes), _NOBODY, np.int32)
+    numbers = np.full(len(keys.hashes), _NO_OWNER, np.int32)
     for number, places in _met(spark, context, slices, keys, once):
         if once and len(np.unique(places)) < len(places):
             return None
-        if (numbers[places] != _NOBODY).any():
+        if (numbers[places] != _NO_OWNER).any():
             return None
         numbers[places] = number
     return Owners(keys, numbers, tuple(each for _, each in slices), looked_up - len(numbers))

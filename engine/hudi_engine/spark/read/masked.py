@@ -140,13 +140,13 @@ def named_columns(names: Sequence[str]) -> list[Column]:
 
 
 def _is_kept(masks: Masks, slots: Column, words: Column) -> Column:
-    """Tell whether a row of a file that has a mask is none that it names."""
+    """Return whether a row of a file that has a mask is none that it names."""
     ordinal = F.expr(f"cast(unix_millis({_LABEL}) & {_ORDINAL} as int)")
     return _is_unset(masks, words, F.get(slots, ordinal) * masks.width, F.col(_POSITION))
 
 
 def _is_unset(masks: Masks, words: Column, begin: Column, row: Column) -> Column:
-    """Tell whether the bit of a row is not set among the words that begin at a place."""
+    """Return whether the bit of a row is not set among the words that begin at a place."""
     in_word = (1 << WORD_BITS) - 1
     word = F.get(words, (begin + F.shiftright(row, WORD_BITS)).cast("int"))
     bit = F.call_function("shiftright", word, row.bitwiseAND(in_word).cast("int")).bitwiseAND(1)
@@ -154,7 +154,7 @@ def _is_unset(masks: Masks, words: Column, begin: Column, row: Column) -> Column
 
 
 def _is_masked() -> Column:
-    """Tell whether a row is of a base file that has a sidecar."""
+    """Return whether a row is of a base file that has a sidecar."""
     label = F.col(_LABEL)
     return (label >= _moment(MASKED_LABEL)) & (label < _moment(DELTA_LABEL))
 

@@ -32,28 +32,28 @@ def partitions_where(spark: SparkSession, state: TableState, condition: str) -> 
         )
     paths = sorted({each.partition for each in state.view().latest_slices()})
     values = {path: _values(config, path) for path in paths}
-    told = inferred_columns(config, schema, values.values())
-    if paths and not told:
-        raise ConfigError(_untold(paths[0], names))
-    rows = [(path, *(values[path][name] for name in told)) for path in paths]
+    inferred = inferred_columns(config, schema, values.values())
+    if paths and not inferred:
+        raise ConfigError(_missing_values(paths[0], names))
+    rows = [(path, *(values[path][name] for name in inferred)) for path in paths]
     if not rows:
         return []
-    texts = pa.schema([(_PATH, pa.string()), *((name, pa.string()) for name in told)])
+    texts = pa.schema([(_PATH, pa.string()), *((name, pa.string()) for name in inferred)])
     frame = spark.createDataFrame(rows, arrow_to_spark(texts))
     kinds = {field.name: field.dataType for field in arrow_to_spark(schema)}
-    typed = frame.select(_PATH, *[F.col(f"`{name}`").cast(kinds[name]).alias(name) for name in told])
+    typed = frame.select(_PATH, *[F.col(f"`{name}`").cast(kinds[name]).alias(name) for name in inferred])
     try:
         found = typed.where(expression(condition)).select(_PATH).collect()
     except PySparkException as error:
         said = str(error).partition("\n")[0]
-        others = [name for name in names if name not in told]
+        others = [name for name in names if name not in inferred]
         if others and "UNRESOLVED_COLUMN" in said:
             raise ConfigError(
-                f"the condition {condition!r} cannot be evaluated: {_untold(paths[0], others)}"
+                f"the condition {condition!r} cannot be evaluated: {_missing_values(paths[0], others)}"
             ) from error
-        hint = f". The {_untold(paths[0], others)}" if others else ""
+        hint = f". The {_missing_values(paths[0], others)}" if others else ""
         raise ConfigError(
-            f"the condition {condition!r} cannot be evaluated on the partition columns {', '.join(told)}: {said}{hint}"
+            f"the condition {condition!r} cannot be evaluated on the partition columns {', '.join(inferred)}: {said}{hint}"
         ) from error
     return sorted(row[0] for row in found)
 
@@ -63,11 +63,11 @@ def _values(config: TableConfig, path: str) -> dict[str, str | None]:
     names = [field.name for field in config.partition_fields]
     values = split_partition_path(path, names, hive_style=config.hive_style, url_encode=config.url_encode)
     if values is None:
-        raise ConfigError(_untold(path, names))
+        raise ConfigError(_missing_values(path, names))
     return values
 
 
-def _untold(path: str, names: list[str]) -> str:
+def _missing_values(path: str, names: list[str]) -> str:
     return (
-        f"partition path {path!r} does not tell the values of {', '.join(names)}; name the partitions instead"
+        f"partition path {path!r} does not have the values of {', '.join(names)}; name the partitions instead"
     )

@@ -55,7 +55,7 @@ def _share_workers(spark: SparkSession, context: SparkContext) -> None:
 
 
 def _zipped_engine() -> Path:
-    """Return the package as a zip file in a folder of this process's own, which nobody else can put a file into."""
+    """Return the package as a zip file in a folder of this process's own, which only this process writes to."""
     root = Path(__file__).resolve().parents[2]
     folder = Path(tempfile.mkdtemp(prefix="hudi_engine-"))
     # Spark serves the file to its executors as long as the session lives.

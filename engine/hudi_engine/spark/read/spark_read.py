@@ -54,7 +54,7 @@ SNAPSHOT, READ_OPTIMIZED, SKIP_MERGE, LOG_ONLY = "payload_combine", "base_only",
 UNMERGED_LOGS = "unmerged_logs"
 _FILE, _ROW = "__hudi_file", "__hudi_row"
 _ROWS_SENT = 65536
-_MOST_BROADCAST = 512 << 20
+_MAX_BROADCAST_BYTES = 512 << 20
 """Bytes of logs; the places of the rows that larger ones replace are joined by sorting, for every executor would hold them."""
 _TASKS_SENT = 32
 """So many tasks go with the function itself; of more a worker reads the list once."""
@@ -219,7 +219,7 @@ def _merged(
     delta = map_slices(spark, numbered, delta_schema, lambda each: _delta_rows(read, *each))
     masked = delta.where(F.col(_ROW).isNotNull()).select(_FILE, _ROW)
     log_bytes = sum(log.size for each in slices for log in each.log_files)
-    by = "broadcast" if log_bytes <= _MOST_BROADCAST else "merge"
+    by = "broadcast" if log_bytes <= _MAX_BROADCAST_BYTES else "merge"
     kept = positioned.join(masked.hint(by), [_FILE, _ROW], "left_anti").select(
         *[f"`{name}`" for name in names]
     )

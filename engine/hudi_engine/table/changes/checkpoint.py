@@ -148,7 +148,7 @@ def next_window(
         # a reader that has passed the end stays where it is, as before an end on the active timeline
         return found if found.end or since is None else NextWindow(newest_until(state, since), 0)
     if since is not None and _falls_short(taken, begin) and is_before_active(state, begin):
-        # archiving may have left an older saved commit behind, and nobody is to go back to that
+        # archiving may have left an older saved commit behind, and no reader is to go back to that
         found = NextWindow(newest_until(state, since), 0)
     elif taken.end is not None:
         found = NextWindow(taken.end.requested_time, taken.commits)
@@ -171,14 +171,14 @@ def _falls_short(taken: _Taken, begin: str) -> bool:
 
 
 def _archived_window(state: TableState, begin: str, last: str) -> NextWindow:
-    """Return what lies before the active timeline; whether it can still be told is for those to say who read it."""
+    """Return what lies before the active timeline; reading it shows whether its changes still exist."""
     writes = (*state.timeline.archived.completed_writes, *state.timeline.completed_writes)
     inside = {each.requested_time: each.order for each in writes if begin < each.order <= last}
     return NextWindow(max(inside, key=inside.__getitem__, default=None), len(inside))
 
 
 def _can_be_first(state: TableState, taken: _Taken) -> bool:
-    """Tell whether a state can be the first part of a table: a savepoint's rows may be there when the changes since are not."""
+    """Return whether a state can be the first part of a table: a savepoint's rows may be there when the changes since are not."""
     assert taken.end is not None, "a commit was taken"
     name, bound = taken.end.requested_time, state.timeline.cleaned_up_to
     if bound is not None and name < bound.oldest:
@@ -227,6 +227,6 @@ def _parsed(text: str, instant: Instant) -> dict[str, str]:
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise CorruptTableError(
             f"{CHECKPOINT} of {instant.action} {instant.requested_time} is {text!r}; it must be a JSON object of input relation "
-            "to instant. Set it anew with the operation hudi_checkpoint, or rebuild the table"
+            "to instant. Set it again with the operation hudi_checkpoint, or rebuild the table"
         )
     return {str(key): value for key, value in found.items()}

@@ -217,9 +217,9 @@ def _taken_by(timeline: Timeline, instant: Instant) -> Iterator[tuple[FileGroupK
     return _deleted(timeline.listed_record(instant))
 
 
-def _deleted(told: Mapping[str, Any]) -> Iterator[tuple[FileGroupKey, str]]:
+def _deleted(record: Mapping[str, Any]) -> Iterator[tuple[FileGroupKey, str]]:
     """Yield the file groups that a clean took files of, each with the commit that made the file."""
-    for partition, entry in (told.get("partitionMetadata") or {}).items():
+    for partition, entry in (record.get("partitionMetadata") or {}).items():
         yield from _groups_of(partition, entry.get("successDeleteFiles") or ())
 
 
@@ -239,7 +239,7 @@ def _groups_of(partition: str, paths: Iterable[str]) -> Iterator[tuple[FileGroup
 def gap_of_column(state: TableState, start: str, lost: str, since: str | None) -> HistoryGapError:
     """Return the error of a column's gap; ``since`` is the commit from which on changes can be read, None when unknown."""
     return HistoryGapError(
-        f"the changes of table {state.config.name!r} after {start or 'the beginning'} cannot be told in full: {lost}",
+        f"the changes of table {state.config.name!r} after {start or 'the beginning'} cannot be read in full: {lost}",
         start,
         since,
         _FROM_THERE,
@@ -250,7 +250,7 @@ def _gap(state: TableState, start: str, lost: str, keeping: str = "") -> History
     oldest = _oldest_start(state)
     hint = f". The oldest start that is left is {oldest}" if oldest is not None else ""
     return HistoryGapError(
-        f"the changes of table {state.config.name!r} after {start} cannot be told in full: {lost}{hint}",
+        f"the changes of table {state.config.name!r} after {start} cannot be read in full: {lost}{hint}",
         start,
         oldest,
         f"{_CHOICES}. {keeping}" if keeping else _CHOICES,
@@ -258,7 +258,7 @@ def _gap(state: TableState, start: str, lost: str, keeping: str = "") -> History
 
 
 def _oldest_start(state: TableState) -> str | None:
-    """Return the oldest commit whose changes since can surely be told, None for a table without commits."""
+    """Return the oldest commit whose changes since can surely be read, None for a table without commits."""
     writes = [each.requested_time for each in state.timeline.completed_writes]
     bound = state.timeline.cleaned_up_to
     since = max(state.timeline.first_write_time or "", "" if bound is None else bound.oldest)

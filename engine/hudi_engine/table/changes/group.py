@@ -24,7 +24,7 @@ from hudi_engine.table.changes.written import (
     ChangeFile,
     Matched,
     compare_rows,
-    told_by_files,
+    rows_of_change_files,
     touched_rows,
     without_equal,
 )
@@ -86,7 +86,7 @@ def matched_rows(
     """Return the rows of a file group before and after a step, and what became of which; change data has unchanged rows too."""
     slices = (unit.before, unit.after)
     if unit.change_data:
-        return told_by_files(reads, unit.change_data, slices, (unit.partition, unit.commit))
+        return rows_of_change_files(reads, unit.change_data, slices, (unit.partition, unit.commit))
     trusts_writes = _trusts_writes(reads[1].config)
     touched = _touched(reads, unit, trusts_writes=trusts_writes)
     if touched is not None:
@@ -126,7 +126,7 @@ def changed_rows(before: pa.Table, after: pa.Table, matched: Matched, mode: str,
     parts = [
         _stamped(rows_at(after, matched.new), INSERT, stamp),
         _stamped(rows_at(after, matched.now), AFTER, stamp),
-        _stamped(rows_at(before, matched.gone), DELETE, stamp),
+        _stamped(rows_at(before, matched.removed), DELETE, stamp),
     ]
     if mode == ALL:
         old = _stamped(rows_at(before, matched.old), BEFORE, stamp)
@@ -160,7 +160,7 @@ def meet(rows: pa.Table, mode: str) -> pa.Table:
     old, now = rows_at(before, matched.old), rows_at(after, matched.now)
     parts = [
         others,
-        rows_at(before, matched.gone),
+        rows_at(before, matched.removed),
         rows_at(after, matched.new),
         _as_kind(now, AFTER),
     ]

@@ -1,4 +1,4 @@
-"""What has to be read to tell the changes of a window: which slices are compared, and how; no Spark."""
+"""What has to be read for the changes of a window: which slices are compared, and how; no Spark."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from hudi_engine.table.changes.group import Comparison, compare_group, meet
 from hudi_engine.table.changes.touched import (
     StatesOfGroups,
     Step,
+    merged_steps,
     net_step,
     single_steps,
-    told_as_one,
     without_overwrites,
 )
 from hudi_engine.table.changes.window import (
@@ -31,8 +31,8 @@ from hudi_engine.table.changes.window import (
     NET,
     STEP,
     Point,
+    change_columns,
     task_schema,
-    told_columns,
     window_of,
 )
 from hudi_engine.table.state import TableState
@@ -57,9 +57,9 @@ class ChangePlan:
         """Return the changes of one file group; raises as compare_group does."""
         return compare_group(self.reads_of(unit), unit, self.points[unit.step][2], self.mode)
 
-    def told(self, unit: Comparison) -> pa.Table:
-        """Return the changes of one file group in the columns that they are told in; as `compare`."""
-        return self.compare(unit).select(told_columns(self.read.schema))
+    def change_rows(self, unit: Comparison) -> pa.Table:
+        """Return the changes of one file group in the columns of changes; as `compare`."""
+        return self.compare(unit).select(change_columns(self.read.schema))
 
     def reads_of(self, unit: Comparison) -> tuple[ReadContext, ReadContext]:
         """Return how the slices of before and after a step are read."""
@@ -74,8 +74,8 @@ class ChangePlan:
         parts = [task_schema(self.read.schema).empty_table(), *found[False]]
         if found[True]:
             parts.append(meet(pa.concat_tables(found[True]), self.mode))
-        told = pa.concat_tables(parts).sort_by([(STEP, "ascending"), (COMMITTED, "ascending")])
-        return told.select(told_columns(self.read.schema))
+        found = pa.concat_tables(parts).sort_by([(STEP, "ascending"), (COMMITTED, "ascending")])
+        return found.select(change_columns(self.read.schema))
 
 
 def context_of_end(state: TableState, options: Options, last: Point) -> ReadContext | None:
@@ -127,7 +127,7 @@ def steps_since(
     windows = without_overwrites(state, window) if skip_insert_overwrite else [window]
     if mode == ALL:
         return [step for each in windows for step in single_steps(state, each)], cleaned
-    return told_as_one([net_step(state, each) for each in windows if each.writes]), cleaned
+    return merged_steps([net_step(state, each) for each in windows if each.writes]), cleaned
 
 
 def newest_slices(state: TableState, step: Step, cleaned: CleanedFiles) -> list[FileSlice]:
@@ -186,16 +186,16 @@ def _checked_before(
     key: FileGroupKey,
     found: FileSlice | None,
     *,
-    tells_before: bool,
+    has_before: bool,
 ) -> FileSlice | None:
     """Return the slice of before a step; none in place of an older one where change data has the rows."""
     try:
         cleaned.check_before(step, key, found)
     except HistoryGapError:
-        if not tells_before:
+        if not has_before:
             raise
         return None
-    if not tells_before:
+    if not has_before:
         _check_base_is_there(state, key, found)
     return found
 
@@ -220,9 +220,9 @@ def _comparisons(state: TableState, steps: Sequence[Step], cleaned: CleanedFiles
             files = step.change_data.get(key, ())
             if not states.is_replaced(key, step.before):
                 # of key and operation alone the rows before are those of the slice
-                tells_before = bool(files) and state.config.cdc_logging is not CdcLogging.OP_KEY_ONLY
+                has_before = bool(files) and state.config.cdc_logging is not CdcLogging.OP_KEY_ONLY
                 found = states.slice_at(key, step.before)
-                before = _checked_before(state, cleaned, step, key, found, tells_before=tells_before)
+                before = _checked_before(state, cleaned, step, key, found, has_before=has_before)
             if not states.is_replaced(key, step.after):
                 after = _checked_after(state, states, step, key, cleaned)
             if before is not None or after is not None:

@@ -130,7 +130,7 @@ class Step:
 
 
 def newest_step(state: TableState, steps: Sequence[Step]) -> Step | None:
-    """Return the step whose rows say what wrote them; of several, a row of one may be another, or gone, after the next."""
+    """Return the step whose rows say what wrote them; of several, a later one may have changed or deleted a row."""
     return steps[0] if len(steps) == 1 and _keeps_commit_times(state, steps[0]) else None
 
 
@@ -140,10 +140,10 @@ def _keeps_commit_times(state: TableState, step: Step) -> bool:
         return False
     for instant in step.clusterings:
         try:
-            told = (state.timeline.plan(instant) or {}).get("clusteringPlan") or {}
+            plan = (state.timeline.plan(instant) or {}).get("clusteringPlan") or {}
         except CorruptTableError:
             return False
-        if not told.get("preserveHoodieMetadata"):
+        if not plan.get("preserveHoodieMetadata"):
             return False
     return True
 
@@ -167,8 +167,8 @@ def net_step(state: TableState, window: Window) -> Step:
     return _step(state, before, after, window.writes)
 
 
-def told_as_one(steps: list[Step]) -> list[Step]:
-    """Return net steps whose rows meet where several of them touched a partition: of a key one change is told."""
+def merged_steps(steps: list[Step]) -> list[Step]:
+    """Return net steps whose rows meet where several of them touched a partition, so that a key has one change."""
     touched = Counter(
         partition for step in steps for partition in {partition for partition, _ in step.groups}
     )
@@ -189,7 +189,7 @@ def single_steps(state: TableState, window: Window) -> list[Step]:
 
 
 def _step(state: TableState, before: Point, after: Point, writes: Iterable[Instant]) -> Step:
-    """Gather what the commits between two points touched; change data tells a step only when one commit made it."""
+    """Gather what the commits between two points touched; change data counts only for a step of one commit."""
     step = Step(before, after)
     moved: dict[Instant, dict[str, set[FileGroupKey]]] = {}
     changed = []

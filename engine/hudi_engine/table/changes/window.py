@@ -24,11 +24,11 @@ from hudi_engine.table.state import TableState
 _Given = TypeVar("_Given", bound=Moment)
 
 EARLIEST = "earliest"
-"""Hudi's word for the beginning, where a start is asked for (Apache Hudi, incremental queries)."""
+"""Hudi's word for the beginning, for a start (Apache Hudi, incremental queries)."""
 
 
 CHANGE_TYPE, COMMITTED, STEP = "_change_type", "_commit_time", "__hudi_step"
-"""Columns that follow those of the table; the last one is not told."""
+"""Columns that follow those of the table; the last one is internal."""
 
 INSERT, BEFORE, AFTER, DELETE = CHANGE_TYPES = ("insert", "update_before", "update_after", "delete")
 NET, ALL, LATEST = MODES = ("net", "all", "latest")
@@ -107,7 +107,7 @@ def point_at(timeline: Timeline, position: str | None) -> Point:
 
 
 def is_before_active(state: TableState, position: str) -> bool:
-    """Tell whether writes after a position may be archived; savepointed writes are left behind by archiving."""
+    """Return whether writes after a position may be archived; savepointed writes are left behind by archiving."""
     first = state.timeline.first_write_time
     return first is None or position < first
 
@@ -141,11 +141,11 @@ def point_without(timeline: Timeline, later: Iterable[Instant]) -> Point:
 
 
 def check_names(read_schema: pa.Schema) -> None:
-    """Refuse a table whose own columns have the names in which changes are told; raises UnsupportedTableError."""
+    """Refuse a table whose own columns have the names of columns of changes; raises UnsupportedTableError."""
     own = [name for name in read_schema.names if name.lower() in (CHANGE_TYPE, COMMITTED)]
     if own:
         raise UnsupportedTableError(
-            f"the changes of a table with a column {own[0]!r} cannot be told: that is the name of a column of its changes, "
+            f"the changes of a table with a column {own[0]!r} cannot be read: that is the name of a column of its changes, "
             f"{CHANGE_TYPE} and {COMMITTED}. Rename the column in the table"
         )
 
@@ -156,13 +156,13 @@ def task_schema(read_schema: pa.Schema) -> pa.Schema:
     return pa.schema([*read_schema, *text, pa.field(STEP, pa.int32())])
 
 
-def told_schema(read_schema: pa.Schema) -> pa.Schema:
-    """Return `told_columns` with their types."""
+def change_schema(read_schema: pa.Schema) -> pa.Schema:
+    """Return `change_columns` with their types."""
     types = task_schema(read_schema)
-    return pa.schema([types.field(name) for name in told_columns(read_schema)])
+    return pa.schema([types.field(name) for name in change_columns(read_schema)])
 
 
-def told_columns(read_schema: pa.Schema) -> list[str]:
-    """Return the columns that changes are told in: those of the table, then what happened and when."""
+def change_columns(read_schema: pa.Schema) -> list[str]:
+    """Return the columns of changes: those of the table, then what happened and when."""
     names = [field.name for field in without_meta_columns(read_schema) if field.name != OPERATION]
     return [*names, CHANGE_TYPE, COMMITTED]

@@ -49,13 +49,13 @@ class Matched:
     """Row numbers of two tables.
 
     Args:
-        gone: Rows of the first without a row in the second.
+        removed: Rows of the first without a row in the second.
         new: Rows of the second without a row in the first.
         old: Rows of the first that have another content in the second.
         now: Those rows of the second, aligned with ``old``.
     """
 
-    gone: Positions
+    removed: Positions
     new: Positions
     old: Positions
     now: Positions
@@ -71,12 +71,12 @@ def compare_rows(
             changes rows and keeps these.
     """
     pairs = _pairs(before, after, keys)
-    gone, new = _rest(before.num_rows, pairs[0]), _rest(after.num_rows, pairs[1])
+    removed, new = _rest(before.num_rows, pairs[0]), _rest(after.num_rows, pairs[1])
     old, now = pairs
     if trusts_writes:
         changed = ~_same_write(before, after, old, now)
         old, now = old[changed], now[changed]
-    return without_equal(before, after, Matched(gone, new, old, now))
+    return without_equal(before, after, Matched(removed, new, old, now))
 
 
 def without_equal(before: pa.Table, after: pa.Table, matched: Matched) -> Matched:
@@ -84,7 +84,7 @@ def without_equal(before: pa.Table, after: pa.Table, matched: Matched) -> Matche
     names = [name for name in after.column_names if name not in _NOT_DATA]
     old, now = matched.old, matched.now
     differs = ~equal_rows(rows_at(before, old), rows_at(after, now), names)
-    return Matched(matched.gone, matched.new, old[differs], now[differs])
+    return Matched(matched.removed, matched.new, old[differs], now[differs])
 
 
 def _pairs(
@@ -114,7 +114,7 @@ def _written(before: pa.Table, after: pa.Table, codes: Positions) -> pa.ChunkedA
 
 
 def _numbered(codes: Positions) -> Positions:
-    """Return a code for each row that tells rows with one code apart by their turn."""
+    """Return a code for each row that differs for rows with one code, by their turn."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(codes) else codes
@@ -184,10 +184,10 @@ def touched_rows(
 
 def _named_by_logs(reads: tuple[ReadContext, ReadContext], before: FileSlice, after: FileSlice) -> Touched:
     masked, live = zip(*map(_delta, reads, (before, after)), strict=True)
-    gone, back = np.setdiff1d(masked[1], masked[0]), np.setdiff1d(masked[0], masked[1])
+    removed, back = np.setdiff1d(masked[1], masked[0]), np.setdiff1d(masked[0], masked[1])
     assert before.base_file is not None, "both slices have the same base file"
     with opened_base_file(reads[0], before.base_file) as base:
-        only = [base.take(places, reads[0].schema.names) for places in (gone, back)]
+        only = [base.take(places, reads[0].schema.names) for places in (removed, back)]
     rows = pa.concat_tables([only[0], live[0]]), pa.concat_tables([only[1], live[1]])
     keys = rows[0].column(RECORD_KEY), rows[1].column(RECORD_KEY)
     return *rows, compare_rows(*rows, keys, trusts_writes=False)
@@ -218,17 +218,17 @@ def _rewritten(
         return schema.empty_table(), after, Matched(_NONE, np.arange(len(places)), _NONE, _NONE)
     after = _images(new, schema, places, known)
     within = np.flatnonzero(places < old.count)
-    stood = old.take(places[within], [RECORD_KEY]).column(RECORD_KEY)
-    same = pc.fill_null(pc.equal(stood, after.column(RECORD_KEY).take(pa.array(within))), False)
+    stored = old.take(places[within], [RECORD_KEY]).column(RECORD_KEY)
+    same = pc.fill_null(pc.equal(stored, after.column(RECORD_KEY).take(pa.array(within))), False)
     kept = within[np.asarray(same).astype(bool)]
-    if len(kept) == old.count - stayed and _stand_where_they_stood(old, new, np.flatnonzero(is_known[codes])):
-        # updates stand where the row of before stood, and none is missing
-        keys = stood.filter(same)
+    if len(kept) == old.count - stayed and _are_in_place(old, new, np.flatnonzero(is_known[codes])):
+        # updates are where the row of before was, and none is missing
+        keys = stored.filter(same)
         return _updated((old, places[kept], keys), (after, kept), _NONE)
     return _looked_up((old, new), after, stayed)
 
 
-def _stand_where_they_stood(old: BaseFileRows, new: BaseFileRows, stayed: Positions) -> bool:
+def _are_in_place(old: BaseFileRows, new: BaseFileRows, stayed: Positions) -> bool:
     """Return whether no row before the last unchanged one is missing; unchanged rows keep their order."""
     if len(stayed) == 0:
         return True
@@ -250,30 +250,30 @@ def _looked_up(files: tuple[BaseFileRows, BaseFileRows], after: pa.Table, stayed
     now = np.asarray(found.drop_null()).astype(np.int64)
     if len(np.unique(now)) != len(now):
         return None
-    gone, there = _NONE, new.read([RECORD_KEY]).column(RECORD_KEY)
+    removed, there = _NONE, new.read([RECORD_KEY]).column(RECORD_KEY)
     if np.count_nonzero(_is_in(there, written)) != len(written):
-        # a written row is one more with its key, and does not tell what became of the other
+        # a written row is one more with its key, and does not show what became of the other
         return None
     if old.count - len(places) != stayed:
-        gone = np.flatnonzero(~_is_in(keys, there))
-        if old.count - len(places) - len(gone) != stayed:
+        removed = np.flatnonzero(~_is_in(keys, there))
+        if old.count - len(places) - len(removed) != stayed:
             return None
-    taken = np.sort(np.concatenate([places, gone]))
-    return _updated((old, taken, keys.take(pa.array(taken))), (after, now), np.searchsorted(taken, gone))
+    taken = np.sort(np.concatenate([places, removed]))
+    return _updated((old, taken, keys.take(pa.array(taken))), (after, now), np.searchsorted(taken, removed))
 
 
 def _updated(
     before: tuple[BaseFileRows, Positions, pa.ChunkedArray],
     after: tuple[pa.Table, Positions],
-    gone: Positions,
+    removed: Positions,
 ) -> Touched:
     """Return the rows before and after; ``before`` has places that were updated or deleted, ascending, ``after`` those written."""
     file, taken, keys = before
     rows, now = after
     images = _images(file, rows.schema, taken, {RECORD_KEY: keys})
-    old = np.setdiff1d(np.arange(len(taken)), gone, assume_unique=True)
+    old = np.setdiff1d(np.arange(len(taken)), removed, assume_unique=True)
     fresh = np.setdiff1d(np.arange(rows.num_rows), now, assume_unique=True)
-    return images, rows, without_equal(images, rows, Matched(gone, fresh, old, now))
+    return images, rows, without_equal(images, rows, Matched(removed, fresh, old, now))
 
 
 def _images(
@@ -297,7 +297,7 @@ def _is_in(keys: pa.ChunkedArray, others: pa.ChunkedArray) -> npt.NDArray[np.boo
     return np.asarray(pc.is_in(keys, value_set=others.combine_chunks())).astype(bool)
 
 
-def told_by_files(
+def rows_of_change_files(
     reads: tuple[ReadContext, ReadContext],
     files: tuple[ChangeFile, ...],
     slices: tuple[FileSlice | None, FileSlice | None],
@@ -331,7 +331,7 @@ def _records(read: ReadContext, path: str, size: int) -> list[pa.Table]:
     try:
         data = read.storage.read(path)
     except FileNotFoundError as error:
-        raise TimelineError(f"the change data file {path} has gone since the timeline was read") from error
+        raise TimelineError(f"the change data file {path} has removed since the timeline was read") from error
     if len(data) < size:
         raise CorruptTableError(
             f"change data file {path!r} of {read.storage.base!r} has {len(data)} bytes, and its commit wrote {size}: it was cut "
@@ -343,8 +343,8 @@ def _records(read: ReadContext, path: str, size: int) -> list[pa.Table]:
 def _matched(updates: int, deletes: int, inserts: int) -> Matched:
     """Return row numbers; updates come first in both tables."""
     pairs = np.arange(updates, dtype=np.int64)
-    gone, new = (updates + np.arange(count, dtype=np.int64) for count in (deletes, inserts))
-    return Matched(gone, new, pairs, pairs)
+    removed, new = (updates + np.arange(count, dtype=np.int64) for count in (deletes, inserts))
+    return Matched(removed, new, pairs, pairs)
 
 
 def _rows(

@@ -23,7 +23,7 @@ from hudi_engine.table.handles.create import stamp_rows
 from hudi_engine.table.handles.write_task import WriteTask
 
 PARQUET_BLOCK_BYTES = 1024 * 1024
-MOST_TAKEN_VERSIONS = 20
+MAX_TAKEN_VERSIONS = 20
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def _write_file(
 ) -> tuple[int, str, str]:
     """Write a log file under the first version that no other writer took; returns version, name and path."""
     slice_, context = target.file_slice, task.context
-    for taken in range(MOST_TAKEN_VERSIONS):
+    for taken in range(MAX_TAKEN_VERSIONS):
         name = log_file_name(slice_.file_id, target.instant, version + taken, task.write_token)
         path = f"{slice_.partition}/{name}" if slice_.partition else name
         if taken and context.storage.exists(path):
@@ -189,7 +189,7 @@ def _write_file(
             continue
         return version + taken, name, path
     raise WriteConflictError(
-        f"other writers took {MOST_TAKEN_VERSIONS} log files of file group {slice_.file_id!r} in partition "
+        f"other writers took {MAX_TAKEN_VERSIONS} log files of file group {slice_.file_id!r} in partition "
         f"{slice_.partition!r} one after the other; write again when they are done"
     )
 

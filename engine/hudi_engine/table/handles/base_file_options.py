@@ -108,13 +108,13 @@ class FileSize:
 
     Args:
         max_bytes: Target size of a base file (``hoodie.parquet.max.file.size``).
-        most_rows: Rows of a new file (``hoodie.copyonwrite.insert.split.size``); None lets the bytes alone decide
+        max_rows: Rows of a new file (``hoodie.copyonwrite.insert.split.size``); None lets the bytes alone decide
             (``hoodie.copyonwrite.insert.auto.split``).
         row_bytes: Bytes a row takes, learned from commits.
     """
 
     max_bytes: int
-    most_rows: int | None
+    max_rows: int | None
     row_bytes: int
     codec: str
 
@@ -129,7 +129,7 @@ class FileSize:
         """Return the rows of a new base file, by a sample of them or, without one, by what commits say."""
         row_bytes = float(self.row_bytes) if sample is None else sampled_row_bytes(sample, self.codec)
         rows = max(1, int(self.max_bytes / max(1.0, row_bytes)))
-        return rows if self.most_rows is None else min(rows, self.most_rows)
+        return rows if self.max_rows is None else min(rows, self.max_rows)
 
     def room_in(self, size: int) -> int:
         """Return the rows that a file of ``size`` bytes still takes."""

@@ -81,8 +81,8 @@ def write_base_file(
         rows = 0
         groups = _row_groups(chain((first,), tables), schema, rows_at_once(options.row_group_bytes))
         held = list(islice(groups, 1))
-        told = leaves_with_statistics(schema, _all_rows(held, schema))
-        with open_writer(sink, schema, first, options, told) as writer:
+        statistics = leaves_with_statistics(schema, _all_rows(held, schema))
+        with open_writer(sink, schema, first, options, statistics) as writer:
             # Nothing keeps rows that are written, while those that follow are gathered.
             del table, first
             while held:
@@ -234,7 +234,7 @@ def open_writer(
     schema: pa.Schema,
     sample: pa.Table,
     options: BaseFileOptions,
-    told: list[str],
+    statistics: list[str],
 ) -> pq.ParquetWriter:
     """Return pyarrow's writer with the layout of base files."""
     return pq.ParquetWriter(
@@ -244,7 +244,7 @@ def open_writer(
         compression_level=options.compression_level,
         use_dictionary=dictionary_leaves(schema, sample) if options.dictionary else False,
         data_page_size=options.page_bytes,
-        write_statistics=told,
+        write_statistics=statistics,
         store_schema=False,
         write_page_checksum=True,
     )

@@ -81,33 +81,33 @@ def changed_blocks(
         yield replace(part, rows=with_file_name(part.rows, name))
 
 
-def without_rows(block: pa.Table, gone: Places) -> Block:
+def without_rows(block: pa.Table, removed: Places) -> Block:
     """Return a block without some of its rows."""
     keep = np.ones(block.num_rows, dtype=bool)
-    keep[gone] = False
-    return Block(block.filter(pa.array(keep)), deleted=len(gone))
+    keep[removed] = False
+    return Block(block.filter(pa.array(keep)), deleted=len(removed))
 
 
-def with_rows_at(block: pa.Table, places: Places, before: pa.Table, rows: pa.Table, gone: Places) -> Block:
-    """Return a block with ``rows`` at ``places`` and without the rows ``gone``; order is kept."""
-    if len(gone):
-        return Block(_spliced(block, places, rows, gone), updated=len(places), deleted=len(gone))
+def with_rows_at(block: pa.Table, places: Places, before: pa.Table, rows: pa.Table, removed: Places) -> Block:
+    """Return a block with ``rows`` at ``places`` and without the rows ``removed``; order is kept."""
+    if len(removed):
+        return Block(_spliced(block, places, rows, removed), updated=len(places), deleted=len(removed))
     same = unchanged_columns(before, rows)
     others = [name for name in block.column_names if name not in same]
-    spliced = _spliced(block.select(others), places, rows, gone)
+    spliced = _spliced(block.select(others), places, rows, removed)
     for name in others:
         number = block.schema.get_field_index(name)
         block = block.set_column(number, spliced.schema.field(name), spliced.column(name))
     return Block(block, same, updated=len(places))
 
 
-def _spliced(block: pa.Table, places: Places, rows: pa.Table, gone: Places) -> pa.Table:
+def _spliced(block: pa.Table, places: Places, rows: pa.Table, removed: Places) -> pa.Table:
     """Return the block with other rows in some places; one take over both."""
     order: Places = np.arange(block.num_rows, dtype=np.int64)
     order[places] = block.num_rows + np.arange(len(places))
-    if len(gone):
+    if len(removed):
         keep = np.ones(block.num_rows, dtype=bool)
-        keep[gone] = False
+        keep[removed] = False
         order = order[keep]
     return taken(pa.concat_tables([block, coded_like(rows, block.schema)]), order)
 
@@ -122,12 +122,12 @@ _CODECS = {
 }
 """Numbers of ``parquet.thrift``, CompressionCodec; pyarrow's lz4 is LZ4_RAW."""
 _MIN_BYTES = 64 * 1024
-"""Row groups of which less could be carried are made anew: looking at them costs as much."""
+"""Row groups of which less could be carried are encoded again: looking at them costs as much."""
 _LARGEST_GROUP = 2.0
 _ENOUGH_ROWS = 65_536
 """Row groups of so many rows are not too small, however few bytes their dictionaries make of them."""
 _FREE_PAGES, _ROWS_A_PAGE = 16, 4096
-"""New rows come as a page of their own, and a chunk of too many small pages is made anew."""
+"""New rows come as a page of their own, and a chunk of too many small pages is encoded again."""
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ def _has_nan(rows: pa.Table, name: str) -> bool:
 
 
 def _are_as_wanted(groups: list[RowGroup], options: BaseFileOptions) -> bool:
-    """Tell whether row groups are neither too small nor too large for the layout of today."""
+    """Return whether row groups are neither too small nor too large for the layout of today."""
     if not groups:
         return False
     whole, rows = (sum(values) for values in zip(*((each.size, each.rows) for each in groups), strict=True))
@@ -357,6 +357,6 @@ class _GroupWriter:
     def _encoded(self, rows: pa.Table, *, dictionary: bool = True) -> dict[str, list[Chunk]]:
         """Return the chunks of a row group that is encoded into memory."""
         options = self._options if dictionary else replace(self._options, dictionary=False)
-        told = leaves_with_statistics(rows.schema, rows)
+        statistics = leaves_with_statistics(rows.schema, rows)
         used = with_used_values(rows)
-        return encoded(used, lambda sink: open_writer(sink, rows.schema, rows, options, told)).chunks
+        return encoded(used, lambda sink: open_writer(sink, rows.schema, rows, options, statistics)).chunks

@@ -52,11 +52,11 @@ class ChangeImages:
             return None
         return cls(context.config.cdc_logging, context.instant, without_meta_fields(context.avro_schema))
 
-    def changed(self, before: pa.Table, after: pa.Table, gone: npt.NDArray[Any]) -> None:
-        """Note rows that are updated, or deleted where ``gone``; the tables are aligned."""
-        stays = pa.array(~gone)
+    def changed(self, before: pa.Table, after: pa.Table, removed: npt.NDArray[Any]) -> None:
+        """Note rows that are updated, or deleted where ``removed``; the tables are aligned."""
+        stays = pa.array(~removed)
         self._note(Change.UPDATE, before.filter(stays), after.filter(stays))
-        self.deleted(before.filter(pa.array(gone)))
+        self.deleted(before.filter(pa.array(removed)))
 
     def deleted(self, before: pa.Table) -> None:
         """Note rows that go."""

@@ -108,7 +108,7 @@ class _Merging:
         return Updates.of(self.task, self.partition, self.changes, self.images)
 
     def keep_keys(self, path: str) -> None:
-        """Tell the keys of the new file to whoever looks for some of them later."""
+        """Keep the keys of the new file for later look-ups."""
         if self.task.keep_keys is not None:
             self.task.keep_keys(self.task.context.storage, path, pa.chunked_array(self.keys, pa.string()))
 

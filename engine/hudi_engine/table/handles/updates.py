@@ -54,7 +54,7 @@ class FileChanges:
                 return
         raise CorruptTableError(
             f"file group {file_slice.file_id!r} of partition {file_slice.partition!r} was not read twice in one order, so its rows "
-            "cannot be told from each other; nothing was changed. Compact it (compact()) and write again"
+            "cannot be matched; nothing was changed. Compact it (compact()) and write again"
         )
 
 
@@ -107,16 +107,16 @@ class Updates:
             incoming = replace_columns(incoming, before, self.changes.update_columns)
         outcome = merge_rows(before, incoming, self.task.context.config, deletes)
         changed = np.asarray(pc.or_(outcome.changed, outcome.deleted))
-        gone = np.asarray(outcome.deleted)
+        removed = np.asarray(outcome.deleted)
         if not changed.any():
             return Block.untouched(block)
         if self.images is not None:
             kept = pa.array(changed)
-            self.images.changed(before.filter(kept), outcome.rows.filter(kept), gone[changed])
-        stays = changed & ~gone
+            self.images.changed(before.filter(kept), outcome.rows.filter(kept), removed[changed])
+        stays = changed & ~removed
         kept = pa.array(stays)
         return with_rows_at(
-            block, places[stays], before.filter(kept), outcome.rows.filter(kept), places[gone]
+            block, places[stays], before.filter(kept), outcome.rows.filter(kept), places[removed]
         )
 
     def _incoming(self, picks: pa.Array) -> tuple[pa.Table, pa.BooleanArray | None]:

@@ -110,9 +110,9 @@ def settle(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Tab
     loses = np.isin(_codes(rows), _codes(rows)[lost & ~here])
     moves = ~here & ~loses
     stays = _flagged(there, nothing).filter(pa.array(here))
-    gone = _flagged(there, ~nothing).filter(pa.array(moves))
+    departing = _flagged(there, ~nothing).filter(pa.array(moves))
     arrives = _flagged(merged, nothing).filter(pa.array(moves & _first_of_key(rows, moves)))
-    return pa.concat_tables([_unique(pa.concat_tables([stays, own])), _unique(gone), arrives])
+    return pa.concat_tables([_unique(pa.concat_tables([stays, own])), _unique(departing), arrives])
 
 
 def _merge(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Table) -> tuple[pa.Table, Mask]:

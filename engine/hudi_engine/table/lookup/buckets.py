@@ -26,7 +26,7 @@ from hudi_engine.table.lookup.stored_keys import some_stored_keys
 
 _BUCKET_NAME = re.compile(r"(\d{8})-")
 _OTHER_ENGINES = ".hoodie/.bucket_index"
-_MOST, _MOST_OF_ONE = 100_000, 10_000
+_MAX_BUCKETS, _MAX_BUCKETS_OF_ONE = 100_000, 10_000
 
 
 def refuse_unsaid_buckets(config: TableConfig, options: Options, file_ids: Iterable[str]) -> None:
@@ -54,11 +54,13 @@ def refuse_other_bucket_engines(storage: Storage, config: TableConfig) -> None:
 
 
 def _are_buckets(names: list[str]) -> bool:
-    """Tell whether names begin with small numbers, as random ones do once in many thousand times."""
+    """Return whether names begin with small numbers, as random ones do once in many thousand times."""
     found = [_BUCKET_NAME.match(name) for name in names]
     numbers = [int(each.group(1)) for each in found if each is not None]
     return (
-        bool(names) and len(numbers) == len(names) and max(numbers) < (_MOST if names[1:] else _MOST_OF_ONE)
+        bool(names)
+        and len(numbers) == len(names)
+        and max(numbers) < (_MAX_BUCKETS if names[1:] else _MAX_BUCKETS_OF_ONE)
     )
 
 

@@ -35,7 +35,7 @@ KeysOf = Callable[[ReadContext, BaseFile], pa.ChunkedArray]
 """Returns the record keys of a base file, in file order."""
 
 KeepKeys = Callable[[Storage, str, pa.ChunkedArray], None]
-"""Is told the storage and path of a base file, and its record keys in file order."""
+"""Takes the storage and path of a base file, and its record keys in file order."""
 
 _Name = tuple[str, str, int, int]
 
@@ -46,7 +46,7 @@ def keys_of_file(read: ReadContext, base_file: BaseFile) -> pa.ChunkedArray:
 
 
 class KeyCache:
-    """The keys of the base files that were asked for last; safe to use by several threads."""
+    """The keys of the base files that were used last; safe to use by several threads."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[_Name, pa.ChunkedArray] = OrderedDict()
@@ -70,7 +70,7 @@ class KeyCache:
         return find
 
     def keeping(self, limit: int) -> KeepKeys:
-        """Return a way to tell the keys of a base file that was just written; of a storage that takes long to ask none are kept."""
+        """Return a function that keeps the keys of a base file just written, on a near storage."""
 
         def keep(storage: Storage, path: str, keys: pa.ChunkedArray) -> None:
             status = storage.stat(path) if storage.is_near else None
@@ -86,8 +86,8 @@ class KeyCache:
             self._held[name] = keys
             self._bytes += keys.nbytes
             while self._bytes > limit:
-                _, gone = self._held.popitem(last=False)
-                self._bytes -= gone.nbytes
+                _, dropped = self._held.popitem(last=False)
+                self._bytes -= dropped.nbytes
 
 
 DRIVER_KEYS = KeyCache()

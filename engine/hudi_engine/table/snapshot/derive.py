@@ -144,7 +144,5 @@ def size_of(storage: Storage, path: str) -> int:
     """
     status = storage.stat(path)
     if status is None:
-        raise StorageError(
-            f"{path!r} below {storage.base!r} was written and is gone again; publish once more"
-        )
+        raise StorageError(f"{path!r} below {storage.base!r} was written and is missing; publish once more")
     return status.size

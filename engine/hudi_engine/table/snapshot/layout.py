@@ -52,14 +52,14 @@ def inferred_columns(
     if not config.folders_say_values:
         return []
     simple = [field for field in config.partition_fields if _is_simple(field, schema)]
-    told = {field.name: _cast_text(schema.field(field.name).type) for field in simple}
+    patterns = {field.name: _cast_text(schema.field(field.name).type) for field in simple}
     for texts in values:
-        told = {
+        patterns = {
             name: text
-            for name, text in told.items()
+            for name, text in patterns.items()
             if text is not None and (texts[name] is None or text.fullmatch(texts[name] or ""))
         }
-    return [name for name, text in told.items() if text is not None]
+    return [name for name, text in patterns.items() if text is not None]
 
 
 def _cast_text(kind: pa.DataType) -> re.Pattern[str] | None:

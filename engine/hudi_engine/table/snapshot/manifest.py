@@ -158,12 +158,14 @@ class Publisher:
                 found = committed = None
                 continue
             manifest = _create(place, found, content, stamp)
-            if manifest is not None and (found.manifest is not None or _still_stands(storage, config, stamp)):
+            if manifest is not None and (
+                found.manifest is not None or _is_still_committed(storage, config, stamp)
+            ):
                 return _published(manifest, content.layout, schema, published=True)
             found = committed = None
         raise StorageError(
             f"the snapshot manifest of {storage.base!r} could not be published: other publishers took the number "
-            f"in {_ATTEMPTS} attempts. The commit stands; publish again"
+            f"in {_ATTEMPTS} attempts. The commit is complete; publish again"
         )
 
 
@@ -173,7 +175,7 @@ def _is_behind(manifest: Manifest | None, timeline: Timeline) -> bool:
     return stamp is None or set(stamp.writes) <= {each.requested_time for each in timeline.completed_writes}
 
 
-def _still_stands(storage: Storage, config: TableConfig, stamp: Stamp) -> bool:
+def _is_still_committed(storage: Storage, config: TableConfig, stamp: Stamp) -> bool:
     """Return whether nothing that a first manifest shows was undone meanwhile: there was no list then to be rebuilt."""
     timeline = Timeline.load(storage, config)
     return all(timeline.is_committed(time) for time in stamp.writes)
@@ -288,8 +290,8 @@ def _stamp(
     look = Look.at(timeline)
     writes, pending = tuple(sorted(look.writes)), tuple(sorted(look.pending or ()))
     newest = writes[-1] if writes else ""
-    told = timeline.newest_metadata()
-    ids = "" if told is None else told.extra_metadata.get(LATEST_SCHEMA, "")
+    metadata = timeline.newest_metadata()
+    ids = "" if metadata is None else metadata.extra_metadata.get(LATEST_SCHEMA, "")
     digest = schema_digest(schema, ids)
     return Stamp(base, config.table_type.value, newest, writes, digest, pending, derived_at=derived_at)
 

@@ -189,7 +189,7 @@ def format_manifest(stamp: Stamp, lines: Iterable[bytes]) -> bytes:
 
 
 def format_ended(layout: Layout) -> bytes:
-    """Format what ends the manifests of a layout that a table has left: no list, so Spark fails with what stands here."""
+    """Format what ends the manifests of a layout that a table has left: no list, so Spark fails with this text."""
     return f"nothing: the files of this table are listed in {layout.folder} now, make its name known again".encode()
 
 
@@ -235,7 +235,7 @@ def parse_line(line: bytes) -> ManifestEntry:
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptTableError(
             f"a line of the snapshot manifest in {CATALOG_FOLDER!r} is damaged: {line[:200]!r}; delete that folder, the next "
-            "write or publish makes it anew"
+            "write or publish makes it again"
         ) from error
 
 
@@ -316,7 +316,7 @@ class ManifestFolder:
         return sorted(int(match[1]) for match in matches if match is not None)
 
     def read(self, number: int) -> Manifest | None:
-        """Return a manifest, None when it is gone."""
+        """Return a manifest, None when it was deleted."""
         try:
             body = self._storage.read(self._path(number))
         except FileNotFoundError:

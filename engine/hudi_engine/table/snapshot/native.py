@@ -56,7 +56,7 @@ Release: TypeAlias = tuple[int, int]
 OLDEST_SPARK, NEWEST_SPARK = (3, 5), (4, 1)
 """What the one can read, all can; what the other cannot read, none can."""
 _WIDENS, _FILLS_STRUCTS = (4, 0), (4, 1)
-"""The first releases that widen while they read, and that find a struct of which a file has no asked field (SPARK-53535)."""
+"""The first releases that widen while they read, and that find a struct of which a file has no requested field (SPARK-53535)."""
 
 
 def natively_readable(
@@ -154,7 +154,7 @@ def _same(stored: pa.DataType, wanted: pa.DataType, spark: Release) -> bool:
     pairs = paired_parts(stored, wanted)
     if pairs is not None:
         return all(
-            # A query that asks for the new field alone takes all structs of the file for null.
+            # A query of the new field alone takes all structs of the file for null.
             spark >= _FILLS_STRUCTS if held is None else _same(held, part, spark)
             for _, held, part in pairs
             if part is not None

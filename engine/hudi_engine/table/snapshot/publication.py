@@ -94,12 +94,12 @@ def obsolete_sidecars(
             if base is not None:
                 starts.setdefault(base.file_id, set()).add(base.instant)
         # That of a write that was rolled back ends nothing, and that of one under way may be listed yet.
-        stands = [side for side in sidecars if timeline.is_committed(side.instant)]
-        for side in stands:
+        committed = [side for side in sidecars if timeline.is_committed(side.instant)]
+        for side in committed:
             starts.setdefault(side.file_id, set()).add(side.instant)
         for side in sidecars:
             later = [start for start in starts.get(side.file_id, ()) if start > side.instant]
-            end = min(later, default=side.instant) if side in stands else side.instant
+            end = min(later, default=side.instant) if side in committed else side.instant
             if side.path not in live and side.instant not in under_way and end < keep_from_instant:
                 found.append(side.path)
     return sorted(found)

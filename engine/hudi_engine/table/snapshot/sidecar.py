@@ -299,18 +299,18 @@ class SidecarStep:
 
     Args:
         masked: Row numbers of the base file that are masked afterwards, ascending.
-        gone: Numbers of the previous live rows that are removed.
+        removed: Numbers of the previous live rows that are removed.
         added: Which rows of the batch are live.
     """
 
     masked: Positions
-    gone: Positions
+    removed: Positions
     added: Mask
 
     def taken(self, before: SliceDelta, batch: LogBatch) -> SliceDelta:
         """Return what the logs do to the base file afterwards."""
         keep = np.ones(before.live.num_rows, dtype=bool)
-        keep[self.gone] = False
+        keep[self.removed] = False
         live = before.live.filter(pa.array(keep))
         if batch.rows is not None:
             added = batch.rows.filter(pa.array(self.added))
@@ -369,7 +369,7 @@ def next_step(
 
 
 def _newer(old: pa.Table, places: Positions, new: pa.Table, which: Mask, fields: list[str]) -> Mask:
-    """Tell of some changes whether they are not older than the rows at ``places`` of ``old``."""
+    """Return which changes are not older than the rows at ``places`` of ``old``."""
     known = taken(old.select(fields), places)
     coming = new.select(fields).filter(pa.array(which))
     return newer_wins([known.column(name) for name in fields], [coming.column(name) for name in fields])

@@ -125,15 +125,15 @@ def snapshot_entries(
     """List the files of a table's newest state; only partitions written since the previous manifest are listed again."""
     touched = None if previous is None else _touched_partitions(request, previous)
     try:
-        kept, gone = _parted(request, previous, touched)
-        before = _slices_of(request, [parse_line(line) for line in gone])
+        kept, dropped = _parted(request, previous, touched)
+        before = _slices_of(request, [parse_line(line) for line in dropped])
     except CorruptTableError:
-        # Somebody has been at the manifest: nothing of it is taken over.
+        # A changed manifest: nothing of it is copied.
         touched, kept, before = None, [], []
     view = FileSystemView.build(request.storage, request.config, request.timeline, partitions=touched)
     now = Timeline.load(request.storage, request.config)
     if not lasts(request.timeline, now):
-        raise TimelineError(f"files of {request.storage.base!r} may have gone while they were listed")
+        raise TimelineError(f"files of {request.storage.base!r} may have been deleted while they were listed")
     derivation = _Derivation(request, before, run_tasks, unseen_log_writers(request.timeline, now))
     fresh = sorted(_fresh_slices(request, view, derivation, run_tasks), key=_sort_key)
     layout = _layout(request, previous, fresh, kept)
@@ -186,10 +186,10 @@ def _parted(
         inside = previous.lines_in(folder)
         places.update(n for n in inside if b"/" not in encoded_uri(previous.lines[n])[below:])
     kept = list(previous.lines)
-    gone = [kept[place] for place in sorted(places)]
+    dropped = [kept[place] for place in sorted(places)]
     for place in sorted(places, reverse=True):
         del kept[place]
-    return kept, gone
+    return kept, dropped
 
 
 def _is_native(request: SnapshotRequest, slices: Sequence[_Slice], history: SchemaHistory | None) -> bool:
@@ -322,7 +322,7 @@ def _derived_here(request: SnapshotRequest, slices: Sequence[_Slice]) -> dict[Or
 def _fresh_slices(
     request: SnapshotRequest, view: FileSystemView, derivation: _Derivation, run_tasks: RunTasks
 ) -> list[_Slice]:
-    """List the slices with what is derived from them; derivations are asked for first, so that they run together."""
+    """List the slices with what is derived from them; derivations are collected first, so that they run together."""
     if request.is_mor:
         slices = view.latest_slices()
     else:

@@ -228,7 +228,7 @@ class SidecarBefore:
         stored = None if before is None else ChunkFile(before)
         if not all(_holds(each, schema) for each in ([] if stored is None else [stored]) + logged):
             return []
-        groups = [] if stored is None else list(self._left(stored, before, step.gone, rows))
+        groups = [] if stored is None else list(self._left(stored, before, step.removed, rows))
         groups += [group for each in logged for group in each.groups]
         if sum(group.size for group in groups) < _MIN_BYTES:
             return []
