@@ -9,7 +9,7 @@ from hudi_engine import HudiTable
 from hudi_engine.errors import SchemaError, UnsupportedTableError
 from hudi_engine.spark.catalog import TableName, register_table
 from hudi_engine.spark.jvm.long_array import long_array
-from hudi_engine.spark.read import many_files, masked, masks, published
+from hudi_engine.spark.read import many_files, masked, published
 from hudi_engine.table.snapshot.native import ROW_INDEX_COLUMN
 from pyspark.sql import functions as F
 
@@ -129,12 +129,12 @@ def test_odd_partition_names_keep_their_rows(spark, tmp_path, names, by_folder):
     assert made.snapshot().where(F.col("dt") == names[1]).count() == len(range(1, 2900, 3))
 
 
-@pytest.mark.parametrize("limit", ["_MOST_NEAR", "_MOST_WORDS"])
+@pytest.mark.parametrize("limit", ["_MAX_NEAR", "_MAX_WORDS"])
 def test_masks_that_are_too_many_or_too_large_are_joined(spark, table, monkeypatch, limit):
     upsert(spark, table, "id % 7 = 0", "new")
     upsert(spark, table, "id % 14 = 0", "newer")
     by_array = table.snapshot()
-    monkeypatch.setattr(masks, limit, 0)
+    monkeypatch.setattr(masked, limit, 0)
     joined = table.snapshot()
     assert "BroadcastHashJoin" in plan_of(joined) and "BroadcastHashJoin" not in plan_of(by_array)
     assert values(joined) == values(by_array)

@@ -8,7 +8,7 @@ import zlib
 import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable, RepeatedKeyError
-from hudi_engine.spark.lookup.owners import hashes_of
+from hudi_engine.spark.lookup.joins import hashes_of
 
 from tests.helpers.forms import in_turn
 from tests.helpers.hudi_rs import rows_by_hudi_rs

@@ -17,11 +17,11 @@ from hudi_engine.errors import ConfigError, CorruptTableError, InvalidKeyError, 
 from hudi_engine.format.config.enums import BloomFilterType, ParquetCodec
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.index.filters.bloom import BloomFilter
-from hudi_engine.format.index.filters.footer import key_range
+from hudi_engine.format.index.filters.footer import key_range, read_key_footer
 from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.format.storage import open_storage
 from hudi_engine.table.handles.base_file_options import BaseFileOptions
-from hudi_engine.table.handles.base_file_writer import attach_meta_columns, read_key_footer, write_base_file
+from hudi_engine.table.handles.base_file_writer import attach_meta_columns, write_base_file
 from hypothesis import given
 from hypothesis import strategies as st
 

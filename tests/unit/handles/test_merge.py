@@ -13,13 +13,14 @@ from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import BaseFile, base_file_name
 from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.index.filters.footer import read_key_footer
 from hudi_engine.format.merge.base_reader import BaseFileRows
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.schema.avro import arrow_to_avro
 from hudi_engine.format.schema.meta_fields import RECORD_KEY, with_meta_columns
 from hudi_engine.format.storage import open_storage
 from hudi_engine.table.handles.base_file_options import BaseFileOptions
-from hudi_engine.table.handles.base_file_writer import attach_meta_columns, read_key_footer
+from hudi_engine.table.handles.base_file_writer import attach_meta_columns
 from hudi_engine.table.handles.merge import merge_file
 from hudi_engine.table.handles.updates import FileChanges
 from hudi_engine.table.handles.write_context import WriteContext

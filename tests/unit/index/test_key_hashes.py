@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from hudi_engine.spark.lookup.owners import KeyHashes, hashes_of
+from hudi_engine.spark.lookup.joins import KeyHashes, hashes_of
 from hypothesis import given
 from hypothesis import strategies as st
 

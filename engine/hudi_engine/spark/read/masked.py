@@ -7,22 +7,80 @@ files are large, each has the place of its words in that array for a number.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.spark.jvm.long_array import long_array
-from hudi_engine.spark.read.masks import Masks, read_masks
 from hudi_engine.spark.read.numbered_files import NUMBER, ROW, NumberedFile, frame_of_numbered
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.table.snapshot.manifest_file import Manifest, decode_uri, files_in
 from hudi_engine.table.snapshot.native import METADATA_COLUMN
-from hudi_engine.table.snapshot.sidecar import CHUNK_BITS, CHUNK_COLUMN, WORD_BITS, WORDS_COLUMN
+from hudi_engine.table.snapshot.sidecar import (
+    CHUNK_BITS,
+    CHUNK_COLUMN,
+    WORD_BITS,
+    WORDS_COLUMN,
+    read_mask_words,
+)
 from hudi_engine.table.snapshot.snapshot_files import DELTA_LABEL, MASKED_LABEL
+
+logger = logging.getLogger(__name__)
+
+_MAX_WORDS = 1 << 19
+"""Four megabytes, which go into each task of Spark: the bits of 33 million rows."""
+_MAX_NEAR, _MAX_FAR = 128, 32
+"""Sidecars that are opened here, on a local disk and in an object store."""
+
+
+@dataclass(frozen=True)
+class Masks:
+    """The masks of a table.
+
+    Args:
+        slots: For the ordinal of each slice, which of the slots its words have; -1 for none.
+        width: Words a slot; no row behind them is masked.
+    """
+
+    slots: npt.NDArray[np.int64]
+    words: npt.NDArray[np.int64]
+    width: int
+
+
+def read_masks(storage: Storage, sidecars: Mapping[int, str]) -> Masks | None:
+    """Return masks; None where they are too many or too large, or one cannot be read.
+
+    Args:
+        sidecars: Paths of sidecars by the ordinals of their slices.
+    """
+    if len(sidecars) > (_MAX_NEAR if storage.is_near else _MAX_FAR):
+        return None
+    most = _MAX_WORDS // max(len(sidecars), 1)
+    try:
+        found = on_threads(lambda path: read_mask_words(storage, path, most), list(sidecars.values()))
+    except (OSError, LookupError, ValueError, pa.ArrowException) as error:
+        logger.debug("Spark is left to read the masks of %s: %s", storage.base, error)
+        return None
+    some = [each for each in found if each is not None]
+    if len(some) < len(found):
+        return None
+    width = max(map(len, some), default=0)
+    words = np.zeros((len(some), width), dtype=np.int64)
+    slots = np.full(max(sidecars, default=0) + 1, -1, dtype=np.int64)
+    for slot, (ordinal, each) in enumerate(zip(sidecars, some, strict=True)):
+        words[slot, : len(each)] = each
+        slots[ordinal] = slot
+    return Masks(slots, words.ravel(), width)
+
 
 _LABEL, _POSITION = f"{METADATA_COLUMN}.file_modification_time", f"{METADATA_COLUMN}.row_index"
 _ROW, _CHUNK, _WORDS, _WORD = "__hudi_row", "__hudi_chunk", "__hudi_words", "__hudi_word"
@@ -32,7 +90,7 @@ RESERVED = (METADATA_COLUMN, _ROW, _CHUNK, _WORDS, _WORD, NUMBER, ROW)
 _ORDINAL = (1 << 31) - 1
 """The bits of a label that are the ordinal of its slice."""
 
-_MOST_NUMBERED, _LARGE_BYTES = 512, 2 << 20
+_MAX_NUMBERED, _LARGE_BYTES = 512, 2 << 20
 """Files that get numbers, and their mean size from which on that takes less time than a scan without them would."""
 
 
@@ -98,7 +156,7 @@ def merged_rows_of_large_files(
     """
     manifest, masks = found.manifest, found.masks
     count = len(manifest.lines)
-    if masks is None or count > _MOST_NUMBERED or manifest.size_bytes < _LARGE_BYTES * count:
+    if masks is None or count > _MAX_NUMBERED or manifest.size_bytes < _LARGE_BYTES * count:
         return None
     words = long_array(spark, masks.words)
     if words is None:

@@ -19,23 +19,13 @@ import pyarrow.parquet as pq
 
 from hudi_engine.errors import SchemaError
 from hudi_engine.format.index.filters.bloom import BloomFilter
-from hudi_engine.format.index.filters.footer import KeyCollector, KeyFooter, read_key_footer
+from hudi_engine.format.index.filters.footer import KeyCollector
 from hudi_engine.format.schema.coded import coded_like, with_used_values
 from hudi_engine.format.schema.leaves import dictionary_leaves, leaves_with_statistics
 from hudi_engine.format.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.worker import rows_at_once
 from hudi_engine.table.handles.base_file_options import BaseFileOptions
-
-__all__ = [
-    "BaseFileInfo",
-    "KeyFooter",
-    "attach_meta_columns",
-    "constant",
-    "read_key_footer",
-    "with_file_name",
-    "write_base_file",
-]
 
 _GROUP_SLACK = 1.25
 

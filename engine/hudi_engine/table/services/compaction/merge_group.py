@@ -23,6 +23,7 @@ from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.log_file import Written
 from hudi_engine.format.filegroup.markers import write_marker
 from hudi_engine.format.index.filters.bloom import BloomFilter
+from hudi_engine.format.index.filters.footer import read_key_footer
 from hudi_engine.format.merge.base_reader import opened_base_file
 from hudi_engine.format.merge.log_scanner import LogScan, scan_slice
 from hudi_engine.format.merge.rows_at import taken
@@ -35,7 +36,6 @@ from hudi_engine.format.timeline.commit_metadata import NO_PREVIOUS_COMMIT, Writ
 from hudi_engine.table.handles.base_file_options import BaseFileOptions
 from hudi_engine.table.handles.base_file_writer import (
     BaseFileInfo,
-    read_key_footer,
     with_file_name,
     without_file_name,
     write_base_file,
