@@ -24,9 +24,9 @@ from hudi_engine.format.schema.avro import avro_to_arrow
 from hudi_engine.format.schema.evolution import can_change
 from hudi_engine.format.schema.meta_fields import meta_fields
 from hudi_engine.format.timeline.active import FileGroupKey, Timeline, newest_first
-from hudi_engine.format.timeline.rolled_back import names_of, of_a_replaced_table, rolled_back_by
 from hudi_engine.format.timeline.instant import Instant
 from hudi_engine.format.timeline.moments import Moment, digits_of
+from hudi_engine.format.timeline.rolled_back import names_of, of_a_replaced_table, rolled_back_by
 from hudi_engine.format.timeline.schema_commits import load_schema_history
 from hudi_engine.table.changes.group import Comparison
 from hudi_engine.table.changes.touched import StatesOfGroups, Step
