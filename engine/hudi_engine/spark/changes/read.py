@@ -173,13 +173,8 @@ def compared_rows(reading: Reading, plan: ChangePlan) -> DataFrame:
         names = [f"`{name}`" for name in change_columns(reading.read.schema)]
         parts.append(_joined(reading, plan, together).select(*names))
     if not parts:
-        return nothing(reading)
+        return reading.spark.createDataFrame([], arrow_to_spark(change_schema(plan.read.schema)))
     return parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
-
-
-def nothing(reading: Reading) -> DataFrame:
-    """Return no changes, in the columns of changes."""
-    return reading.spark.createDataFrame([], arrow_to_spark(change_schema(reading.read.schema)))
 
 
 def _joined(reading: Reading, plan: ChangePlan, units: Sequence[Comparison]) -> DataFrame:

@@ -10,7 +10,7 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
@@ -59,14 +59,6 @@ _MAX_BROADCAST_BYTES = 512 << 20
 _TASKS_SENT = 32
 """So many tasks go with the function itself; of more a worker reads the list once."""
 _Item = TypeVar("_Item")
-
-
-@dataclass(frozen=True)
-class _Task:
-    """One slice to read in a Python task."""
-
-    file_slice: FileSlice
-    merge_type: str
 
 
 def snapshot_frame(
@@ -136,7 +128,8 @@ def _native_frames(
         return
     plain = [each for each in slices if merge_type != SNAPSHOT or not each.log_files]
     if plain:
-        yield _scan(spark, state, read, plain)
+        bases = [each.base_file for each in plain if each.base_file is not None]
+        yield listed_files(spark, state, read.schema, bases)
     if merge_type == SNAPSHOT:
         logged = [each for each in slices if each.log_files]
         if logged:
@@ -154,18 +147,14 @@ def _python_frames(
     tasks = []
     for each in slices:
         native = _is_of(each, native_instants)
-        if merge_type == SKIP_MERGE and native and each.log_files:
-            tasks.append(_Task(each, LOG_ONLY))
-        elif merge_type == LOG_ONLY and each.log_files:
-            tasks.append(_Task(each, LOG_ONLY))
-        elif merge_type != LOG_ONLY and not native:
-            tasks.append(_Task(each, merge_type))
+        if merge_type == LOG_ONLY or (merge_type == SKIP_MERGE and native):
+            if each.log_files:
+                tasks.append((each, LOG_ONLY))
+        elif not native:
+            tasks.append((each, merge_type))
     if tasks:
         yield map_slices(
-            spark,
-            tasks,
-            read.schema,
-            lambda task: read_slice(read, task.file_slice, merge_type=task.merge_type),
+            spark, tasks, read.schema, lambda task: read_slice(read, task[0], merge_type=task[1])
         )
 
 
@@ -186,13 +175,6 @@ def _native_instants(
 
 def _is_of(each: FileSlice, instants: frozenset[str]) -> bool:
     return each.base_file is not None and each.base_file.instant in instants
-
-
-def _scan(
-    spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice]
-) -> DataFrame:
-    bases = [each.base_file for each in slices if each.base_file is not None]
-    return listed_files(spark, state, read.schema, bases)
 
 
 def literal_paths(reader: DataFrameReader) -> DataFrameReader:
