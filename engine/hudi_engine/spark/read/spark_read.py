@@ -124,6 +124,7 @@ def slices_frame(
 def _native_frames(
     spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice], merge_type: str
 ) -> Iterator[DataFrame]:
+    """Read base files by Spark, and in a snapshot what their logs make of them."""
     if merge_type == LOG_ONLY:
         return
     plain = [each for each in slices if merge_type != SNAPSHOT or not each.log_files]
