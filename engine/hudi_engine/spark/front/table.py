@@ -20,7 +20,7 @@ from hudi_engine.spark.front.reads import RawOptions
 from hudi_engine.spark.front.writes import Writes
 from hudi_engine.spark.write.rows.arguments import column_names, own_columns
 from hudi_engine.spark.write.rows.batch import refuse_false_marks
-from hudi_engine.table.snapshot.reserved import refuse_reserved
+from hudi_engine.table.snapshot.native import refuse_reserved
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.swap import recover_swap, table_storage
 from hudi_engine.table.write.define.create_table import create_table

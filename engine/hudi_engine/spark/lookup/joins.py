@@ -35,7 +35,7 @@ from hudi_engine.spark.read.collect import worker_errors_raised
 from hudi_engine.spark.read.spark_read import literal_paths, map_slices, slices_frame
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.lookup.across_partitions import settle, stored_columns
-from hudi_engine.table.lookup.repeated_keys import repeated, repeats
+from hudi_engine.table.lookup.partition import repeated, repeats
 from hudi_engine.table.lookup.tagging import keys_of_file, stored_keys_of
 from hudi_engine.table.lookup.unit import (
     BUCKET,

@@ -19,7 +19,7 @@ from hudi_engine.format.timeline.schema_commits import load_schema_history
 from hudi_engine.spark.schema.fit import spelled_columns
 from hudi_engine.spark.write.request import WriteRequest
 from hudi_engine.spark.write.rows.batch import definition_columns, refuse_false_marks
-from hudi_engine.table.snapshot.reserved import refuse_reserved
+from hudi_engine.table.snapshot.native import refuse_reserved
 from hudi_engine.table.state import TableState, commit_schema_text
 from hudi_engine.table.txn.metadata_conflicts import same_schema
 from hudi_engine.table.write.metadata_only import Change, commit_without_files

@@ -15,13 +15,16 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudi_engine.errors import SchemaError
 from hudi_engine.format import parallel
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import BaseFile
+from hudi_engine.format.schema.meta_fields import meta_fields
 from hudi_engine.format.schema.nested import paired_parts
 from hudi_engine.format.schema.time_units import is_as_meant
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.damage import damaged_parquet
+from hudi_engine.table.snapshot.sidecar import MASK_COLUMNS
 
 METADATA_COLUMN = "_metadata"
 """Spark's own column of what it knows of files and places of rows; a column of a table that is named so hides it."""
@@ -160,3 +163,25 @@ def _same(stored: pa.DataType, wanted: pa.DataType, spark: Release) -> bool:
             if part is not None
         )
     return spark >= _WIDENS and (stored, wanted) in _WIDENINGS_OF_SPARK_4
+
+
+_PREFIX = "__hudi_"
+"""Columns of rows on their way into a table begin so."""
+
+
+def refuse_reserved(names: Iterable[str]) -> None:
+    """Refuse columns, in any case, that Hudi, this engine or Spark's Parquet reader takes for its own; raises SchemaError."""
+    for name in names:
+        if filled_by_spark([name]) is not None:
+            raise SchemaError(
+                f"column {name!r}: Spark's Parquet reader fills a column of this name with the places of rows; rename it"
+            )
+        if name.lower() in meta_fields(operation=True):
+            raise SchemaError(
+                f"column {name!r} is a meta column, which Hudi fills itself, or differs from one by case only; leave it out"
+            )
+        if name.lower().startswith(_PREFIX) or name.lower() in MASK_COLUMNS:
+            raise SchemaError(
+                f"column {name!r}: {', '.join(MASK_COLUMNS)} and names that begin with {_PREFIX} are this engine's own; "
+                "rename it"
+            )

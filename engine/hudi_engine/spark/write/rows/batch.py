@@ -35,7 +35,7 @@ from hudi_engine.spark.schema.fit import FitPolicy, Missing, fit_schema, quoted
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.spark.write.rows.casts import exact_marks, fit_frame
 from hudi_engine.table.lookup.kinds import IndexKind
-from hudi_engine.table.snapshot.reserved import refuse_reserved
+from hudi_engine.table.snapshot.native import refuse_reserved
 from hudi_engine.table.state import TableState
 
 UNKNOWN_SIZE = 1 << 60

@@ -23,8 +23,7 @@ from hudi_engine.table.handles.create import create_files
 from hudi_engine.table.handles.merge import compose_partial, merge_file
 from hudi_engine.table.handles.updates import FileChanges
 from hudi_engine.table.handles.write_task import WriteTask
-from hudi_engine.table.lookup.partition import TaggedUnit, drop_outdated_updates
-from hudi_engine.table.lookup.repeated_keys import refuse_repeated
+from hudi_engine.table.lookup.partition import TaggedUnit, drop_outdated_updates, refuse_repeated
 from hudi_engine.table.lookup.tagging import SliceTag, StoredKeys, tag_slice
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, PartitionUnit, UnitPlan, lookup_keys
 from hudi_engine.table.write.place.to_logs import (
