@@ -74,8 +74,8 @@ class ChangePlan:
         parts = [task_schema(self.read.schema).empty_table(), *found[False]]
         if found[True]:
             parts.append(meet(pa.concat_tables(found[True]), self.mode))
-        found = pa.concat_tables(parts).sort_by([(STEP, "ascending"), (COMMITTED, "ascending")])
-        return found.select(change_columns(self.read.schema))
+        changes = pa.concat_tables(parts).sort_by([(STEP, "ascending"), (COMMITTED, "ascending")])
+        return changes.select(change_columns(self.read.schema))
 
 
 def context_of_end(state: TableState, options: Options, last: Point) -> ReadContext | None:
