@@ -25,7 +25,7 @@ def read_constraints(model: Mapping[str, Any]) -> tuple[Constraint, ...]:
     """Return the enforced constraints of a model with an enforced contract; none otherwise."""
     if not (model["config"].get("contract") or {}).get("enforced"):
         return ()
-    found = []
+    found: list[Constraint] = []
     for item in model.get("constraints") or ():
         found += _conditions(item, item.get("columns") or (), "check")
     for name, column in (model.get("columns") or {}).items():
