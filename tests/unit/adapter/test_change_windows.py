@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from hudi_engine.errors import TimelineError
 from hudi_engine.format.config.other_keys import CHECKPOINT
 from hudi_engine.table.changes.checkpoint import WindowLimits
 from hudi_engine.table.services.archive.execute import archive_instants
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.consumers import list_consumers
 
-from dbt.adapters.hudi.changes.methods import keep_changes
+from dbt.adapters.hudi.changes.methods import _lost_state, keep_changes
 from dbt.adapters.hudi.changes.window import ChangesArgs, next_input_window, window_after_gap
 from dbt.adapters.hudi.model.plan import Places, resolve_plan
 from dbt.adapters.hudi.run import OF_A_SAMPLE, Feed
@@ -68,3 +69,8 @@ def test_an_input_that_was_taken_to_its_end_and_archived_does_not_stop_another(t
         resolve_plan(node, "s", "m", Places(str(tmp_path), str(tmp_path)), ()), rebuilds=False
     )
     assert json.loads(plan.given_options[CHECKPOINT]) == {"s.fixed": done[1], "s.other": new[-1]}
+
+
+def test_lost_latest_state_asks_for_another_run() -> None:
+    error = _lost_state("/t", TimelineError("files were removed"))
+    assert "cannot be read any more" in str(error) and "Start the run again. (files were removed)" in str(error)

@@ -11,7 +11,7 @@ from typing import Any
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.errors import HistoryGapError
+from hudi_engine.errors import CorruptTableError, HistoryGapError, TimelineError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.storage import open_storage
 from hudi_engine.format.timeline.moments import digits_of
@@ -47,7 +47,6 @@ from dbt.adapters.hudi.model.selected import check_takes_changes, tables_named
 from dbt.adapters.hudi.parts import Relation, TableAccess
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.run import OF_A_SAMPLE, RUNS, Feed, InputWindow, ModelRun
-from dbt.adapters.hudi.spark.earlier import rows_of_the_run
 
 
 @dataclass(frozen=True)
@@ -113,6 +112,13 @@ def keep_changes(
 def _as_it_is(_adapter: Any, relation: BaseRelation, *_: Any, **__: Any) -> BaseRelation:
     """Return what a relation is while dbt parses."""
     return relation
+
+
+def _lost_state(place: str, error: Exception) -> TimelineError:
+    return TimelineError(
+        f"the table at {place!r} was restored, replaced, or compacted and cleaned during the run, so the state 'latest' that this "
+        f"run began with cannot be read any more, and its other nodes have read that one. Start the run again. ({error})"
+    )
 
 
 class ChangeFeeds(TableAccess):
@@ -220,7 +226,12 @@ class ChangeFeeds(TableAccess):
                 # instant alone a write that was under way before it would be there later
                 state = self.connections.warehouse.pinned.setdefault(table.path, state)
             instant = instant_as_of(state, when if hasattr(when, "year") else str(when))
-            frame = (rows_of_the_run if when == LATEST_STATE else rows_as_of)(session, state, instant)
+            try:
+                frame = rows_as_of(session, state, instant)
+            except (CorruptTableError, TimelineError) as error:
+                if when != LATEST_STATE:
+                    raise
+                raise _lost_state(table.path, error) from error
             shown = self._shown(frame, relation, target, ("as of", str(when)))
             # of a batch, a sample and a run without rows dbt reads a part of what is referred to
             return replace(shown, limit=relation.limit, event_time_filter=relation.event_time_filter)
