@@ -22,15 +22,6 @@ def test_a_query_plan_is_cut_off() -> None:
     assert shorten(text) == "[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found; line 1 pos 14"
 
 
-def test_a_view_too_long_for_derby_is_said_in_a_sentence() -> None:
-    text = (
-        'MetaException(message:Insert of object "MTable" using statement "INSERT INTO TBLS (TBL_ID,VIEW_ORIGINAL_TEXT) '
-        "VALUES (?,?)\" failed : A truncation error was encountered trying to shrink LONG VARCHAR 'with data as (\n\n"
-        " select 1&' to length 32700.\n\tat org.datanucleus.X.y(X.java:1)"
-    )
-    assert shorten(text).startswith("the view's text is longer than the 32,700 characters")
-
-
 def test_of_a_worker_traceback_the_reason_remains() -> None:
     text = (
         "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n"

@@ -78,8 +78,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], int]:
         (10, "write set NAME=VALUE"),
         (11, "no Spark runs yet"),
         (12, "-- failed: show --inline 'select 1 # one' ("),
-        (13, "(did you mean '--select'?)"),
-        (14, "No such command 'complie'. (did you mean 'compile'?)"),
+        (13, "No such option"),
+        (14, "No such command 'complie'"),
         (15, "exit stands alone; now was not run"),
     ],
 )

@@ -12,10 +12,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TextIO
 
-from dbt.cli.main import cli, dbtRunner
+from dbt.cli.main import dbtRunner
 from dbt_common.events.base_types import EventMsg
 from hudi_engine.cli.output import escape_what_is_lacking
-from hudi_engine.format.spelling import did_you_mean
 
 from dbt.adapters.hudi.shell.prompt import typed_lines, without_values
 from dbt.adapters.hudi.spark.session import keep_up, leave_spark
@@ -31,7 +30,6 @@ exit                          leave (so does the end of the input)"""
 # With this event dbt itself reports why a command ends; it leaves unknown commands to its caller.
 _ERROR_SAID = "MainEncounteredError"
 _LEAVE = ("exit", "quit")
-_NOT_KNOWN = re.compile(r"No such (?:option|command):? '?([\w-]+)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
@@ -94,27 +92,13 @@ class Shell:
 
         result = dbtRunner(callbacks=[note]).invoke([*words, *self._options])
         if result.exception is not None and not reported:
-            _say(f"{result.exception}{self._nearest(words, str(result.exception))}")
+            _say(str(result.exception))
         good = bool(result.success)
         if not good:
             # a run that an error ends leaves its pool of threads to be collected, which must not wait for the very end
             del result
             gc.collect()
         return good
-
-    def _nearest(self, words: list[str], message: str) -> str:
-        """Return the question whether another option or command was meant, which dbt leaves to its own program."""
-        unknown = _NOT_KNOWN.search(message)
-        if unknown is None:
-            return ""
-        command = cli.commands.get(words[0])
-        legal = (
-            [*cli.commands, *self._own]
-            if command is None
-            else [opt for each in command.params for opt in each.opts]
-        )
-        question = did_you_mean(unknown[1], legal).rstrip()
-        return f" ({question})" if question else ""
 
     def _leave(self, words: list[str]) -> bool:
         _say(f"{words[0]} stands alone; {shlex.join(words[1:])} was not run")

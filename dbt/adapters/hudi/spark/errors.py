@@ -46,8 +46,6 @@ _RAISED = re.compile(
     r"(?:[\w.$]+(?:Exception|Error): )?\[USER_RAISED_EXCEPTION\] (.*?)\.?(?: SQLSTATE: P0001)?\s*\Z",
     re.DOTALL,
 )
-# What Derby says when a view's text does not fit the column that Hive's tables have for it there.
-_LONG_VIEW = re.compile(r"\bVIEW_(?:ORIGINAL|EXPANDED)_TEXT\b.*\bto shrink LONG VARCHAR\b", re.DOTALL)
 _PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning|Interrupt)): (.*)", re.MULTILINE)
 
 
@@ -72,11 +70,6 @@ def shorten(text: str) -> str:
         if found:
             name, reason = found[-1]
             return f"{name}: {reason.strip()}"
-    if _LONG_VIEW.search(text):
-        return (
-            "the view's text is longer than the 32,700 characters that a metastore in Derby keeps: "
-            "materialize the model as a table, or give Spark a metastore in another database"
-        )
     text = _TASK_FAILURE.sub("", text, count=1)
     text = _PLAN_START.split(text, maxsplit=1)[0]
     text = _RAISED.sub(r"\1", text, count=1)

@@ -78,39 +78,33 @@ def drop_columns(statement: Statement, target: Target) -> StatementResult:
     return _altered(statement, target, table, T.StructType(kept), {})
 
 
-def alter_column(statement: Statement, target: Target) -> StatementResult:
-    """ALTER COLUMN of PySpark 3.5: one column a statement."""
+def alter_columns(statement: Statement, target: Target) -> StatementResult:
+    """ALTER COLUMN, which PySpark 3.5 parses as one column, and PySpark 4 as any number of specifications."""
     plan = statement.plan
+    if statement.kind == "AlterColumn":
+        settings = (
+            plan.dataType(),
+            plan.comment(),
+            plan.nullable(),
+            plan.position(),
+            plan.setDefaultExpression(),
+        )
+        return _alter_columns(statement, target, [(plan.column(), *settings)])
     return _alter_columns(
         statement,
         target,
         [
             (
-                plan.column(),
-                plan.dataType(),
-                plan.comment(),
-                plan.nullable(),
-                plan.position(),
-                plan.setDefaultExpression(),
+                item.column(),
+                item.newDataType(),
+                item.newComment(),
+                item.newNullability(),
+                item.newPosition(),
+                item.newDefaultExpression(),
             )
+            for item in plans.items(plan.specs())
         ],
     )
-
-
-def alter_columns(statement: Statement, target: Target) -> StatementResult:
-    """ALTER COLUMN of PySpark 4: any number of columns."""
-    changes = [
-        (
-            item.column(),
-            item.newDataType(),
-            item.newComment(),
-            item.newNullability(),
-            item.newPosition(),
-            item.newDefaultExpression(),
-        )
-        for item in plans.items(statement.plan.specs())
-    ]
-    return _alter_columns(statement, target, changes)
 
 
 def _alter_columns(

@@ -23,10 +23,11 @@ from hudi_engine.spark.jvm.frames import under_name
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.statement import Statement, Target
 from hudi_engine.spark.write.rows import settled
+from hudi_engine.spark.write.rows.arguments import resolving
 from hudi_engine.spark.write.rows.casts import check_cast, check_fields, exact_cast, fit_to_table
 from hudi_engine.spark.write.rows.key_check import KeyCheck
 from hudi_engine.spark.write.rows.partial_update_nulls import reject_null_overwrite
-from hudi_engine.spark.write.rows.sides import Clause, ClauseRows, ClauseSql, Sides, holds
+from hudi_engine.spark.write.rows.sides import Clause, ClauseRows, Sides
 from hudi_engine.table.lookup.kinds import index_kind
 from hudi_engine.table.write.define.table_options import with_table_options
 from hudi_engine.table.write.operation import UPSERT
@@ -71,8 +72,11 @@ class Merge:
         rows = stored.withColumnsRenamed({RECORD_KEY: settled.OLD_KEY, PARTITION_PATH: settled.OLD_PARTITION})
         rows = rows.select(*map(quoted, schema.names), settled.OLD_KEY, settled.OLD_PARTITION)
         own = under_name(rows, sides.named)
-        shown = own.drop(settled.OLD_KEY, settled.OLD_PARTITION)
-        with sides.explained(partial(_said, statement, target, schema.names, sides), shown, source):
+        with resolving(
+            f"MERGE INTO {target.label} cannot be resolved",
+            f"Call columns of the table {sides.target}.column, and of the source {source_name}.column; WHEN NOT MATCHED may name the "
+            "source only, WHEN NOT MATCHED BY SOURCE the table only",
+        ):
             taken, values = sides.taken(
                 own,
                 source,
@@ -254,42 +258,6 @@ def _clauses(statement: Statement, schema: T.StructType, sides: Sides, config: T
     return [
         _clause(statement, rows, action, schema, sides, config) for rows, action in _actions(statement.plan)
     ]
-
-
-def _said(statement: Statement, target: Target, columns: Sequence[str], sides: Sides) -> list[ClauseSql]:
-    """Return each condition and value as the statement has it, for messages."""
-    session, label = statement.session, f"MERGE INTO {target.label}:"
-    on = statement.plan.mergeCondition()
-    found = [ClauseSql(None, f"{label} ON {_text(statement, on)}", partial(plans.column, session, on))]
-    for rows, action in _actions(statement.plan):
-        condition = plans.option(action.condition())
-        if condition is not None:
-            what = f"{label} {rows.value} AND {_text(statement, condition)}"
-            found.append(ClauseSql(rows, what, partial(_holding, statement, condition)))
-        if plans.kind(action) in ("UpdateStarAction", "InsertStarAction"):
-            found += [
-                ClauseSql(
-                    rows,
-                    f"{label} {rows.value} takes {name} of the source, which",
-                    partial(_of, sides.source, name),
-                )
-                for name in columns
-            ]
-        elif plans.kind(action) != "DeleteAction":
-            for item in plans.items(action.assignments()):
-                name, value = plans.texts(item.key().nameParts())[-1], item.value()
-                what = f"{label} {rows.value} sets {name} to {_text(statement, value)}, which"
-                found.append(ClauseSql(rows, what, partial(plans.column, session, value)))
-    return found
-
-
-def _text(statement: Statement, expression: plans.JavaPlan) -> str:
-    """Return an expression as the statement has it, quoted."""
-    return repr(plans.text_of(statement.text, expression))
-
-
-def _holding(statement: Statement, condition: plans.JavaPlan) -> Column:
-    return holds(plans.column(statement.session, condition))
 
 
 def _of(side: str, column: str) -> Column:

@@ -57,7 +57,7 @@ _ON_TABLE: Mapping[str, Action] = {
     "DropPartitions": partitions.drop_partitions,
     "AddColumns": ddl.add_columns,
     "DropColumns": ddl.drop_columns,
-    "AlterColumn": ddl.alter_column,
+    "AlterColumn": ddl.alter_columns,
     "AlterColumns": ddl.alter_columns,
     "CommentOnTable": ddl.comment_on_table,
     "RenameTable": ddl.rename_table,
