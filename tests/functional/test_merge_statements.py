@@ -223,7 +223,7 @@ class TestSides:
 
     # Clauses of a MERGE into t by s, and what is said of them.
     REFUSED = [
-        (f"when {clause}", f"MERGE INTO .* cannot be resolved: .*{reason}.*WHEN NOT MATCHED may name the")
+        (f"when {clause}", f"MERGE INTO .* cannot be resolved: .*{reason}.*WHEN NOT MATCHED may name")
         for clause, reason in (
             ("not matched by source then update set n = s.n", "`s`.`n`"),
             ("not matched by source and s.id is null then delete", "`s`.`id`"),

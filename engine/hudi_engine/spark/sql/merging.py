@@ -74,8 +74,8 @@ class Merge:
         own = under_name(rows, sides.named)
         with resolving(
             f"MERGE INTO {target.label} cannot be resolved",
-            f"Call columns of the table {sides.target}.column, and of the source {source_name}.column; WHEN NOT MATCHED may name the "
-            "source only, WHEN NOT MATCHED BY SOURCE the table only",
+            f"Call columns of the table {sides.target}.column, and of the source {source_name}.column; WHEN NOT MATCHED may name "
+            "the source only, WHEN NOT MATCHED BY SOURCE the table only",
         ):
             taken, values = sides.taken(
                 own,
