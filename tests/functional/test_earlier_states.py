@@ -202,7 +202,7 @@ class TestStatesOfThePast:
                 "select * from hudi_table_changes('nowhere', 'cdc', 'earliest')",
                 "is no Hudi table of the warehouse",
             ),
-            ("create view @v as select * from orders version as of '{}'", "stands in a view"),
+            ("create view @v as select * from orders version as of '{}'", "in a view is refused"),
         ],
     )
     def test_what_cannot_be_told_is_refused(

@@ -129,7 +129,7 @@ NO_VIEWS = {
     "select 1 as id, 2 as id": "COLUMN_ALREADY_EXISTS",
     "select * from {{ this }}": "would read itself",
     "with own as (select * from {{ this }}) select 2 as id where 1 in (select id from own)": "would read itself",
-    "select * from {{ target.schema }}.other version as of 'latest'": "stands in a view",
+    "select * from {{ target.schema }}.other version as of 'latest'": "in a view is refused",
     "select nope": "nope",
 }
 

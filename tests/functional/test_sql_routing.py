@@ -365,7 +365,7 @@ class TestStatements:
         ]
         known = project.run_sql("select schema_name from information_schema.schemata", fetch="all")
         assert (project.test_schema.lower(),) in [tuple(row) for row in known]
-        with pytest.raises(DbtBaseException, match="stands in a view"):
+        with pytest.raises(DbtBaseException, match="in a view is refused"):
             project.run_sql("create view {schema}.names as select * from information_schema.tables")
         project.run_sql("drop view {schema}.looked")
 

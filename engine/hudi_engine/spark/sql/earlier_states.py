@@ -87,7 +87,7 @@ class EarlierStates:
                 continue
             if plans.kind(plan) in ("CreateView", "AlterViewAs"):
                 raise StatementError(
-                    f"{text[place.start : place.end]} stands in a view, which would show it as of now: make it a table"
+                    f"{text[place.start : place.end]} in a view is refused, as the view would show it as of now: make it a table"
                 )
             digest = hashlib.sha256(text[place.start : place.end].encode()).hexdigest()[:16]
             name = own_view(f"dbt_hudi_state_{digest}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -11,7 +10,7 @@ from hudi_engine.errors import StatementError
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.sql.statements import without_leading_dot
-from hudi_engine.spark.sql.table_names import with_view
+from hudi_engine.spark.sql.table_names import with_tables_replaced
 from hudi_engine.spark.sql.warehouse import Warehouse
 
 _SCHEMA = "information_schema"
@@ -35,25 +34,26 @@ def named_in(warehouse: Warehouse, session: SparkSession, query: str, own_view: 
     # packages put the database before it, which is empty here
     query = without_leading_dot(query, _SCHEMA)
     try:
-        for table in _COLUMNS:
-            view = own_view(f"dbt_hudi_{_SCHEMA}_{table}")
-            changed = with_view(session, query, partial(_is_meant, table), view)
-            if changed == query or session.catalog.databaseExists(_SCHEMA):
-                continue
-            if plans.kind(plans.parse(session, query)) in ("CreateView", "AlterViewAs"):
-                raise StatementError(
-                    f"{_SCHEMA}.{table} stands in a view, which would show the names of now: make it a table"
-                )
-            rows = list(_tables(warehouse, session) if table == "tables" else _schemata(warehouse, session))
-            session.createDataFrame(rows, _COLUMNS[table]).createOrReplaceTempView(view)
-            query = changed
+        plan = plans.parse(session, query)
     except SPARK_ERRORS:
-        pass  # Spark runs it again and reports the syntax error with its own words
-    return query
+        return query  # Spark runs it again and reports the syntax error with its own words
+    if session.catalog.databaseExists(_SCHEMA):
+        return query
 
+    def instead(parts: list[str], has_alias: bool) -> str | None:
+        schema, table = ([""] + [each.lower() for each in parts])[-2:]
+        if schema != _SCHEMA or table not in _COLUMNS:
+            return None
+        if plans.kind(plan) in ("CreateView", "AlterViewAs"):
+            raise StatementError(
+                f"{_SCHEMA}.{table} in a view is refused, as it would show the names of now: make it a table"
+            )
+        view = own_view(f"dbt_hudi_{_SCHEMA}_{table}")
+        rows = list(_tables(warehouse, session) if table == "tables" else _schemata(warehouse, session))
+        session.createDataFrame(rows, _COLUMNS[table]).createOrReplaceTempView(view)
+        return f"`{view}`" if has_alias else f"`{view}` as `{parts[-1]}`"
 
-def _is_meant(table: str, parts: list[str]) -> bool:
-    return [each.lower() for each in parts[-2:]] == [_SCHEMA, table]
+    return with_tables_replaced(query, plan, instead)
 
 
 def _tables(warehouse: Warehouse, session: SparkSession) -> Iterator[tuple[str | None, str, str, str]]:
