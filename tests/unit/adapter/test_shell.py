@@ -80,7 +80,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], int]:
         (12, "-- failed: show --inline 'select 1 # one' ("),
         (13, "No such option"),
         (14, "No such command 'complie'"),
-        (15, "exit stands alone; now was not run"),
+        (15, "exit takes no words; now was not run"),
     ],
 )
 def test_each_line_is_answered(session: tuple[list[str], int], number: int, said: str) -> None:

@@ -51,7 +51,7 @@ class Shell:
         keep_up()
         typed = source.isatty()
         if typed:
-            _say("dbt commands without `dbt`; help tells more, exit leaves")
+            _say("dbt commands without `dbt`; help lists more, exit leaves")
         failed = False
         for line in typed_lines(PROMPT, self._own) if typed else _read_lines(source):
             words = self._words(line)
@@ -101,7 +101,7 @@ class Shell:
         return good
 
     def _leave(self, words: list[str]) -> bool:
-        _say(f"{words[0]} stands alone; {shlex.join(words[1:])} was not run")
+        _say(f"{words[0]} takes no words; {shlex.join(words[1:])} was not run")
         return False
 
     def _help(self, words: list[str]) -> bool:

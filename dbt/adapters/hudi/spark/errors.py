@@ -37,7 +37,7 @@ _TASK_FAILURE = re.compile(
     r"Job aborted due to stage failure:.*?(?:executor driver\)|ExecutorLostFailure[^:]*\)): ", re.DOTALL
 )
 _META_COLUMN = re.compile(r"\[UNRESOLVED_COLUMN\b[^`]*`(?:[^`]+`\.`)*(_hoodie_\w+)`")
-# What Hadoop says of a store whose client is not among Spark's classes.
+# Hadoop's message for a store whose client is not among Spark's classes.
 _NO_CONNECTOR = re.compile(
     r'No FileSystem for scheme "\w+"|Class (?:org\.apache\.hadoop\.fs\.(?:s3a|azure)|com\.google\.cloud)[.\w]* not found'
 )
@@ -50,7 +50,7 @@ _PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning|Interr
 
 
 def is_cancellation(error: BaseException) -> bool:
-    """Whether the error says that its Spark job was cancelled."""
+    """Whether an error is that of a cancelled Spark job."""
     text = str(error)
     return any(mark in text for mark in _CANCEL_MARKS)
 

@@ -276,7 +276,7 @@ def _load_classes(session: SparkSession) -> None:
 def connection_session(
     credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None = None
 ) -> SparkSession:
-    """Return a session for one dbt connection: its own confs and temporary views unless the profile says otherwise."""
+    """Return a session for one dbt connection: its own confs and temporary views unless the profile shares them."""
     base, owned = base_session(credentials, engine_conf, folder)
     isolate = credentials.isolate_sessions if credentials.isolate_sessions is not None else owned
     session = base.newSession() if isolate else base

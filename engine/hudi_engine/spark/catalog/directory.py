@@ -1,6 +1,6 @@
 """The directory catalog: a warehouse folder is the list of schemas, tables and views.
 
-``<root>/<schema>/<table>/.hoodie/hoodie.properties`` is a table. Beside the table folders of a schema lie
+``<root>/<schema>/<table>/.hoodie/hoodie.properties`` is a table. Next to the table folders of a schema are
 small JSON files: ``<name>.table.json`` points at a table placed elsewhere, ``<name>.source.json`` at one that another
 writer keeps, ``<name>.view.json`` holds a view, ``<name>.function.json`` a SQL function.
 Spark's in-memory catalog is filled from them when a session starts, so nothing else has to run and any number
@@ -106,7 +106,7 @@ class DirectoryCatalog:
 
     Args:
         root: The folder, a path or URI; it need not exist yet.
-        recover: Called with the base path of a table beside which a rebuild of it lies; it finishes or undoes
+        recover: Called with the base path of a table with an unfinished rebuild; it finishes or undoes
             the rebuild, and raises WriteConflictError while another process does.
     """
 
@@ -141,24 +141,24 @@ class DirectoryCatalog:
         """
         with sql_errors_untold():
             wanted = self.schemas() if schemas is None else list(schemas)
-            gone = gone_schemas(spark, self.root, wanted) if schemas is None else []
-            report = self._load(spark, wanted, gone)
-            forget_schemas(spark, self.root, gone, self.managed_location)
+            dropped = dropped_schemas(spark, self.root, wanted) if schemas is None else []
+            report = self._load(spark, wanted, dropped)
+            forget_schemas(spark, self.root, dropped, self.managed_location)
         for warning in report.warnings:
             logger.warning("%s", warning)
         return report
 
-    def _load(self, spark: SparkSession, wanted: Sequence[str], gone: Sequence[str]) -> LoadReport:
+    def _load(self, spark: SparkSession, wanted: Sequence[str], dropped: Sequence[str]) -> LoadReport:
         """Fill a session; outdated views and functions go first, for a table may have the name of such a view by now."""
         warnings: list[str] = []
-        listings: dict[str, list[FileStatus]] = {schema: [] for schema in gone}
+        listings: dict[str, list[FileStatus]] = {schema: [] for schema in dropped}
         for schema in wanted:
             if self._has_database(spark, schema, warnings):
                 try:
                     listings[schema] = self._storage.list(checked_name(schema))
                 except OSError as refused:
                     warnings.append(f"the tables and views of {schema} are left out: {refused}")
-        note_schemas(self.root, set(listings) - set(gone))
+        note_schemas(self.root, set(listings) - set(dropped))
         functions = read_kept(self._storage, listings, FunctionDefinition, warnings)
         views_read = read_kept(self._storage, listings, ViewDefinition, warnings)
         drop_outdated(spark, self.root, listings, [*functions, *views_read])
@@ -229,7 +229,7 @@ class DirectoryCatalog:
         return open_storage(folder_of_process()).uri(path) if self.read_only else self._storage.uri(path)
 
     def default_base(self, schema: str, table: str) -> str:
-        """Tell where a table lives unless it says otherwise."""
+        """Return the folder of a table that has no pointer."""
         return f"{self.root}/{checked_name(schema)}/{checked_name(table)}"
 
     def table_base(self, schema: str, table: str) -> str | None:
@@ -254,10 +254,10 @@ class DirectoryCatalog:
     def save_source(self, schema: str, table: str, source: str | PlainFiles) -> None:
         """Remember the table of another writer, or the files, that a session shows under a name, for the views that read it."""
         if isinstance(source, PlainFiles):
-            told: dict[str, object] = {"source": {**vars(source), "options": dict(source.options)}}
+            raw: dict[str, object] = {"source": {**vars(source), "options": dict(source.options)}}
         else:
-            told = {"base": public_location(source)}
-        body = json.dumps({"format": 1, **told}, indent=2).encode()
+            raw = {"base": public_location(source)}
+        body = json.dumps({"format": 1, **raw}, indent=2).encode()
         path = _file(schema, table, _SOURCE)
         if not self._storage.exists(path) or self._storage.read(path) != body:
             self._storage.replace(path, body)
@@ -326,7 +326,7 @@ class DirectoryCatalog:
                     registered.append(each.name)
                 progress.tables += 1
         for schema in listings:
-            forget_gone(spark, schema, [name.name for name in places if name.database == schema])
+            forget_removed(spark, schema, [name.name for name in places if name.database == schema])
         return registered
 
     def _places(self, schema: str, statuses: Sequence[FileStatus], look: Settling) -> dict[TableName, str]:
@@ -375,10 +375,10 @@ class DirectoryCatalog:
         return read_pointer(self._storage, _file(schema, table, suffix), f"{schema}.{table}")
 
     def _source_files(self, name: TableName) -> PlainFiles | None:
-        """Return the files a source stands for, None for a Hudi table and for what cannot be read."""
+        """Return the files of a source, None for a Hudi table and for what cannot be read."""
         try:
-            told = json.loads(self._storage.read(_file(name.database, name.name, _SOURCE)))["source"]
-            return PlainFiles(str(told["location"]), str(told["format"]), dict(told["options"]))
+            raw = json.loads(self._storage.read(_file(name.database, name.name, _SOURCE)))["source"]
+            return PlainFiles(str(raw["location"]), str(raw["format"]), dict(raw["options"]))
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
 
@@ -469,25 +469,25 @@ def note_schemas(root: str, schemas: Iterable[str]) -> None:
     _FROM_FOLDERS.update((root, schema.lower()) for schema in schemas)
 
 
-def gone_schemas(spark: SparkSession, root: str, there: Iterable[str]) -> list[str]:
+def dropped_schemas(spark: SparkSession, root: str, there: Iterable[str]) -> list[str]:
     """Return the schemas that sessions have from folders which another process has dropped; ``there``: those it has."""
     known = {schema.lower() for schema in there}
-    gone = sorted(schema for folder, schema in _FROM_FOLDERS if folder == root and schema not in known)
+    found = sorted(schema for folder, schema in _FROM_FOLDERS if folder == root and schema not in known)
     # of names that are no identifiers, spark.catalog would not tell
     names = session_catalog(spark)
-    return [schema for schema in gone if names.databaseExists(schema)]
+    return [schema for schema in found if names.databaseExists(schema)]
 
 
 def forget_schemas(
     spark: SparkSession, root: str, schemas: Iterable[str], place_of: Callable[[str], str]
 ) -> None:
-    """Drop schemas that are gone from a session's catalog; one that holds what was made by no file stays.
+    """Drop removed schemas from a session's catalog; one that holds what was made by no file stays.
 
     So does one that has another place than this catalog gives it: somebody else has made it, and Spark deletes the place of
     a schema with all that lies there.
 
     Args:
-        place_of: Tells where the catalog has Spark put what it makes in a schema.
+        place_of: Returns where the catalog has Spark put what it makes in a schema.
     """
     names = session_catalog(spark)
     for schema in schemas:
@@ -500,7 +500,7 @@ def forget_schemas(
             logger.info("the schema %s stays: %s", schema, error)
 
 
-def forget_gone(spark: SparkSession, schema: str, there: Collection[str]) -> None:
+def forget_removed(spark: SparkSession, schema: str, there: Collection[str]) -> None:
     """Drop the entries of Hudi tables whose folders were removed, which Spark would read as tables without rows."""
     known = {name.lower() for name in there}
     for text in listed_names(spark, schema):
@@ -509,12 +509,12 @@ def forget_gone(spark: SparkSession, schema: str, there: Collection[str]) -> Non
             continue
         entry = find_entry(spark, TableName(schema, text))
         # another thread of this process may just have made it
-        if entry is not None and entry.base and _is_gone(entry.base):
+        if entry is not None and entry.base and _is_removed(entry.base):
             drop_entry(spark, entry)
 
 
-def _is_gone(base: str) -> bool:
-    """Tell whether there is no table any more; of a place that cannot be looked at nobody knows."""
+def _is_removed(base: str) -> bool:
+    """Tell whether a table was removed; False for a place that cannot be read."""
     try:
         return not open_storage(base).exists(PROPERTIES_PATH)
     except (HudiError, OSError) as error:
@@ -561,7 +561,7 @@ def read_pointer(storage: Storage, path: str, label: str) -> str | None:
         return None
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptTableError(
-            f"{storage.base}/{path} cannot be parsed: {error!r}. It says where {label} lives; "
+            f"{storage.base}/{path} cannot be parsed: {error!r}. It has the place of {label}; "
             "delete it and build the table again"
         ) from error
 
@@ -639,7 +639,7 @@ def prepare(name: TableName, base: str, run_sidecars: RunTasks) -> Found:
 
 
 def _published(storage: Storage, config: TableConfig, run: RunTasks) -> tuple[Published, Storage | None]:
-    """Publish a table; beside it where its folder must not be written to."""
+    """Publish a table, in another folder where its own must not be written to."""
     try:
         return publish(storage, config, run_sidecars=run), None
     except OSError as error:
@@ -681,6 +681,6 @@ def held_in(folder: str) -> list[str]:
         elif each.name.startswith(".") or (not each.is_dir and _SOURCE_FILE.match(each.name)):
             continue
         elif not each.is_dir or (storage.list(each.path) and storage.exists(each.path)):
-            # a store lists folders of nothing but other programs' marks, and says that they are not there
+            # a store lists folders of nothing but other programs' marks, which do not exist
             found.add(each.name)
     return sorted(found)

@@ -33,7 +33,7 @@ def kept_name_problems(name: str) -> list[str]:
 
 
 def is_mark(name: str) -> bool:
-    """Return whether a property says what an entry is and where its table lies, which the engine alone may."""
+    """Return whether a property is one that the engine alone may set: role and place of a table."""
     return name == BASE_PATH_PROPERTY or name.lower().startswith(OWN_PREFIX)
 
 
@@ -74,7 +74,7 @@ class CatalogEntry:
 
     @property
     def is_hudi_table(self) -> bool:
-        """Whether the name stands for a Hudi table itself, not for a second face of one."""
+        """Whether the name is that of a Hudi table itself, not a second name of one."""
         return self.kind in (TABLE, SNAPSHOT)
 
     @property
@@ -94,7 +94,7 @@ class CatalogEntry:
 
     @property
     def main_name(self) -> str:
-        """The table's own name; a second face stands for its table."""
+        """The table's own name, also of its second names."""
         return self.name.name.removesuffix(_FACES.get(self.kind, ""))
 
     @property
@@ -116,7 +116,7 @@ NOTES_PATH = f"{CATALOG_FOLDER}/entry.json"
 
 
 class NotesGiven(TypedDict, total=False):
-    """What a caller says of a table; what is None or absent keeps what was said before."""
+    """Notes of a caller on a table; what is None or absent keeps the notes of before."""
 
     comment: str | None
     column_comments: Mapping[str, str] | None
@@ -146,7 +146,7 @@ class EntryNotes:
 
     @classmethod
     def _parsed(cls, raw: Mapping[str, Any]) -> EntryNotes:
-        """Return what a file says; ValueError, KeyError or TypeError for what :meth:`save` never writes."""
+        """Return the notes of a file; ValueError, KeyError or TypeError for what :meth:`save` never writes."""
         notes = cls(
             kept_text(raw["comment"]), kept_texts(raw["columnComments"]), kept_texts(raw["properties"])
         )

@@ -148,8 +148,8 @@ class PlainFiles:
 
 def mark_of(files: list[FileStatus]) -> str:
     """Return a text that changes when files come, go or change."""
-    told = "\n".join(f"{each.path} {each.size} {each.modified_ms}" for each in files)
-    return hashlib.sha256(told.encode()).hexdigest()
+    text = "\n".join(f"{each.path} {each.size} {each.modified_ms}" for each in files)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def register_files(spark: SparkSession, name: TableName, source: PlainFiles) -> None:
@@ -209,8 +209,8 @@ def _columns(spark: SparkSession, source: PlainFiles, location: str) -> list[Col
 def _with_options(source: PlainFiles, reason: str) -> str:
     """Name the options that Spark's reason names, else all of them."""
     named = {key: value for key, value in source.options.items() if key.lower() in reason.lower()}
-    told = ", ".join(f"{key}: {value!r}" for key, value in (named or source.options).items())
-    return f" with options {{{told}}}" if told else ""
+    options = ", ".join(f"{key}: {value!r}" for key, value in (named or source.options).items())
+    return f" with options {{{options}}}" if options else ""
 
 
 def _is_hidden(path: str) -> bool:

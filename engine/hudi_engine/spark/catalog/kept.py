@@ -322,7 +322,7 @@ class FunctionDefinition:
         """Create the function in a session unless it is there; fails as Spark does when its body is broken.
 
         Args:
-            spark: A session that nobody else uses: its current schema is afterwards the function's.
+            spark: A session of its own, whose current schema is afterwards the function's.
 
         Raises:
             CorruptTableError: The statement is another than the CREATE FUNCTION of this name.
@@ -458,7 +458,7 @@ def drop_outdated(
 
 
 def drop_shown(spark: SparkSession, root: str) -> None:
-    """Drop the views and functions that one folder keeps; its files stay. Of one that Spark refuses to drop a warning tells."""
+    """Drop the views and functions that one folder keeps; its files stay. Warns of one that Spark refuses to drop."""
     for key, (folder, _) in list(_SHOWN.items()):
         if folder != root:
             continue

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 FINGERPRINT_PROPERTY = "hoodie.catalog.fingerprint"
 _EMPTY_FOLDER = "nothing-here"
 _DATA_SOURCE_COMMAND = "CreateDataSourceTableCommand"
-# Nobody can have put it into a property.
+# Random, so that no property can contain it.
 _SEPARATOR = f"\x1f{uuid.uuid4().hex}\x1f"
 _analysed_views: WeakKeyDictionary[SparkSession, tuple[CatalogEntry, dict[str, Any]]] = WeakKeyDictionary()
 """A view over a table's files that Spark has analysed in a session, with the fields of its entry: the one to copy there."""
@@ -70,7 +70,7 @@ class TableSpec:
     using: str = "parquet"
 
     def statement(self, location: str | None = None) -> str:
-        """Return the CREATE TABLE; ``location`` stands in for the spec's own."""
+        """Return the CREATE TABLE; ``location`` replaces the spec's own."""
         columns = ", ".join(column.definition for column in self.columns)
         properties = {**self.properties, FINGERPRINT_PROPERTY: self.fingerprint}
         return (
@@ -140,7 +140,7 @@ def listed_schemas(spark: SparkSession) -> list[str]:
 
 
 def listed_names(spark: SparkSession, database: str) -> list[str]:
-    """Return the names of a schema that is there, without what stands behind them."""
+    """Return the names of a schema that is there, without their entries."""
     names = _catalog(spark).listTables(database, "*", False)
     return [names.apply(position).table() for position in range(names.size())]
 
@@ -243,7 +243,7 @@ def _alter_or_replace(spark: SparkSession, existing: CatalogEntry, definition: A
     try:
         _alter(spark, existing, definition)
     except spark_errors() as error:
-        logger.info("the entry %s is made anew, for it cannot be altered: %s", existing.name.label, error)
+        logger.info("the entry %s is replaced, as it cannot be altered: %s", existing.name.label, error)
         drop_entry(spark, existing)
         _catalog(spark).createTable(definition, True, False)
 

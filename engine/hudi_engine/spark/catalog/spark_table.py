@@ -66,11 +66,11 @@ REFUSED_TO_SPARK = {
     "partitionOverwriteMode": "this is an Apache Hudi table; plain Spark cannot write it, "
     "write with hudi_engine.HudiTable or with dbt"
 }
-"""Option of Spark's reader that has no effect on reading. A plain ``INSERT`` would leave Parquet files beside the
-manifest, where nobody reads them; asked for this mode, Spark refuses the statement with the text, before it writes."""
+"""Option of Spark's reader that has no effect on reading. A plain ``INSERT`` would leave Parquet files next to the
+manifest, where no reader looks; with this mode, Spark refuses the statement with the text, before it writes."""
 
 _REFUSED_TO_STREAMS = {"modifiedBefore": "9999-01-01T00:00:00"}
-"""Option that leaves out no file of a query; streams refuse it. One from a name would tell rows that were rewritten anew."""
+"""Option that leaves out no file of a query; streams refuse it. One from a name would repeat rows that were rewritten."""
 
 _BASE_FILES = {"modifiedBefore": "2022-01-01T00:00:00"}
 """Leaves out sidecars by their label, which is a later time; base files, and copies of them, have earlier ones."""
@@ -112,7 +112,7 @@ class _Face:
             ROLE_PROPERTY: role,
         }
         if role in (SNAPSHOT, REALTIME):
-            # Spark reserves the property for tables, where it says PARQUET.
+            # Spark reserves the property for tables, where it is PARQUET.
             own[PROVIDER_PROPERTY] = "hudi"
         if self.place is not self.storage:
             own[FOREIGN_PROPERTY] = "true"

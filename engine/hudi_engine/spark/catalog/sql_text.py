@@ -59,7 +59,7 @@ class TableName:
 
     @property
     def sql(self) -> str:
-        """The name as it stands in a statement."""
+        """The name as SQL."""
         return f"{identifier(self.database)}.{identifier(self.name)}"
 
     @property

@@ -80,7 +80,7 @@ def is_stopped(context: SparkContext) -> bool:
 
 
 def is_stopped_in_java(context: SparkContext) -> bool:
-    """Whether Java says that a context was stopped; raises `JVM_ERRORS` or ConnectionError when Java has ended."""
+    """Whether a context was stopped in Java; raises `JVM_ERRORS` or ConnectionError when Java has ended."""
     java: Any = context._jsc
     return bool(java.sc().isStopped())
 

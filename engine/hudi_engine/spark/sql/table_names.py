@@ -19,7 +19,7 @@ def with_view(session: SparkSession, query: str, is_meant: Callable[[list[str]],
     """Return a query that reads a view where it named a table.
 
     Args:
-        is_meant: Tells by the parts of a name whether it is the table.
+        is_meant: Whether the parts of a name are those of the table.
 
     Raises:
         ParseException: It is no query.
