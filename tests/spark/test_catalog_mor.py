@@ -5,18 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import UnsupportedTableError
-from hudi_engine.spark.catalog import (
-    Layout,
-    TableName,
-    drop_table,
-    is_internal,
-    list_entries,
-    publish,
-    refresh_table,
-    register_table,
-    sidecar_runner,
-)
+from hudi_engine.spark.catalog import TableName, drop_table, list_entries, register_table
 from hudi_engine.spark.catalog import session as catalog_session
+from hudi_engine.spark.catalog.session import sidecar_runner
+from hudi_engine.spark.catalog.spark_table import is_internal, refresh_table
+from hudi_engine.table.snapshot.manifest import publish
+from hudi_engine.table.snapshot.manifest_file import Layout
 
 from tests.helpers.handmade import HandmadeTable
 

@@ -8,15 +8,7 @@ import re
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import ConfigError, TableExistsError
-from hudi_engine.spark.catalog import (
-    Layout,
-    TableName,
-    drop_table,
-    list_entries,
-    refresh_table,
-    register_table,
-    registered_base,
-)
+from hudi_engine.spark.catalog import TableName, drop_table, list_entries, register_table, registered_base
 from hudi_engine.spark.catalog.spark_entry import (
     Column,
     TableSpec,
@@ -24,7 +16,9 @@ from hudi_engine.spark.catalog.spark_entry import (
     find_entry,
     put_table,
 )
+from hudi_engine.spark.catalog.spark_table import refresh_table
 from hudi_engine.table.snapshot.manifest import publish
+from hudi_engine.table.snapshot.manifest_file import Layout
 
 from tests.helpers.handmade import HandmadeTable
 

@@ -7,7 +7,8 @@ import pytest
 from hudi_engine import HudiTable
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.spark.catalog import TableName, refresh_table, register_table
+from hudi_engine.spark.catalog import TableName, register_table
+from hudi_engine.spark.catalog.spark_table import refresh_table
 from hudi_engine.spark.jvm.frames import depends_on_time
 from hudi_engine.spark.read import spark_read
 from hudi_engine.spark.read.spark_read import map_slices, snapshot_frame

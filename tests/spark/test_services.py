@@ -7,9 +7,10 @@ import threading
 
 import pytest
 from hudi_engine import TimelineError
-from hudi_engine.spark.catalog import TableName, live_manifest_files, register_table
+from hudi_engine.spark.catalog import TableName, register_table
 from hudi_engine.spark.read.collect import run_in_spark
 from hudi_engine.table.services import run_compaction
+from hudi_engine.table.snapshot.manifest import live_manifest_files
 
 from tests.helpers.forms import forms
 from tests.helpers.hudi_rs import rows_by_hudi_rs
