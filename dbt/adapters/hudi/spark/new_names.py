@@ -32,9 +32,6 @@ def rename(warehouse: Warehouse, session: SparkSession, old: TableName, new: Tab
         raise DbtRuntimeError(f"{old.label} cannot be renamed: {'; '.join(problems)}")
     warehouse.require_schema(session, new)
     taken = warehouse.entry(session, new.database, new.name)
-    if taken is not None and _is_renamed(warehouse, entry, taken):
-        warehouse.forget(session, old.database, old.name)
-        return
     if taken is not None:
         raise DbtRuntimeError(f"{old.label} cannot be renamed: {new.label} already exists; drop it first")
     if entry.base is None:
@@ -79,19 +76,6 @@ def _rename_table(warehouse: Warehouse, session: SparkSession, entry: CatalogEnt
         warehouse.forget(session, new.database, new.name)
         raise
     warehouse.forget(session, entry.name.database, entry.name.name)
-
-
-def _is_renamed(warehouse: Warehouse, entry: CatalogEntry, taken: CatalogEntry) -> bool:
-    """Tell whether a RENAME to a name was cut off before the old one went, which is no more than a pointer."""
-    if (
-        warehouse.directory is None
-        or entry.base is None
-        or taken.base is None
-        or taken.foreign
-        or taken.is_face
-    ):
-        return False
-    return same_place(entry.base, taken.base) and _folder_of_name(warehouse, entry) is None
 
 
 def _folder_of_name(warehouse: Warehouse, entry: CatalogEntry) -> str | None:
