@@ -7,9 +7,8 @@ import logging
 import pytest
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.parallel import WorkerError
-from hudi_engine.spark.catalog.session import query_loggers
 
-from dbt.adapters.hudi.spark.errors import shorten
+from dbt.adapters.hudi.spark.errors import _query_loggers, shorten
 
 
 def test_a_java_stack_is_cut_off() -> None:
@@ -66,7 +65,7 @@ def test_the_failed_task_is_left_out() -> None:
 
 def test_loggers_of_spark_s_errors_are_of_spark_s_own_class() -> None:
     own = pytest.importorskip("pyspark.logger", reason="PySpark 3.5 has no loggers of its own").PySparkLogger
-    loggers = query_loggers()
+    loggers = _query_loggers()
     assert loggers == [
         logging.getLogger("SQLQueryContextLogger"),
         logging.getLogger("DataFrameQueryContextLogger"),

@@ -11,14 +11,24 @@ from dbt_common.exceptions import DbtBaseException, DbtDatabaseError, DbtRuntime
 from hudi_engine.errors import HudiError, StatementError
 from hudi_engine.format.parallel import carried_failure
 from hudi_engine.format.storage.read_only import is_refusal
-from hudi_engine.spark.catalog.session import query_loggers
 from hudi_engine.spark.jvm.errors import call_errors, is_unanswered, java_message
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.spark.java import how_java_ended
 
+
+def _query_loggers() -> list[logging.Logger]:
+    """Return the loggers in which PySpark 4 prints SQL errors as JSON; made by PySpark, whose class they need."""
+    names = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:  # PySpark 3.5 prints nothing
+        return [logging.getLogger(name) for name in names]
+    return [PySparkLogger.getLogger(name) for name in names]
+
+
 # dbt reports SQL errors itself
-for _query_logger in query_loggers():
+for _query_logger in _query_loggers():
     _query_logger.setLevel(logging.CRITICAL)
 
 _CANCEL_MARKS = (

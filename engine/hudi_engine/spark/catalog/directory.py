@@ -51,7 +51,7 @@ from hudi_engine.spark.catalog.rebuilds import (
     place_beside,
     rebuilt_beside,
 )
-from hudi_engine.spark.catalog.session import apart, sidecar_runner, sql_errors_untold
+from hudi_engine.spark.catalog.session import apart, sidecar_runner
 from hudi_engine.spark.catalog.spark_entry import drop_entry, find_entry, listed_names
 from hudi_engine.spark.catalog.spark_table import drop_table, put_entries
 from hudi_engine.spark.catalog.sql_text import TableName, identifier, literal
@@ -139,11 +139,10 @@ class DirectoryCatalog:
         Args:
             schemas: Schemas to load, None for all.
         """
-        with sql_errors_untold():
-            wanted = self.schemas() if schemas is None else list(schemas)
-            dropped = dropped_schemas(spark, self.root, wanted) if schemas is None else []
-            report = self._load(spark, wanted, dropped)
-            forget_schemas(spark, self.root, dropped, self.managed_location)
+        wanted = self.schemas() if schemas is None else list(schemas)
+        dropped = dropped_schemas(spark, self.root, wanted) if schemas is None else []
+        report = self._load(spark, wanted, dropped)
+        forget_schemas(spark, self.root, dropped, self.managed_location)
         for warning in report.warnings:
             logger.warning("%s", warning)
         return report

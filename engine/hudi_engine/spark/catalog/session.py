@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
@@ -53,27 +51,3 @@ def apart(spark: SparkSession) -> SparkSession:
     """
     with _copying:
         return cloned(spark)
-
-
-def query_loggers() -> list[logging.Logger]:
-    """Return the loggers in which PySpark 4 prints SQL errors as JSON; made by PySpark, whose class they need."""
-    names = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-    try:
-        from pyspark.logger import PySparkLogger
-    except ImportError:  # PySpark 3.5 prints nothing
-        return [logging.getLogger(name) for name in names]
-    return [PySparkLogger.getLogger(name) for name in names]
-
-
-@contextmanager
-def sql_errors_untold() -> Iterator[None]:
-    """Keep PySpark 4 from printing SQL errors, for those that become a warning of one sentence."""
-    loggers = query_loggers()
-    levels = [each.level for each in loggers]
-    for each in loggers:
-        each.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        for each, level in zip(loggers, levels, strict=True):
-            each.setLevel(level)
