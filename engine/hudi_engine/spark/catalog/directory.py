@@ -42,7 +42,6 @@ from hudi_engine.spark.catalog.kept import (
     note_removed,
     note_shown,
     read_kept,
-    restore_kept,
 )
 from hudi_engine.spark.catalog.rebuilds import (
     Settling,
@@ -292,7 +291,13 @@ class DirectoryCatalog:
     ) -> bool:
         """Show a view or function that is kept, whoever made it; returns whether there is one, and fails as Spark does."""
         path = _file(name.database, name.name, SUFFIX_OF[kind])
-        return restore_kept(spark, self._storage, path, kind, name)
+        try:
+            definition = kind.from_json(name, self._storage.read(path), f"{self.root}/{path}")
+        except FileNotFoundError:
+            return False
+        definition.create(apart(spark))
+        note_shown(self.root, [definition])
+        return True
 
     def _has_database(self, spark: SparkSession, schema: str, warnings: list[str]) -> bool:
         """Create a schema in the session unless it is there; False when Spark refuses its name."""

@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 from hudi_engine.errors import ConfigError, CorruptTableError
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.spark.catalog.entry import VIEW, CatalogEntry, is_mark, kept_text, kept_texts
-from hudi_engine.spark.catalog.session import apart
 from hudi_engine.spark.catalog.spark_entry import (
     FINGERPRINT_PROPERTY,
     Column,
@@ -395,33 +394,6 @@ def read_kept(
             except (CorruptTableError, OSError) as error:
                 warnings.append(f"{name.label} was not restored: {error}")
     return found
-
-
-def restore_kept(
-    spark: SparkSession,
-    storage: Storage,
-    path: str,
-    kind: type[ViewDefinition | FunctionDefinition],
-    name: TableName,
-) -> bool:
-    """Make a session know what a file keeps, as another process has made it; fails as Spark does.
-
-    Args:
-        spark: The session, which stays as it is otherwise.
-
-    Returns:
-        Whether there is such a file.
-
-    Raises:
-        CorruptTableError: It is damaged.
-    """
-    try:
-        definition = kind.from_json(name, storage.read(path), f"{storage.base}/{path}")
-    except FileNotFoundError:
-        return False
-    definition.create(apart(spark))
-    note_shown(storage.base, [definition])
-    return True
 
 
 def note_shown(root: str, shown: Iterable[ViewDefinition | FunctionDefinition]) -> None:

@@ -40,9 +40,10 @@ _ESCAPED: Mapping[str, str] = {
 
 def call(warehouse: Warehouse, session: SparkSession, statement: str) -> StatementResult | None:
     """Run a CALL statement; None leaves a procedure of another catalog to Spark."""
-    if _is_of_another_catalog(session, statement):
+    matched = _CALL.match(statement)
+    if matched is not None and _is_of_another_catalog(session, matched):
         return None
-    called, text = _parts(statement)
+    called, text = _parts(statement, matched)
     if called.lower() == "help":
         command = given_arguments("help", text, ("cmd",)).get("cmd")
         texts = [(help_text(command),)]
@@ -82,9 +83,8 @@ def _in_schema(warehouse: Warehouse, session: SparkSession, named: tuple[str, st
     return schema, name
 
 
-def _parts(statement: str) -> tuple[str, str]:
+def _parts(statement: str, matched: re.Match[str] | None) -> tuple[str, str]:
     """Return the name of what is called and the text in its brackets; a comment may follow them."""
-    matched = _CALL.match(statement)
     if matched is None:
         return statement.strip(), ""
     end = closing_bracket(statement, matched.end())
@@ -93,11 +93,8 @@ def _parts(statement: str) -> tuple[str, str]:
     return matched.group(2), statement[matched.end() + 1 : end - 1]
 
 
-def _is_of_another_catalog(session: SparkSession, statement: str) -> bool:
-    """Tell whether a procedure is called by the name of a catalog other than Spark's own, or unknown while such a one is used."""
-    matched = _CALL.match(statement)
-    if matched is None:
-        return False
+def _is_of_another_catalog(session: SparkSession, matched: re.Match[str]) -> bool:
+    """Tell whether a procedure is called by the name of another catalog, or unknown here while such a one is used."""
     first = [part.strip(" `\n\t") for part in matched.group(1).split(".")[:-1]][:1]
     if first and is_set_up_beside(session, first[0]):
         return True
