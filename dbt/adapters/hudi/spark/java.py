@@ -79,16 +79,7 @@ def _java_version(java: str) -> str:
 
 
 def launch_java(conf: Mapping[str, str], folder: str | None) -> None:
-    """Start Spark's Java process, unless this one has one.
-
-    What Java writes of itself goes to dbt's debug log; everything else still reaches the screen.
-
-    Args:
-        folder: Folder that relative paths in SQL count from.
-
-    Raises:
-        DbtRuntimeError: Java did not come up; with its last lines.
-    """
+    """Start Spark's Java process, unless this one has one; relative paths in SQL count from ``folder``."""
     if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         return
     settings = SparkConf()

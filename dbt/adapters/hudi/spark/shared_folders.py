@@ -41,11 +41,7 @@ class SharedFolders:
         return own is not None and _key(own) == _key(name)
 
     def refuse_shared(self, name: TableName, base: str, done: str) -> None:
-        """Refuse what would take the files of a table's folder from another name that leads there or below.
-
-        Args:
-            done: What is done to the table, such as ``dropped``.
-        """
+        """Refuse what would take a table's folder from another name that leads there or below; ``done``: "dropped"."""
         for other, place in self._shown_in(name, base).items():
             raise DbtRuntimeError(
                 f"{name.label} cannot be {done}: its folder {plain_location(base)} is or holds the table {other.label} too, at "

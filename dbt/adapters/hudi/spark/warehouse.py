@@ -404,11 +404,7 @@ class Warehouse:
     def drop(
         self, session: SparkSession, schema: str, name: str, shared: SharedFolders | None = None
     ) -> None:
-        """Drop a table or view, with its files unless another name shows them or writes them; no error for no such name.
-
-        Args:
-            shared: The names that keep folders; None for those of the whole warehouse.
-        """
+        """Drop a table or view, with its files unless another name or writer has them; no error for no such name."""
         table, entry = TableName(schema, name), self.entry(session, schema, name)
         base = self.base_on_disk(schema, name) if entry is None else entry.base
         if entry is not None and (base is None or entry.is_face):

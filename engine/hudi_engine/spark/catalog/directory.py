@@ -89,11 +89,7 @@ _BEING_BUILT = re.compile(r"^\.(.+)\.rebuild-[0-9a-f]+$")
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What a session was filled with.
-
-    Args:
-        warnings: What was left out and why, one sentence each.
-    """
+    """What a session was filled with; ``warnings`` are sentences on what was left out."""
 
     tables: tuple[TableName, ...]
     views: tuple[TableName, ...]
@@ -487,11 +483,7 @@ def forget_schemas(
 ) -> None:
     """Drop removed schemas from a session's catalog; one that holds what was made by no file stays.
 
-    So does one that has another place than this catalog gives it: somebody else has made it, and Spark deletes the place of
-    a schema with all that lies there.
-
-    Args:
-        place_of: Returns where the catalog has Spark put what it makes in a schema.
+    So does one at another place than ``place_of`` gives it, as Spark deletes the place of a schema with all that is there.
     """
     names = session_catalog(spark)
     for schema in schemas:

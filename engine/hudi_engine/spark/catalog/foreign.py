@@ -46,17 +46,7 @@ def register_foreign(
     """Show a table that somebody else writes; call again to see its newest commit.
 
     Args:
-        name: Name to register; for a merge-on-read table ``_rt`` and ``_ro`` come with it.
-        path: Base path of the table; nothing is written below it.
         cache_folder: Folder for what is derived from such tables, outside all of them.
-
-    Returns:
-        What the manifest in the cache shows.
-
-    Raises:
-        ConfigError: when the cache folder is inside the table, or the table has no schema yet.
-        UnsupportedTableError: when the engine cannot read the table either.
-        TableExistsError: when the name belongs to something that is not a Hudi table.
     """
     storage = open_storage(path)
     config = TableConfig.load(storage)

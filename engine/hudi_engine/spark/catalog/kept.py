@@ -64,12 +64,8 @@ def settings_of(properties: Mapping[str, str]) -> dict[str, str]:
 def made_under(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     """Give a session the settings that a view is to be made under, and no others, for the time of this block.
 
-    Only what is set for a query at any time is taken of them, for they come from a file of the warehouse; a setting that this
-    version of Spark does not know is left out. What else the session has set would be kept with the view, so it is unset
-    meanwhile. All threads of a session share its settings: it is to be one of its own.
-
-    Args:
-        settings: Those of the maker's session; where there are none, as in files of earlier versions, nothing changes.
+    Only settings that queries may change at any time are taken, as they come from a file of the warehouse. What else the session
+    has set would be kept with the view, so it is unset meanwhile; without any settings nothing changes.
     """
     before: dict[str, str | None] = {}
     try:
@@ -318,14 +314,7 @@ class FunctionDefinition:
             ) from error
 
     def create(self, spark: SparkSession) -> None:
-        """Create the function in a session unless it is there; fails as Spark does when its body is broken.
-
-        Args:
-            spark: A session of its own, whose current schema is afterwards the function's.
-
-        Raises:
-            CorruptTableError: The statement is another than the CREATE FUNCTION of this name.
-        """
+        """Create the function, unless it is there, in a session of its own, whose schema is then the function's."""
         if self.name.name.lower() in function_names(spark, self.name.database):
             return
         self._check(spark)

@@ -65,14 +65,7 @@ class EarlierStates:
         self._warehouse = warehouse
 
     def named_in(self, session: SparkSession, text: str, own_view: Callable[[str], str]) -> str:
-        """Return a statement with temporary names in place of other states of Hudi tables.
-
-        Args:
-            own_view: Makes of a name one of the connection's own, to be dropped with it.
-
-        Raises:
-            StatementError: A state whose time is no literal, or one in a view, which would outlive the name.
-        """
+        """Return a statement with temporary views, named by ``own_view``, in place of other states of Hudi tables."""
         text = _PART_OF.sub(_state_inside, text)
         if not _WORDS.search(text):
             return text

@@ -21,14 +21,7 @@ _COLUMNS: Mapping[str, str] = {
 
 
 def named_in(warehouse: Warehouse, session: SparkSession, query: str, own_view: Callable[[str], str]) -> str:
-    """Return a query with temporary names in place of the two.
-
-    Args:
-        own_view: Makes of a name one of the connection's own, to be dropped with it.
-
-    Raises:
-        StatementError: A view or table of Spark's that would be made of them, which would outlive the name.
-    """
+    """Return a query with temporary views, named by ``own_view``, in place of the two; refuses permanent views of them."""
     if _SCHEMA not in query.lower():
         return query
     # packages put the database before it, which is empty here

@@ -119,11 +119,8 @@ class Merge:
         return changes
 
     def _colliding_rows(self, sides: Sides, source: T.StructType) -> Column | None:
-        """Return which stored rows may have the key of an inserted row that matches none; None for no row.
-
-        Where ON compares key and partition columns by =, and the inserted row takes those, only rows with null or a text that
-        means null may: = matches no null.
-        """
+        """Return which stored rows may have the key of an inserted row that matches none; None for no row."""
+        # where ON compares key and partition by =, and the inserted row takes those, only nulls and texts that mean null collide
         plan = self._statement.plan
         if not plan.notMatchedActions().size():
             return None

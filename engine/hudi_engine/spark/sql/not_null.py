@@ -104,12 +104,7 @@ def stays(frame: DataFrame, written: Iterable[str], config: TableConfig) -> Colu
 
 
 def delete_marks(frame: DataFrame, written: Iterable[str], config: TableConfig) -> list[Column]:
-    """Return the conditions of which one marks a row of a frame as a delete.
-
-    Args:
-        written: The columns that reach the write, as they are spelled there; a mark that does not marks nothing.
-        config: The table's settings, which may name a column and a value that delete.
-    """
+    """Return the conditions of which one marks a row as a delete; ``written`` are the columns that reach the write."""
     names = set(written)
     kinds = {field.name: field.dataType.typeName() for field in frame.schema.fields}
     given = spellings(kinds)

@@ -74,10 +74,7 @@ def statement_with_state_read(
     written: Written,
     analysed: Callable[[], DataFrame],
 ) -> tuple[DataFrame, TableState | None]:
-    """Do what `with_state_read` does, also where the query names the table through views alone.
-
-    Only where it reads the table, the table is looked at, and the query then analysed again.
-    """
+    """Do what `with_state_read` does, also for views over the table; only a query that reads it is analysed again."""
     frame = analysed()
     if not reads_table(frame, TableName(written.schema, written.name), bounds=False):
         return frame, None
@@ -134,11 +131,7 @@ def shown_for_condition(
 def state_for_subqueries(
     statement: Statement, target: Target, condition: JavaPlan | None = None
 ) -> TableState | None:
-    """Return the table as it was before subqueries of a statement read it; None where none of them does.
-
-    Args:
-        condition: The condition that is meant, None for all of an UPDATE or DELETE.
-    """
+    """Return the table before subqueries of a statement, or of one condition, read it; None where none does."""
     names = _other_names(statement) if condition is None else _names_in(_subqueries(condition))
     if not _any_is_read(statement.session, TableName(target.schema, target.name), names):
         return None

@@ -114,11 +114,7 @@ class StatementRouter:
         self._states = EarlierStates(warehouse)
 
     def with_states(self, session: SparkSession, statement: str, own_view: Callable[[str], str]) -> str:
-        """Return a statement with temporary views in place of earlier states of tables and of ``information_schema``.
-
-        Args:
-            own_view: Makes a view name that no other session has out of a stem, to be dropped with the session.
-        """
+        """Return a statement with temporary views for earlier states and ``information_schema``, named by ``own_view``."""
         statement = information_schema.named_in(self._warehouse, session, statement, own_view)
         return self._states.named_in(session, statement, own_view)
 

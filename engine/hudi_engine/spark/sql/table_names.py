@@ -16,14 +16,7 @@ _SUFFIXES = ("", READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
 
 
 def with_view(session: SparkSession, query: str, is_meant: Callable[[list[str]], bool], view: str) -> str:
-    """Return a query that reads a view where it named a table.
-
-    Args:
-        is_meant: Whether the parts of a name are those of the table.
-
-    Raises:
-        ParseException: It is no query.
-    """
+    """Return a query that reads a view where it named a table by parts for which ``is_meant``."""
 
     def instead(parts: list[str], has_alias: bool) -> str | None:
         if not is_meant(parts):
@@ -35,11 +28,7 @@ def with_view(session: SparkSession, query: str, is_meant: Callable[[list[str]],
 
 
 def with_tables_replaced(sql: str, plan: JavaPlan, instead: Callable[[list[str], bool], str | None]) -> str:
-    """Return a statement with other texts in place of tables it names; a name of a WITH is no table.
-
-    Args:
-        instead: Gives the text by the parts of a name and whether an alias follows; None for a table that stays.
-    """
+    """Return a statement with the texts that ``instead`` gives for a table's parts and whether it has an alias."""
     pieces, position = [], 0
     for start, end, parts, has_alias in sorted(mentioned_tables(plan)):
         text = instead(parts, has_alias)
