@@ -136,7 +136,7 @@ class TestPartitionsOfTimes:
         insert = "when not matched then insert *"
         with pytest.raises(
             DbtBaseException,
-            match="stored and not matched.* compare id in ON,.* and of at the part that its partition has",
+            match="stored and not matched.* compare id, at in ON,.* of a time compare the part that its key or partition has",
         ):
             merge("2026-11-01 12:00:00", on=" and t.at = s.at", clause=insert)
         with pytest.raises(DbtBaseException, match="changes id, at, by which a stored row is found"):

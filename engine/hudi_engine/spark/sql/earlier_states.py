@@ -1,13 +1,14 @@
-"""Hudi's SQL words for other states of a table: ``TIMESTAMP AS OF``, ``VERSION AS OF`` and ``hudi_table_changes(...)``.
+"""Temporary views in place of names in queries: earlier states of tables, and ``information_schema``.
 
-Spark parses a query and the engine makes the states; each gets a temporary name, which is put where the words stood.
+`TIMESTAMP AS OF`, `VERSION AS OF` and `hudi_table_changes(...)` are Hudi's words. Spark has no `information_schema`, which
+packages such as dbt_utils query.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
@@ -23,7 +24,8 @@ from hudi_engine.spark.jvm.plans import JavaPlan
 from hudi_engine.spark.read.spark_read import snapshot_frame
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.statement import own_name
-from hudi_engine.spark.sql.statements import closing_bracket
+from hudi_engine.spark.sql.statements import closing_bracket, without_leading_dot
+from hudi_engine.spark.sql.table_names import with_tables_replaced
 from hudi_engine.spark.sql.warehouse import Warehouse
 from hudi_engine.table.changes.window import CHANGE_TYPE, COMMITTED
 from hudi_engine.table.inspect.as_of import instant_as_of
@@ -177,3 +179,55 @@ def _literal(session: SparkSession, expression: JavaPlan) -> str | None:
     return (
         None if micros is None else (_EPOCH + timedelta(microseconds=micros)).isoformat(" ", "microseconds")
     )
+
+
+_SCHEMA = "information_schema"
+_COLUMNS: Mapping[str, str] = {
+    "tables": "table_catalog string, table_schema string, table_name string, table_type string",
+    "schemata": "catalog_name string, schema_name string",
+}
+
+
+def with_information_schema(
+    warehouse: Warehouse, session: SparkSession, query: str, own_view: Callable[[str], str]
+) -> str:
+    """Return a query with temporary views, named by ``own_view``, in place of the two; refuses permanent views of them."""
+    if _SCHEMA not in query.lower():
+        return query
+    # packages put the database before it, which is empty here
+    query = without_leading_dot(query, _SCHEMA)
+    try:
+        plan = plans.parse(session, query)
+    except SPARK_ERRORS:
+        return query  # Spark runs it again and reports the syntax error with its own words
+    if session.catalog.databaseExists(_SCHEMA):
+        return query
+
+    def instead(parts: list[str], has_alias: bool) -> str | None:
+        schema, table = ([""] + [each.lower() for each in parts])[-2:]
+        if schema != _SCHEMA or table not in _COLUMNS:
+            return None
+        if plans.kind(plan) in ("CreateView", "AlterViewAs"):
+            raise StatementError(
+                f"{_SCHEMA}.{table} in a view is refused, as it would show the names of now: make it a table"
+            )
+        view = own_view(f"dbt_hudi_{_SCHEMA}_{table}")
+        rows = list(_tables(warehouse, session) if table == "tables" else _schemata(warehouse, session))
+        session.createDataFrame(rows, _COLUMNS[table]).createOrReplaceTempView(view)
+        return f"`{view}`" if has_alias else f"`{view}` as `{parts[-1]}`"
+
+    return with_tables_replaced(query, plan, instead)
+
+
+def _tables(warehouse: Warehouse, session: SparkSession) -> Iterator[tuple[str | None, str, str, str]]:
+    """Yield tables and views, without the second faces of merge-on-read tables: a union of names would have rows twice."""
+    for schema in warehouse.schemas(session):
+        for entry in warehouse.entries(session, schema):
+            if not entry.is_face:
+                kind = "VIEW" if entry.reads_only else "BASE TABLE"
+                yield None, entry.name.database, entry.name.name, kind
+
+
+def _schemata(warehouse: Warehouse, session: SparkSession) -> Iterator[tuple[str | None, str]]:
+    for schema in warehouse.schemas(session):
+        yield None, schema

@@ -96,15 +96,10 @@ class Merge:
 
     def check(self, placed: DataFrame, stored: DataFrame, everywhere: bool) -> DataFrame:
         """Fail rows that the write would take for those of other keys."""
-        dated = [each.name for each in self._partition_fields if each.kind == _TIMES]
-        plain = ", ".join(each for each in self._identity if each not in dated)
         advice = (
-            f"compare {plain} in ON, by <=> where they may be null, the source's cast to the table's types"
+            f"compare {', '.join(self._identity)} in ON, by <=> where they may be null, the source's cast to the table's types; of "
+            "a time compare the part that its key or partition has, such as the day or the millisecond (unix_millis)"
         )
-        if dated:
-            advice += f", and of {', '.join(dated)} the part that its partition has, such as the day"
-        elif any(isinstance(self._kinds.get(each.lower()), T.TimestampType) for each in self._identity):
-            advice += ", and times by the millisecond (unix_millis)"
         check = KeyCheck(f"MERGE INTO {self._target.label}", self._identity, advice, self._colliding)
         return check.checked(placed, stored, everywhere)
 

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from hudi_engine.errors import HudiError, StatementError
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.errors import SPARK_ERRORS
-from hudi_engine.spark.sql import ddl, dml, information_schema, partitions, procedures
-from hudi_engine.spark.sql.earlier_states import EarlierStates
+from hudi_engine.spark.sql import ddl, dml, partitions, procedures
+from hudi_engine.spark.sql.earlier_states import EarlierStates, with_information_schema
 from hudi_engine.spark.sql.statement import (
     OtherCatalogError,
     Statement,
@@ -115,7 +115,7 @@ class StatementRouter:
 
     def with_states(self, session: SparkSession, statement: str, own_view: Callable[[str], str]) -> str:
         """Return a statement with temporary views for earlier states and ``information_schema``, named by ``own_view``."""
-        statement = information_schema.named_in(self._warehouse, session, statement, own_view)
+        statement = with_information_schema(self._warehouse, session, statement, own_view)
         return self._states.named_in(session, statement, own_view)
 
     def route(self, session: SparkSession, statement: str) -> StatementResult | None:
