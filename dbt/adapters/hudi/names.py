@@ -12,7 +12,7 @@ from dbt.adapters.contracts.relation import RelationType
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.spark.catalog import DirectoryCatalog, function_names
 from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
-from hudi_engine.spark.sql.table_names import reads_table
+from hudi_engine.spark.sql.own_rows import reads_table
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.known_configs import with_meta

@@ -23,9 +23,9 @@ from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.jvm.plans import JavaPlan
 from hudi_engine.spark.read.spark_read import snapshot_frame
 from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.sql.own_rows import with_tables_replaced
 from hudi_engine.spark.sql.statement import own_name
 from hudi_engine.spark.sql.statements import closing_bracket, without_leading_dot
-from hudi_engine.spark.sql.table_names import with_tables_replaced
 from hudi_engine.spark.sql.warehouse import Warehouse
 from hudi_engine.table.changes.window import CHANGE_TYPE, COMMITTED
 from hudi_engine.table.inspect.as_of import instant_as_of
