@@ -20,7 +20,6 @@ from hudi_engine.spark.jvm.frames import is_done
 from hudi_engine.spark.jvm.session import is_stopped
 from hudi_engine.spark.read.small_plans import interpreted_if_small
 from hudi_engine.spark.sql.router import StatementRouter
-from hudi_engine.spark.sql.statement import StatementResult
 from hudi_engine.spark.sql.statements import split_statements
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import types as T
@@ -184,7 +183,10 @@ class HudiCursor:
         if routed is None:
             self._frame, self.response = session.sql(statement), AdapterResponse("OK")
         else:
-            self._frame, self.response = routed.frame, _response(routed)
+            self._frame = routed.frame
+            self.response = (
+                AdapterResponse(routed.name) if routed.write is None else write_response(routed.write)
+            )
 
     def run_to_end(self) -> None:
         """Run a query whose rows are not fetched; commands have run already."""
@@ -235,10 +237,6 @@ class HudiCursor:
             with interpreted_if_small(frame, EngineOptions.SMALL_PLAN_BYTES.default):
                 rows = frame.collect()
         return values_for_dbt(rows, frame.schema, frame.sparkSession.conf.get("spark.sql.session.timeZone"))
-
-
-def _response(result: StatementResult) -> AdapterResponse:
-    return AdapterResponse(result.name) if result.write is None else write_response(result.write)
 
 
 def _binding(value: Any) -> Any:

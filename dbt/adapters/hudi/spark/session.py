@@ -141,7 +141,9 @@ def _session(
             if running is _owned:
                 _look_at_settings(running, credentials, engine_conf, folder)
             return running, running is _owned
-        _use_this_python()
+        # Spark's workers must run the Python that dbt runs in, unless the user chose another
+        for variable in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+            os.environ.setdefault(variable, sys.executable)
         _owned = _start(credentials, engine_conf, folder)
         return _owned, True
 
@@ -215,7 +217,12 @@ def check_changed_settings(other: Sequence[str], wanted: Mapping[str, str], spar
             "Spark was started in this process with other settings than the profile asks for now, by which it would find other "
             f"names or files: {names_in_profile(refused)}. They count when Spark starts: {_NEXT_STEP}"
         )
-    kept = [key for key in other if key not in _HARMLESS and not (key in wanted and _can_change(spark, key))]
+    kept = [
+        key
+        for key in other
+        if key not in _HARMLESS
+        and not (key in wanted and (key.startswith(_READ_LATER) or spark.conf.isModifiable(key)))
+    ]
     named = names_in_profile(kept)
     if kept and is_first(f"other settings: {named}"):
         logger.warning(
@@ -224,10 +231,6 @@ def check_changed_settings(other: Sequence[str], wanted: Mapping[str, str], spar
             named,
             _NEXT_STEP,
         )
-
-
-def _can_change(spark: SparkSession, key: str) -> bool:
-    return key.startswith(_READ_LATER) or bool(spark.conf.isModifiable(key))
 
 
 def early_session(
@@ -311,12 +314,6 @@ def _refuse_connect(session: SparkSession) -> None:
         )
 
 
-def _use_this_python() -> None:
-    """Spark's workers must run the driver's Python: the one dbt runs in, unless the user chose another."""
-    for variable in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
-        os.environ.setdefault(variable, sys.executable)
-
-
 def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None) -> SparkSession:
     """Start Java and Spark, with the class archive of an earlier start where the profile allows it."""
     global _started_with, _stored_with, _runtime_at_start
@@ -352,13 +349,21 @@ def _start_conf(credentials: HudiCredentials, engine_conf: Mapping[str, str]) ->
         "spark.sql.catalogImplementation": "hive" if credentials.catalog == "hive" else "in-memory",
         "spark.sql.warehouse.dir": plain_location(root),
     }
-    java_options = [_java_property("log4j2.configurationFile", _log_config())]
+    java_options = [
+        _java_property(
+            "log4j2.configurationFile", str(resources.files("dbt.include.hudi").joinpath("log4j2.properties"))
+        )
+    ]
     master = credentials.spark_conf.get("spark.master") or credentials.master
     if master:
         conf["spark.master"] = master
     if master is None or master.startswith("local"):
         conf.update(_LOCAL_CONF)
-        java_options += _local_java_options(credentials.spark_conf)
+        # on two cores a collector with threads of its own is in the way; the JVM refuses to start with two of them
+        serial = (os.cpu_count() or 1) <= _FEW_CORES and not _COLLECTOR.search(
+            _given_java_options(credentials.spark_conf)
+        )
+        java_options += [*_QUICK_START, *(["-XX:+UseSerialGC"] if serial else [])]
         conf["spark.sql.shuffle.partitions"] = str(max(8, 2 * (os.cpu_count() or 1)))
     if credentials.catalog == "hive":
         # a column of another type may take a dropped one's place
@@ -375,12 +380,6 @@ def _start_conf(credentials: HudiCredentials, engine_conf: Mapping[str, str]) ->
     return conf
 
 
-def _local_java_options(conf: Mapping[str, str]) -> list[str]:
-    # on two cores a collector with threads of its own is in the way; the JVM refuses to start with two of them
-    serial = (os.cpu_count() or 1) <= _FEW_CORES and not _COLLECTOR.search(_given_java_options(conf))
-    return [*_QUICK_START, *(["-XX:+UseSerialGC"] if serial else [])]
-
-
 def _java_property(name: str, value: str) -> str:
     """Return a property as one of several Java options in a text, which Spark takes apart at spaces outside of quotes."""
     text = f"-D{name}={value}"
@@ -392,10 +391,6 @@ def _java_property(name: str, value: str) -> str:
 def _given_java_options(conf: Mapping[str, str]) -> str:
     """Java options of Spark settings and of the environment."""
     return " ".join([conf.get(_JAVA_OPTIONS, ""), *(os.environ.get(name, "") for name in _JAVA_VARIABLES)])
-
-
-def _log_config() -> str:
-    return str(resources.files("dbt.include.hudi").joinpath("log4j2.properties"))
 
 
 def _metastore_configured(conf: Mapping[str, str]) -> bool:

@@ -350,8 +350,9 @@ class Warehouse:
             self._show_foreign(session, schema, name, table.path)
         elif table.schema is not None:
             self.register(session, schema, name, table)
-        else:
-            self._hide(session, schema, name)
+        else:  # a table without a commit is hidden until it is built
+            drop_table(session, TableName(schema, name))
+            self.changed()
 
     def register(
         self,
@@ -446,11 +447,6 @@ class Warehouse:
         """Keep a view's definition for the next process."""
         if self.directory is not None:
             self.directory.save_view(session, schema.lower(), name)
-        self.changed()
-
-    def _hide(self, session: SparkSession, schema: str, name: str) -> None:
-        """Take the name of a table without a commit out of the catalog, until it is built."""
-        drop_table(session, TableName(schema, name))
         self.changed()
 
     def base_on_disk(self, schema: str, name: str) -> str | None:

@@ -400,7 +400,10 @@ class DirectoryCatalog:
         }
         for view in views:
             try:
-                for read in _tables_of(view.names_read(spark)) if sources else ():
+                names = view.names_read(spark) if sources else set()
+                # the second names of a merge-on-read table count for the table
+                mains = {(schema, table[:-3]) for schema, table in names if table.endswith(_SECOND_FACES)}
+                for read in sorted(names | mains):
                     if read in sources:
                         self._load_source(spark, sources.pop(read), warnings)
                 view.create(spark)
@@ -451,12 +454,6 @@ def checked_name(name: str) -> str:
 def source_cache(root: str, schema: str, table: str) -> str:
     """Return the folder for what is derived from a table of another writer."""
     return f"{root}/{_SOURCE_CACHE}/{schema.lower()}/{table.lower()}"
-
-
-def _tables_of(names: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return names and, for the second names of a merge-on-read table, that of the table."""
-    mains = [(schema, table[:-3]) for schema, table in names if table.endswith(_SECOND_FACES)]
-    return sorted({*names, *mains})
 
 
 def _file(schema: str, name: str, suffix: str) -> str:

@@ -199,15 +199,12 @@ def kept_texts(raw: object) -> dict[str, str]:
 
 def property_problems(names: Iterable[str]) -> list[str]:
     """Say why table properties of some names cannot be stored, one text; empty when they can."""
-    refused = sorted(name for name in names if _is_reserved(name))
+    refused = sorted(
+        name for name in names if name.lower() in _RESERVED or name.lower().startswith(OWN_PREFIX)
+    )
     if not refused:
         return []
     return [
         f"the table properties {', '.join(refused)} cannot be set: Spark reserves {', '.join(sorted(_RESERVED))}, and names "
         f"that start with {OWN_PREFIX!r} are the engine's. Leave them out"
     ]
-
-
-def _is_reserved(name: str) -> bool:
-    lowered = name.lower()
-    return lowered in _RESERVED or lowered.startswith(OWN_PREFIX)

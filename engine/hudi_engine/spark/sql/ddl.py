@@ -199,14 +199,14 @@ def analyze_tables(statement: Statement) -> StatementResult | None:
 
 def rename_table(statement: Statement, target: Target) -> StatementResult:
     """ALTER TABLE ... RENAME TO."""
-    _renamed(statement, TableName(target.schema, target.name))
-    return StatementResult()
+    return _renamed(statement, TableName(target.schema, target.name))
 
 
-def _renamed(statement: Statement, old: TableName) -> None:
+def _renamed(statement: Statement, old: TableName) -> StatementResult:
     new = plans.texts(statement.plan.newName())
     schema = new[-2] if len(new) > 1 else old.database
     statement.warehouse.rename(statement.session, old, TableName(schema, new[-1]))
+    return StatementResult()
 
 
 def create_table_like(statement: Statement) -> None:
@@ -268,8 +268,7 @@ def other_target(statement: Statement) -> StatementResult | None:
     schema, name = named
     entry = statement.warehouse.entry(statement.session, schema, name)
     if statement.kind == "RenameTable" and entry is not None and entry.reads_only:
-        _renamed(statement, TableName(schema, name))
-        return StatementResult()
+        return _renamed(statement, TableName(schema, name))
     return None
 
 

@@ -163,7 +163,7 @@ def _named(
     lowered = {name.lower() for name in static}
     if not by_name:
         expected = names or [column.name for column in schema.fields if column.name.lower() not in lowered]
-        rows = _drop_extra_meta(rows, len(expected))
+        rows = drop_meta_columns(rows) if len(rows.columns) > len(expected) else rows
         if len(rows.columns) != len(expected):
             raise StatementError(
                 f"INSERT into {target.label} has {len(rows.columns)} columns ({', '.join(rows.columns)}) "
@@ -183,10 +183,6 @@ def _named(
     for name, value in static.items():
         rows = rows.withColumn(name, F.lit(value))
     return fit_to_table(rows, schema, fill_missing=True)
-
-
-def _drop_extra_meta(rows: DataFrame, expected: int) -> DataFrame:
-    return drop_meta_columns(rows) if len(rows.columns) > expected else rows
 
 
 def update(statement: Statement, target: Target) -> StatementResult:
