@@ -245,20 +245,6 @@ def test_an_empty_file_of_a_clean_or_rollback_is_passed_over_where_they_are_list
     assert [str(row[0]) for row in rows] == [done[1].requested_time]
 
 
-def test_small_files_of_the_archive_are_merged_when_asked_for(tmp_path):
-    storage = mini.create_table(str(tmp_path / "t"))
-    merging = options(hoodie__archive__merge__enable="true", hoodie__archive__merge__files__batch__size=3)
-    written = []
-    for number in range(8):
-        written += upserts(storage, 3, number * 3)
-        archive(storage, merging)
-    files = list_archive_files(storage, ".hoodie/archived")
-    assert len(files) <= 3 and files[-1].number > 3
-    times = [time for time, _ in archived(storage)]
-    assert times + active_writes(storage) == written
-    assert len(entries(storage)) == len(set(entries(storage)))
-
-
 def prepared(path: Path) -> LocalStorage:
     storage = mini.create_table(str(path))
     mini.write(storage, {DAY: {"a": 1}}, "INSERT_OVERWRITE")
@@ -273,19 +259,15 @@ def prepared(path: Path) -> LocalStorage:
 @pytest.mark.parametrize("when", ["before", "after", "torn"])
 def test_killed_anywhere_no_instant_is_lost_or_doubled(when, tmp_path):
     template = prepared(tmp_path / "template")
-    merging = options(
-        hoodie__keep__max__commits=5,
-        hoodie__archive__merge__enable="true",
-        hoodie__archive__merge__files__batch__size=2,
-    )
+    few = options(hoodie__keep__max__commits=5)
     everything = sorted({(each.requested_time, each.action) for each in timeline_of(template).completed})
     everything = sorted({*everything, *archived(template)})
     counting = FaultInjectingStorage(copy_of(template, tmp_path))
-    assert archive(counting, merging).merged_files >= 2
+    assert archive(counting, few).instants
     for call in range(1, len(counting.calls) + 1):
         storage = copy_of(template, tmp_path)
         try:
-            archive(FaultInjectingStorage(storage, FaultPlan(call, when, crash=raise_crash)), merging)
+            archive(FaultInjectingStorage(storage, FaultPlan(call, when, crash=raise_crash)), few)
         except SimulatedCrash:
             pass
         where = f"killed {when} call {call}: {counting.calls[call - 1]}"
@@ -294,13 +276,12 @@ def test_killed_anywhere_no_instant_is_lost_or_doubled(when, tmp_path):
         assert mini.content(storage) == {(DAY, "a"): 11}, where
 
         upserts(storage, 2, 12)
-        archive(storage, merging)
+        archive(storage, few)
         active = {(each.requested_time, each.action) for each in timeline_of(storage).completed}
         assert len(active) < len(everything) and {*archived(storage), *active} >= set(everything), where
         assert mini.content(storage) == {(DAY, "a"): 13}, where
         assert len(entries(storage)) == len(set(entries(storage))), where
         assert mini.leftovers(storage) == [], where
-        assert not storage.exists(".hoodie/archived/mergeArchivePlan"), where
 
 
 def copy_of(template: LocalStorage, root: Path) -> LocalStorage:

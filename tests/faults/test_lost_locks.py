@@ -257,7 +257,7 @@ def test_a_compaction_that_completed_without_the_lock_is_not_said_to_be_taken_ba
     with pytest.raises(StorageError, match="it is not known whether it stands"):
         run_compaction(slow, tables.options(write__lock__wait_time_ms=50))
     unregister(other)
-    assert "is completed, not taken back" in caplog.text and "its plan stands" not in caplog.text
+    assert "is completed, not taken back" in caplog.text and "its plan is kept" not in caplog.text
     assert "could not be taken back" not in caplog.text
     assert tables.rows(storage, read_optimized=True) == tables.MERGED
 

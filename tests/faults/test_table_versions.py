@@ -15,7 +15,7 @@ from hudi_engine.format.timeline.archived import ArchivedTimeline
 from hudi_engine.format.timeline.instant import parse_instant
 from hudi_engine.table.inspect import validate
 from hudi_engine.table.services import archive, change_version, clean, run_clustering, schedule_clustering
-from hudi_engine.table.services.clustering.pending import show_clusterings
+from hudi_engine.table.services.clustering.plan import show_clusterings
 from hudi_engine.table.services.upgrade import VersionChange
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState

@@ -47,14 +47,14 @@ def test_little_is_compacted_by_threads(spark, table):
 
 
 def test_much_is_compacted_by_tasks_of_spark(spark, table, monkeypatch):
-    monkeypatch.setattr(clustering, "_LEAST_BYTES", 0)
+    monkeypatch.setattr(clustering, "_MIN_BYTES", 0)
     assert jobs_of(spark, table.compact) == 1
     assert values(table) == EXPECTED
     assert table.compact().instant is None  # nothing was left
 
 
 def test_much_is_clustered_by_tasks_of_spark(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(clustering, "_LEAST_BYTES", 0)
+    monkeypatch.setattr(clustering, "_MIN_BYTES", 0)
     made = keyed_table(spark, tmp_path / "t", "cow", precombine_field=None)
     for start in (0, ROWS // 2):
         rows = spark.range(start, start + ROWS // 2)
@@ -66,7 +66,7 @@ def test_much_is_clustered_by_tasks_of_spark(spark, tmp_path, monkeypatch):
 
 
 def test_workers_with_limited_memory_are_left_alone(spark, table, monkeypatch):
-    monkeypatch.setattr(clustering, "_LEAST_BYTES", 0)
+    monkeypatch.setattr(clustering, "_MIN_BYTES", 0)
     monkeypatch.setattr(clustering, "_WORKER_LIMIT", "spark.app.name")  # a setting that this session has
     assert jobs_of(spark, table.compact) == 0
     assert values(table) == EXPECTED

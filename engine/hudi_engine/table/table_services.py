@@ -10,28 +10,37 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hudi_engine.errors import ConfigError, HudiError
+from hudi_engine.errors import ConfigError, HudiError, TimelineError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
-from hudi_engine.format.config.declared.service_options import ArchiveOptions, CleanOptions
-from hudi_engine.format.config.enums import CleanPolicy
+from hudi_engine.format.config.declared.service_options import ArchiveOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.base import Storage, storage_errors
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.telemetry.phases import phase
 from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.instant import Instant, State
 from hudi_engine.table import services
 from hudi_engine.table.clone import CloneResult, clone_table
 from hudi_engine.table.inspect.as_of import check_comment, commit_named
 from hudi_engine.table.repair import Repair, repair
-from hudi_engine.table.services.clean.execute import make_plan
-from hudi_engine.table.services.clustering.arguments import check_partitions, clustering_options
+from hudi_engine.table.services.clean.execute import retaining, would_clean
+from hudi_engine.table.services.clustering.plan import pending_clusterings, read_clustering_plan
+from hudi_engine.table.services.clustering.schedule import check_partitions, clustering_options
+from hudi_engine.table.services.compaction.plan import logs_named_after, pending_compactions, read_plan
+from hudi_engine.table.services.planned import check_not_running, open_locked, take_back
 from hudi_engine.table.snapshot.derive import NONE_MADE, AfterWrite, MadeSidecars, make_in_threads
 from hudi_engine.table.snapshot.derive import RunTasks as RunSidecars
-from hudi_engine.table.snapshot.manifest import Published, Publisher, live_manifest_files
+from hudi_engine.table.snapshot.manifest import Published, Publisher
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.recovery import next_instant, rollback_write, to_roll_back
+from hudi_engine.table.txn.open_instant import OpenInstant
+from hudi_engine.table.txn.recovery import (
+    pending_writes,
+    rollback_write,
+    table_lock,
+    to_roll_back,
+)
 from hudi_engine.table.txn.removal import RollbackPlan
 from hudi_engine.table.txn.rollback import RestoreResult, RollbackResult, plan_rollback
 from hudi_engine.table.txn.savepoint import (
@@ -55,9 +64,6 @@ class TableServices:
     """Services of one table.
 
     Args:
-        options: ``hoodie.*`` options of the calls.
-        run_tasks: Where the file groups of a compaction are merged.
-        run_sidecars: Where the files that are published with the data are made.
         config: The table's settings when the caller has read them.
         on_publish: Called with what was published, and with None before it is tried.
         run_large: Rewrites a group of a clustering that is too large for one task; None when no Spark is at hand.
@@ -74,34 +80,21 @@ class TableServices:
     find_partitions: Callable[[str], list[str]] | None = None
 
     def rollback(self, instant: str) -> RollbackResult:
-        """Undo the newest completed write, or a pending instant.
-
-        Raises:
-            TimelineError: The instant is not there, or something later needs it.
-        """
+        """Undo the newest completed write, or a pending instant."""
         renewed: list[Published] = []
         result = rollback_write(self.storage, self.options, self.publication(renewed), instant)
         self._publish_unless(renewed)
         return result
 
     def would_be_rolled_back(self, instant: str) -> RollbackPlan:
-        """Return what a rollback of an instant would remove; nothing is written.
-
-        Raises:
-            TimelineError: As rollback does.
-        """
+        """Return what a rollback of an instant would remove; nothing is written."""
         state = TableState.load(self.storage)
         state.config.check_writable()
         chosen = to_roll_back(self.storage, state.timeline, instant)
         return plan_rollback(self.storage, state.config, state.timeline, chosen)
 
     def savepoint(self, instant: str | None = None, *, user: str = "", comments: str = "") -> Savepoint:
-        """Keep a commit, the newest for None.
-
-        Raises:
-            ConfigError: ``comments`` is a name of other states, so that it could not name this one.
-            TimelineError: There is no such write, or it was cleaned.
-        """
+        """Keep a commit, the newest for None."""
         check_comment(comments)
         saved = create_savepoint(
             self.storage, self.options, self.publication(), instant, user=user, comments=comments
@@ -119,35 +112,20 @@ class TableServices:
         return list(list_savepoints(self.storage))
 
     def delete_savepoint(self, instant: str) -> str:
-        """Release a savepoint, named by its instant or comment, and return its instant.
-
-        Raises:
-            TimelineError: It is not saved.
-        """
+        """Release a savepoint, named by its instant or comment, and return its instant."""
         saved = commit_named(self.storage, instant)
         services.drop_savepoint(self.storage, self.options, saved)
         return saved
 
     def would_be_undone(self, instant: str) -> list[tuple[str, str]]:
-        """Return the instants, with their actions, that a restore to a commit would take back; nothing is written.
-
-        Raises:
-            TimelineError: As restore does.
-        """
+        """Return the instants, with their actions, that a restore to a commit would take back; nothing is written."""
         state = TableState.load(self.storage)
         state.config.check_writable()
         target = commit_named(self.storage, instant)
         return list(plan_restore(self.storage, state.config, state.timeline, target).instants)
 
     def restore(self, instant: str) -> RestoreResult:
-        """Restore the table to a commit; later writes are removed for good, with their files.
-
-        Args:
-            instant: The commit's instant, or the comment of its savepoint.
-
-        Raises:
-            TimelineError: There is no such write, a later one has a savepoint, or a clean has been at its files.
-        """
+        """Restore the table to a commit, named by instant or savepoint; later writes are removed with their files."""
         target = commit_named(self.storage, instant)
         # What is in the archive already is none of the writes that a restore can take back.
         services.finish_archive(self.storage, self.options, self.publication())
@@ -161,12 +139,7 @@ class TableServices:
         return services.schedule_compaction(self.storage, self.options, publish=self.publication())
 
     def compact(self, instant: str | None = None) -> services.CompactionResult:
-        """Run a pending compaction, the next one for None; without one, schedule it first.
-
-        Raises:
-            ConfigError: A copy-on-write table, or options that make no sense.
-            ServiceError: The compaction failed; it was rolled back and its plan can run again.
-        """
+        """Run a pending compaction, the next one for None; without one, schedule it first."""
         return services.run_compaction(
             self.storage, self.options, instant=instant, run_tasks=self.run_tasks, publish=self.publication()
         )
@@ -182,16 +155,7 @@ class TableServices:
         )
 
     def cluster(self, instant: str | None = None, *, plans: bool = True) -> services.ClusteringResult:
-        """Run a pending clustering, the oldest for None; without one, plan it first.
-
-        Args:
-            plans: Whether a new plan is made when there is none.
-
-        Raises:
-            ConfigError: Options that make no sense, or a bucket index.
-            ServiceError: The clustering failed and was taken back, or its file groups have changed; its plan is kept.
-            TimelineError: ``instant`` is not planned.
-        """
+        """Run a pending clustering, the oldest for None; without one, plan it first if ``plans``."""
         return services.run_clustering(
             self.storage,
             self.options,
@@ -208,11 +172,7 @@ class TableServices:
         partitions: Sequence[str] | None = None,
         where: str | None = None,
     ) -> TableServices:
-        """Return these services with the order and the partitions of a clustering among their options.
-
-        Raises:
-            ConfigError: One is not legal, partitions are not there or named twice, or ``where`` is given without Spark.
-        """
+        """Return these services with the order and the partitions of a clustering among their options."""
         named = partitions is not None
         if where is not None:
             if named:
@@ -228,62 +188,50 @@ class TableServices:
         return replace(self, options=options)
 
     def give_up_run(self, instant: str, *, drop_plan: bool = False) -> None:
-        """Roll back a compaction or clustering in flight whose process has died, and its plan too if ``drop_plan``.
-
-        Raises:
-            TimelineError: It is not in flight, or later writes need its plan.
-            ServiceError: A process is at it.
-        """
-        services.give_up_run(self.storage, self.options, self.publication(), instant, drop_plan=drop_plan)
+        """Roll back a compaction or clustering in flight whose process has died, and its plan too if ``drop_plan``."""
+        storage, options = self.storage, self.options
+        with storage_errors(storage, "take a service back"), table_lock(storage, options):
+            state = open_locked(storage, options, self.publication())
+            planned = (*pending_compactions(state.timeline, options), *pending_clusterings(state.timeline))
+            running = {each.requested_time: each for each in planned if each.state is State.INFLIGHT}
+            if instant not in running:
+                known = ", ".join(running) or "none"
+                raise TimelineError(
+                    f"no compaction or clustering {instant} is in flight; in flight are: {known}"
+                )
+            chosen = running[instant]
+            is_compaction = chosen.action == "compaction"
+            check_not_running(chosen.action, state, chosen, options)
+            if drop_plan and is_compaction:
+                _check_unused(state, chosen)
+            plan = read_plan(state, chosen) if is_compaction else read_clustering_plan(state, chosen)
+            opened = OpenInstant(storage, state.config, instant, chosen.action)
+            take_back(state, opened, plan.partitions)
+            if drop_plan:
+                opened.drop()
 
     def clusterings(self) -> list[services.PendingClustering]:
         """Return the clusterings on the active timeline, pending and done, oldest first."""
         return list(services.show_clusterings(self.storage))
 
     def clean(self, retain_commits: int | None = None) -> services.CleanResult:
-        """Delete files that no retained commit, savepoint, pending plan or published manifest needs.
-
-        Args:
-            retain_commits: Commits whose files stay; None for what the options say.
-
-        Raises:
-            ConfigError: ``retain_commits`` is no whole number of at least 1.
-        """
-        self._check_retained(retain_commits)
+        """Delete files that no retained commit, savepoint, pending plan or published manifest needs."""
         return services.clean(
             self.storage, self.options, retain_commits=retain_commits, publish=self.publication()
         )
 
     def would_be_cleaned(self, retain_commits: int | None = None) -> list[str]:
         """Return the paths that a clean would delete now; nothing is written."""
-        self._check_retained(retain_commits)
-        options = self.options
-        if retain_commits is not None:
-            keep = {
-                CleanOptions.POLICY.key: CleanPolicy.KEEP_LATEST_COMMITS,
-                CleanOptions.COMMITS_RETAINED.key: retain_commits,
-            }
-            options = options.merged(keep)
+        options = retaining(self.options, retain_commits)
         state = TableState.load(self.storage)
         state.config.check_writable()
-        readers = services.Publication(
-            publish=lambda _: None, live_files=lambda: live_manifest_files(self.storage)
-        )
-        plan = make_plan(state, options, readers, now=next_instant(state.timeline))
+        plan = would_clean(state, options)
         return [] if isinstance(plan, services.CleanResult) else sorted(plan.paths)
 
     def archive(
         self, min_commits: int | None = None, max_commits: int | None = None, *, dry_run: bool = False
     ) -> services.ArchiveResult:
-        """Move the oldest instants from the active timeline to the archive when there are too many.
-
-        Args:
-            min_commits: Completed commits that stay; None for what the options say.
-            max_commits: Completed commits above which older ones go; None for what the options say.
-
-        Raises:
-            ConfigError: Limits that make no sense.
-        """
+        """Move the oldest instants from the active timeline to the archive when there are too many."""
         limits = {ArchiveOptions.MIN_COMMITS.key: min_commits, ArchiveOptions.MAX_COMMITS.key: max_commits}
         options = self.options.merged({key: each for key, each in limits.items() if each is not None})
         return services.archive(self.storage, options, publish=self.publication(), dry_run=dry_run)
@@ -332,11 +280,6 @@ class TableServices:
         Args:
             kinds: ``partition_metadata`` (added where it is missing), ``orphan_files`` (deleted), ``damaged_plans``
                 (dropped), ``duplicate_keys`` (the newest row of a key stays); None for all but the last.
-            partitions: Partition paths in which keys are looked at; None for all.
-
-        Raises:
-            ConfigError: An unknown kind or partition.
-            WriteConflictError: Another writer changed the file groups with such keys meanwhile.
         """
         found = repair(
             self.storage,
@@ -351,22 +294,17 @@ class TableServices:
         return found
 
     def clone(
-        self, path: str, make_room: Callable[[], None] | None = None, **asked: Unpack[CloneArguments]
+        self, path: str, make_room: Callable[[], None] | None = None, **given: Unpack[CloneArguments]
     ) -> CloneResult:
         """Make a table that shares this one's base files, and publish it; see `hudi_engine.table.clone.clone_table`."""
-        result = clone_table(self.storage, path, make_room, self.options, **asked)
+        result = clone_table(self.storage, path, make_room, self.options, **given)
         TableServices(
             open_storage(result.path), self.options, run_sidecars=self.run_sidecars
         ).publish_or_warn()
         return result
 
     def publish(self, made: MadeSidecars = NONE_MADE, committed: Timeline | None = None) -> None:
-        """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current.
-
-        Args:
-            made: Files published with the data that a write has made already, see `AfterWrite`.
-            committed: The timeline right after that write.
-        """
+        """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current."""
         self.on_publish(None)
         run = AfterWrite(self.run_sidecars, made)
         config = self.config if committed is None else committed.config
@@ -374,7 +312,7 @@ class TableServices:
         self.on_publish(Publisher(self.storage, run).publish(config, committed=committed))
 
     def publish_or_warn(self, made: MadeSidecars = NONE_MADE, committed: Timeline | None = None) -> None:
-        """Publish after a commit if the options say so; the commit stands whatever happens here, a failure is a warning."""
+        """Publish after a commit if the options say so; the commit is kept whatever happens here, a failure is a warning."""
         if not self.options[EngineOptions.PUBLISH_MANIFEST]:
             return
         try:
@@ -402,11 +340,7 @@ class TableServices:
         return report
 
     def publication(self, renewed: list[Published] | None = None) -> services.Publication:
-        """Return the file lists that readers hold on to; a first one is made only where the options want one.
-
-        Args:
-            renewed: Gets each list that was published anew.
-        """
+        """Return the file lists that readers hold on to; a first one is made only where the options want one."""
         return publication_of(
             self.storage,
             self.run_sidecars,
@@ -421,8 +355,13 @@ class TableServices:
         elif self.options[EngineOptions.PUBLISH_MANIFEST]:
             self.on_publish(renewed[-1])
 
-    def _check_retained(self, retain_commits: int | None) -> None:
-        if retain_commits is not None and (not isinstance(retain_commits, int) or retain_commits < 1):
-            raise ConfigError(
-                f"retain_commits is {retain_commits!r}; it must be a whole number of at least 1"
-            )
+
+def _check_unused(state: TableState, compaction: Instant) -> None:
+    """Refuse to drop the plan of a compaction that later writes go by: their logs carry its instant."""
+    based = logs_named_after(state, compaction)
+    writing = [each.requested_time for each in pending_writes(state.timeline)]
+    if based or writing:
+        raise TimelineError(
+            f"the plan of compaction {compaction.requested_time} cannot go, as logs of later writes are named after it: "
+            f"{', '.join((based or writing)[:3])}; run the compaction instead"
+        )

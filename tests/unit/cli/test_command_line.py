@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.cli import main
-from hudi_engine.cli.commands import COMMANDS
+from hudi_engine.cli.program import COMMANDS
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.local import LocalStorage
 

@@ -10,7 +10,7 @@ from io import BytesIO, StringIO, TextIOWrapper
 
 import pyarrow as pa
 import pytest
-from hudi_engine.cli.output import escape_what_is_lacking
+from hudi_engine.cli.program import escape_what_is_lacking
 
 from tests.helpers.handmade import HandmadeTable
 

@@ -7,7 +7,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
-from hudi_engine.cli.commands import COMMANDS, declare
+from hudi_engine.cli.program import COMMANDS, declare
 
 ROOT = Path(__file__).resolve().parents[3]
 MACROS = {

@@ -16,8 +16,8 @@ from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.table.inspect import commit_facts
 from hudi_engine.table.report import Facts, gather, page, write_report
-from hudi_engine.table.report.facts import rows_over_time
 from hudi_engine.table.report.markup import tag, text
+from hudi_engine.table.report.page import rows_over_time
 from hudi_engine.table.services.due import table_stats
 from hudi_engine.table.state import TableState
 from hudi_engine.table.table_services import TableServices

@@ -1,10 +1,11 @@
-"""The files of the archive: how many entries a block has, and which files are merged."""
+"""The files of the archive: how many entries a block has; they are not merged."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from hudi_engine.errors import ConfigError, ServiceError
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.logformat.reader import read_blocks
 from hudi_engine.format.storage.base import Storage
@@ -34,17 +35,14 @@ def test_a_block_of_the_archive_has_the_entries_that_are_asked_for(
     assert tables.rows(table.storage) == before
 
 
-@pytest.mark.parametrize(("limit", "files"), [(1, 2), (10**9, 1)])
-def test_only_files_up_to_the_limit_are_merged(tmp_path: Path, limit: int, files: int) -> None:
+def test_an_archive_that_hudi_was_merging_is_refused(tmp_path: Path) -> None:
     table = tables.copy_on_write(tmp_path / "t", 5)
-    merging = {
-        "archive__merge__enable": "true",
-        "archive__merge__files__batch__size": 2,
-        "archive__merge__small__file__limit__bytes": limit,
-    }
-    archive(table.storage, tables.options(**LIMITS, **merging))
-    for number in (6, 7):
-        table.commit({tables.DAY_1: {tables.GROUP_1: tables.batch({"a": number}, tables.DAY_1)}})
-    archive(table.storage, tables.options(**LIMITS, **merging))
-    assert len(archived(table.storage)) == files
-    assert tables.rows(table.storage) == {"a": 7}
+    table.storage.create(".hoodie/archived/mergeArchivePlan", b"")
+    with pytest.raises(ServiceError, match="archive the table with Apache Hudi once"):
+        archive(table.storage, tables.options(**LIMITS))
+    assert archived(table.storage) == []
+
+
+def test_merging_files_of_the_archive_is_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match="hoodie.archive.merge.enable is 'true'; legal values: false"):
+        tables.options(archive__merge__enable="true")

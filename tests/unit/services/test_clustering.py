@@ -30,8 +30,8 @@ from hudi_engine.table.services import (
     schedule_clustering,
     show_clusterings,
 )
-from hudi_engine.table.services.clustering.arguments import clustering_options
 from hudi_engine.table.services.clustering.plan import ClusteringPlan
+from hudi_engine.table.services.clustering.schedule import clustering_options
 from hudi_engine.table.txn.conflict import (
     FileGroup,
     PlannedBy,

@@ -184,7 +184,7 @@ def failing(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
 
 def test_a_failed_run_leaves_the_plan_and_no_file(table: HandmadeTable) -> None:
     before = data_files(table.storage)
-    with pytest.raises(ServiceError, match="taken back; its plan stands and can be run again: disk full"):
+    with pytest.raises(ServiceError, match="taken back; its plan is kept and can be run again: disk full"):
         run_compaction(table.storage, options(), run_tasks=failing)
     assert [each.state for each in show_compactions(table.storage)] == ["REQUESTED"]
     assert data_files(table.storage) == before

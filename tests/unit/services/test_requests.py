@@ -36,7 +36,9 @@ def one_planned_slice(path: Path) -> HandmadeTable:
     ("make", "act", "most"),
     [
         (two_versions, TableServices.rollback, 30),
-        (one_planned_slice, lambda services, _: services.compact(), 53),
+        # Taking the plan 9, the slice 8, its commit under the lock 12, what late tasks left 5, the manifest 8. The partition is
+        # listed four times: for the sizes, before and after the commit for files of earlier runs, and for the manifest.
+        (one_planned_slice, lambda services, _: services.compact(), 42),
     ],
     ids=["rollback", "compaction"],
 )

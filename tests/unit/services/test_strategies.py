@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine.errors import ConfigError
-from hudi_engine.table.services.compaction.operation import IO_MB, LOG_BYTES, LOG_FILES, CompactionOperation
-from hudi_engine.table.services.compaction.plan import choose
+from hudi_engine.table.services.compaction.plan import (
+    IO_MB,
+    LOG_BYTES,
+    LOG_FILES,
+    CompactionOperation,
+    strategy_of,
+)
 
 from tests.unit.services.tables import options
 
@@ -18,7 +23,8 @@ def operation(
 
 
 def chosen(operations: list[CompactionOperation], strategy: str, **more: object) -> list[str]:
-    return [each.file_id for each in choose(operations, options(compaction__strategy=strategy, **more))]
+    given = options(compaction__strategy=strategy, **more)
+    return [each.file_id for each in strategy_of(given)(operations, given)]
 
 
 def test_by_log_size_the_largest_logs_come_first() -> None:

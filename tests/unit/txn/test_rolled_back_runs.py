@@ -21,8 +21,8 @@ from hudi_engine.table.services import (
     show_compactions,
 )
 from hudi_engine.table.services.archive.execute import archive_instants
-from hudi_engine.table.services.give_up import give_up_run
 from hudi_engine.table.state import TableState
+from hudi_engine.table.table_services import TableServices
 from hudi_engine.table.txn.publication import UNPUBLISHED
 from hudi_engine.table.txn.recovery import rollback_write
 from hudi_engine.table.txn.removal import Removal
@@ -192,7 +192,7 @@ def test_a_run_that_is_being_rolled_back_is_not_said_to_be_run(table: HandmadeTa
     with pytest.raises(ServiceError, match=told):
         run_clustering(storage, options(), instant=planned)
     with pytest.raises(ServiceError, match=told):
-        give_up_run(storage, options(), UNPUBLISHED, planned)
+        TableServices(storage, options()).give_up_run(planned)
 
 
 def test_a_clustering_whose_run_was_rolled_back_can_be_rolled_back_as_a_plan(table: HandmadeTable) -> None:

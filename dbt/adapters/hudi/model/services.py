@@ -43,7 +43,6 @@ ARCHIVE_KEYS: Mapping[str, str] = {
     "max_commits": ArchiveOptions.MAX_COMMITS.key,
     "batch": ArchiveOptions.BATCH.key,
     "beyond_savepoint": ArchiveOptions.BEYOND_SAVEPOINT.key,
-    "merge": ArchiveOptions.MERGE.key,
 }
 _SERVICES: Mapping[str, Mapping[str, str]] = {
     "compaction": COMPACTION_KEYS,

@@ -14,7 +14,7 @@ from typing import TextIO
 
 from dbt.cli.main import dbtRunner
 from dbt_common.events.base_types import EventMsg
-from hudi_engine.cli.output import escape_what_is_lacking
+from hudi_engine.cli.program import escape_what_is_lacking
 
 from dbt.adapters.hudi.shell.prompt import typed_lines, without_values
 from dbt.adapters.hudi.spark.session import keep_up, leave_spark

@@ -67,6 +67,10 @@ NOT_DONE: Mapping[str, tuple[str, str]] = MappingProxyType(
         "hoodie.index.bucket.engine": (IndexType.SIMPLE.value, _NOT_WRITTEN),
         "hoodie.populate.meta.fields": ("true", _NOT_WRITTEN),
         "hoodie.datasource.write.drop.partition.columns": ("false", _NOT_WRITTEN),
+        "hoodie.archive.merge.enable": (
+            "false",
+            "each archiving writes one file, which stays as it is; leave it out",
+        ),
         "hoodie.datasource.hive_sync.mode": ("hms", _BY_SESSION),
         "hoodie.clustering.async.enabled": ("false", _NO_ASYNC_CLUSTERING),
         "hoodie.datasource.clustering.async.enable": ("false", _NO_ASYNC_CLUSTERING),

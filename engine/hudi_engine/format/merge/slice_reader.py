@@ -16,7 +16,12 @@ import pyarrow.compute as pc
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.filegroup.file_slice import FileSlice
-from hudi_engine.format.merge.base_reader import read_base_file, scan_base_file, select_schema
+from hudi_engine.format.merge.base_reader import (
+    BaseFileRows,
+    read_base_file,
+    scan_base_file,
+    select_schema,
+)
 from hudi_engine.format.merge.entries import Entries, concat_entries, plain_entries
 from hudi_engine.format.merge.filters import columns_of
 from hudi_engine.format.merge.log_records import LogRecords, block_rows, needed_columns, read_log_records
@@ -137,24 +142,26 @@ def scan_logs(
     return _scan(context, file_slice, rule, _merged_columns(context, rule, wanted))
 
 
-def resolve_delta(context: ReadContext, file_slice: FileSlice) -> SliceDelta:
-    """Return what the logs do to the base file: row numbers that go, rows that come."""
+def resolve_delta(
+    context: ReadContext, file_slice: FileSlice, opened: BaseFileRows | None = None
+) -> SliceDelta:
+    """Return what the logs do to the base file, which may be open already: row numbers that go, rows that come."""
     rule = merge_rule(context.config)
     names = context.schema.names
     needed = needed_columns(context, names)
     records: LogRecords | None = None
     places: pa.Int64Array | None = None
     if not file_slice.log_files:
-        base = _read_base(context, file_slice, key_column_names(context.config))
+        base = _read_base(context, file_slice, key_column_names(context.config), opened)
         masked, live, replacing = np.zeros(base.num_rows, dtype=bool), context.schema.empty_table(), 0
     elif rule.fills_one_by_one:
-        base = _read_base(context, file_slice, needed)
+        base = _read_base(context, file_slice, needed, opened)
         masked, records = _fill_into(context, file_slice, base, rule)
         live = _live(records.winners)
         replacing = _count_known(context, base, live)
     else:
         records = _scan(context, file_slice, rule, needed)
-        base = _read_base(context, file_slice, _columns_of_old(context, rule, records.winners, names))
+        base = _read_base(context, file_slice, _columns_of_old(context, rule, records.winners, names), opened)
         masked, live, places = _merge_into(context, base, records.winners, rule)
         replacing = len(places)
     if context.instant_range is not None:
@@ -207,7 +214,11 @@ def _live(entries: Entries) -> pa.Table:
     return entries.rows.filter(pa.array(~entries.deleted))
 
 
-def _read_base(context: ReadContext, file_slice: FileSlice, columns: Sequence[str]) -> pa.Table:
+def _read_base(
+    context: ReadContext, file_slice: FileSlice, columns: Sequence[str], opened: BaseFileRows | None = None
+) -> pa.Table:
+    if opened is not None:
+        return opened.read(columns)
     if file_slice.base_file is None:
         return select_schema(context.schema, columns).empty_table()
     return read_base_file(context, file_slice.base_file, columns)

@@ -300,10 +300,3 @@ RESTORE_METADATA = _parsed(
         _field("restoreInstantInfo", _list_of("HoodieInstantInfo"), []),
     )
 )
-MERGE_ARCHIVE_PLAN = _parsed(
-    _record(
-        "HoodieMergeArchiveFilePlan",
-        _optional("candidate", _list_of("string")),
-        _optional("mergedArchiveFileName", "string"),
-    )
-)

@@ -43,16 +43,11 @@ _NONE, _HIVE_STYLE, _MULTI_PART = (
 
 @dataclass(frozen=True)
 class HiveEntry:
-    """One table of the metastore.
-
-    Args:
-        location: URI of the table's folder, not percent-encoded.
-        columns: Name and type in Hive's words of each column that is no partition key.
-    """
+    """One table of the metastore."""
 
     database: str
     name: str
-    location: str
+    location: str  # URI of the table's folder, not percent-encoded
     columns: Sequence[tuple[str, str]]
     keys: Sequence[tuple[str, str]]
     input_format: str
@@ -68,11 +63,7 @@ class HiveEntry:
 def entries_of(
     state: TableState, schema: pa.Schema, options: Options, keys: Sequence[str], spark_version: str
 ) -> list[HiveEntry]:
-    """Return the entries that a table gets.
-
-    Args:
-        options: ``hoodie.datasource.hive_sync.*``.
-    """
+    """Return the entries that a table gets."""
     whole = schema if options[SyncOptions.OMIT_META] else with_meta_columns(schema)
     rest, of_keys = _columns(whole, keys)
     properties = {"EXTERNAL": "TRUE", LAST_COMMIT: _last_commit(state)}
@@ -97,20 +88,16 @@ def entries_of(
 
 
 def entry_names(config: TableConfig, options: Options) -> list[tuple[str, bool]]:
-    """Return the names of a table's entries, and whether each shows base files alone.
-
-    Raises:
-        ConfigError: A metastore, or an engine that reads by it, cannot take the name or the database.
-    """
+    """Return the names of a table's entries, and whether each shows base files alone."""
     name = (options[SyncOptions.TABLE] or config.name).lower()
-    for key, said, legal in (
+    for key, given, legal in (
         (SyncOptions.TABLE.key, name, r"[\w-]+"),
         (SyncOptions.DATABASE.key, options[SyncOptions.DATABASE], r"\w+"),
     ):
-        if not re.fullmatch(legal, said, re.ASCII):
+        if not re.fullmatch(legal, given, re.ASCII):
             also = ", - " if "-" in legal else " "
             raise ConfigError(
-                f"{said!r} cannot be a name in a Hive metastore: letters a to z, digits{also}and _ alone can; set {key} to another"
+                f"{given!r} cannot be a name in a Hive metastore: letters a to z, digits{also}and _ alone can; set {key} to another"
             )
     strategy = options[SyncOptions.STRATEGY]
     if config.table_type is TableType.COPY_ON_WRITE:
@@ -146,17 +133,17 @@ def _last_commit(state: TableState) -> str:
 
 
 def _serde_properties(location: str, is_optimized: bool, options: Options) -> dict[str, str]:
-    told = {"serialization.format": "1"}
+    properties = {"serialization.format": "1"}
     if options[SyncOptions.AS_DATASOURCE]:
-        told |= {"path": location, "hoodie.query.as.ro.table": str(is_optimized).lower()}
-    return told
+        properties |= {"path": location, "hoodie.query.as.ro.table": str(is_optimized).lower()}
+    return properties
 
 
 def _for_spark(schema: pa.Schema, keys: Sequence[str], part: int, spark_version: str) -> dict[str, str]:
     """Return the properties by which Spark knows a table of a provider; partition columns are the last of its schema."""
-    told = json.loads(arrow_to_spark(schema).json())
-    told["fields"].sort(key=lambda field: keys.index(field["name"]) + 1 if field["name"] in keys else 0)
-    text = json.dumps(told, separators=(",", ":"), ensure_ascii=False)
+    columns = json.loads(arrow_to_spark(schema).json())
+    columns["fields"].sort(key=lambda field: keys.index(field["name"]) + 1 if field["name"] in keys else 0)
+    text = json.dumps(columns, separators=(",", ":"), ensure_ascii=False)
     parts = [text[start : start + part] for start in range(0, len(text), part)]
     properties = {
         "spark.sql.sources.provider": "hudi",
@@ -171,7 +158,7 @@ def _for_spark(schema: pa.Schema, keys: Sequence[str], part: int, spark_version:
 
 
 def _value(part: str) -> str:
-    """Return what stands behind the name of a hive-style folder, of another folder all of it."""
+    """Return the value of a hive-style folder, of another folder all of it."""
     return part.partition("=")[2] if "=" in part else part
 
 
@@ -212,9 +199,6 @@ class PartitionValues:
 
     Args:
         extractor: Class of Apache Hudi, with its package or without; None for the one that fits the partitioning.
-
-    Raises:
-        ConfigError: There is no such class here.
     """
 
     def __init__(self, config: TableConfig, extractor: str | None, *, decode: bool) -> None:
@@ -231,11 +215,7 @@ class PartitionValues:
         self._decode = decode
 
     def of(self, path: str) -> tuple[str, ...]:
-        """Return the values of a partition, one for each field.
-
-        Raises:
-            ConfigError: The extractor does not fit the path.
-        """
+        """Return the values of a partition, one for each field."""
         try:
             values = _BY_NAME[self._name](path)
             if len(values) != len(self.fields):

@@ -21,11 +21,7 @@ _MADE_BY = "automatically created by hoodie"
 
 
 class Metastore:
-    """The metastore behind a session's Hive catalog.
-
-    Raises:
-        ConfigError: The session has no Hive catalog.
-    """
+    """The metastore behind a session's Hive catalog."""
 
     def __init__(self, spark: SparkSession) -> None:
         check_hive(spark)
@@ -50,7 +46,7 @@ class Metastore:
         self._client.createDatabase(self._api.Database(name, _MADE_BY, None, None))
 
     def tables(self, database: str, names: Sequence[str]) -> dict[str, Any]:
-        """Return what stands under some names of a database, in one call; a name without a table is left out."""
+        """Return the tables of some names of a database, in one call; a name without a table is left out."""
         found = self._client.getTableObjectsByName(database, self._java.ArrayList(list(names)))
         return {str(each.getTableName()): each for each in found}
 
@@ -102,11 +98,7 @@ class Metastore:
         return "/".join(f"{_escaped(key)}={_escaped(value)}" for key, value in zip(keys, values, strict=True))
 
     def add_partitions(self, entry: HiveEntry, found: Mapping[str, Sequence[str]]) -> None:
-        """Add partitions.
-
-        Args:
-            found: Values of each by its path in the table.
-        """
+        """Add partitions."""
         pattern = self._descriptor(entry)
         paths = sorted(found)
         for start in range(0, len(paths), _BATCH):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -37,11 +38,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SyncedEntry:
-    """What became of one entry.
-
-    Args:
-        created: Whether it was made, or made anew.
-    """
+    """What became of one entry."""
 
     name: str
     created: bool
@@ -50,43 +47,28 @@ class SyncedEntry:
 
 
 def check_sync(spark: SparkSession, storage: Storage, config: TableConfig, options: Options) -> None:
-    """Refuse a sync that cannot be, before anything is written: with two calls of the metastore.
-
-    Raises:
-        ConfigError: The session has no metastore, an option or a name makes no sense, or the database is not there and is
-            not to be made.
-        TableExistsError: A name belongs to something else.
-    """
+    """Refuse a sync that cannot be, before anything is written: with two calls of the metastore."""
     if options[SyncOptions.IGNORE_ERRORS]:
         return
     check_hive(spark)
     _values(config, options)
     names = [name for name, _ in entry_names(config, options)]
     try:
-        metastore = Metastore(spark)
-        try:
+        with closing(Metastore(spark)) as metastore:
             if _is_database_there(metastore, options):
                 _own_tables(metastore, options, names, storage.uri())
-        finally:
-            metastore.close()
     except TypeError as error:
         raise ConfigError(f"this session has not got the classes of Hive's metastore: {error}") from error
     except JVM_ERRORS as error:
-        # a metastore that fails now may be well again after the commit; if not, the sync says that the commit stands
+        # a metastore that fails now may be well again after the commit; if not, the sync reports that the commit is kept
         logger.info("the names in the Hive metastore are looked at after the commit only: %s", error)
 
 
 def sync_after_commit(spark: SparkSession, storage: Storage, options: Options, instant: str) -> None:
     """Make the entries equal to a table that was just written.
 
-    Args:
-        options: ``hoodie.datasource.hive_sync.*``.
-
     A table that is written faster than it is synced is a warning: the commits that came since have syncs of their own where their
     writers sync too; else the entries stay behind until `sync_hive` is called.
-
-    Raises:
-        ServiceError: The entries could not be made, for whatever other reason; the commit stands.
     """
     try:
         sync_hive(spark, storage, options)
@@ -100,20 +82,7 @@ def sync_after_commit(spark: SparkSession, storage: Storage, options: Options, i
 
 
 def sync_hive(spark: SparkSession, storage: Storage, options: Options) -> list[SyncedEntry]:
-    """Make the entries of a table equal to it.
-
-    Args:
-        options: ``hoodie.datasource.hive_sync.*``.
-
-    Returns:
-        The entries; none with ``ignore_exceptions`` when they could not be made.
-
-    Raises:
-        ConfigError: The session has no metastore, the database is not there and is not to be made, the table has no columns
-            yet, the extractor does not fit, or it gives two partitions the same values.
-        TableExistsError: A name belongs to something else.
-        ServiceError: The metastore or the storage failed, or the session has no classes of the metastore.
-    """
+    """Make the entries of a table equal to it."""
     try:
         return _sync(spark, storage, options)
     except HudiError as error:
@@ -121,8 +90,8 @@ def sync_hive(spark: SparkSession, storage: Storage, options: Options) -> list[S
         cause: Exception = error
     except call_errors(OSError, TypeError) as error:
         # a class that the session has not got is a TypeError
-        said = getattr(error, "java_exception", error)
-        behind = f"the table {storage.base!r} is as it was written, but its entries in the Hive metastore are not: {said}"
+        reason = getattr(error, "java_exception", error)
+        behind = f"the table {storage.base!r} is as it was written, but its entries in the Hive metastore are not: {reason}"
         problem, cause = ServiceError(behind), error
     if not options[SyncOptions.IGNORE_ERRORS]:
         raise problem from cause
@@ -149,7 +118,7 @@ def _sync(spark: SparkSession, storage: Storage, options: Options) -> list[Synce
 def _sync_to(spark: SparkSession, state: TableState, options: Options) -> list[SyncedEntry]:
     """Make the entries equal to one state of the table; raises _OvertakenError when that was not its newest one.
 
-    A sync of a later commit may run beside this one: what it has added must not go, and what it has said must not be set back.
+    A sync of a later commit may run at the same time: what it has added must stay, and its commit must not be set back.
     """
     schema = state.data_schema()
     if schema is None:
@@ -159,16 +128,13 @@ def _sync_to(spark: SparkSession, state: TableState, options: Options) -> list[S
     found: dict[str, tuple[str, ...]] = {}
     if values.fields:
         found = _of_partitions(values, {each.partition for each in state.view().latest_slices()})
-    metastore = Metastore(spark)
-    try:
+    check = partial(_check_newest, state)
+    with closing(Metastore(spark)) as metastore:
         if not _is_database_there(metastore, options):
             metastore.create_database(entries[0].database)
         tables = _own_tables(metastore, options, [each.name for each in entries], entries[0].location)
         _drop_outlived(metastore, entries[0], outlived_names(state.config, options))
-        check = partial(_check_newest, state)
         synced = [_sync_entry(metastore, entry, tables.get(entry.name), found, check) for entry in entries]
-    finally:
-        metastore.close()
     check()
     return synced
 
@@ -224,11 +190,7 @@ def _own_tables(
 
 
 def _drop_outlived(metastore: Metastore, own: HiveEntry, names: Sequence[str]) -> None:
-    """Drop entries that a table no longer gets, as it or the strategy changed: they would go stale.
-
-    Args:
-        names: Names that it may have had; what has one of them and is not this table's stays.
-    """
+    """Drop entries that a table no longer gets, as it or the strategy changed: they would go stale."""
     for name, table in metastore.tables(own.database, names).items():
         stored = table.getSd()
         if is_of_hudi(str(stored.getInputFormat())) and _place(str(stored.getLocation())) == _place(
@@ -248,11 +210,9 @@ def _sync_entry(
 ) -> SyncedEntry:
     """Make one entry and its partitions equal to the table.
 
-    The entry says last up to which commit it is: of one that died on the way it is not to be believed.
+    The commit of the entry is set last: a sync that died on the way leaves none.
 
     Args:
-        table: What is there, None for nothing.
-        found: Values of each partition by its path.
         check: Raises when the table has changed since, so that what is there may be of a later sync.
     """
     if table is not None and metastore.keys_of(table) != list(entry.keys):
@@ -272,23 +232,20 @@ def _sync_entry(
     added = {wanted[name]: found[wanted[name]] for name in wanted.keys() - there}
     if added:
         metastore.add_partitions(entry, added)
-    gone = sorted(there - wanted.keys())
-    for name in gone:
+    outdated = sorted(there - wanted.keys())
+    for name in outdated:
         metastore.drop_partition(entry, name)
     if wanted or there:
         metastore.alter(entry, metastore.tables(entry.database, [entry.name])[entry.name])
-    return SyncedEntry(entry.label, created, len(added), len(gone))
+    return SyncedEntry(entry.label, created, len(added), len(outdated))
 
 
 def _are_of_before(
     metastore: Metastore, entry: HiveEntry, there: Collection[str], wanted: Mapping[str, str]
 ) -> bool:
-    """Tell whether partitions of an entry are in other folders, or of another table type, than now: of a table built anew.
+    """Tell whether partitions of an entry are in other folders, or of another table type, than now: of a table that was rebuilt.
 
-    One stands for all, as a rebuild changes all.
-
-    Args:
-        wanted: Path of each partition that it has to have, by its name.
+    One is enough, as a rebuild changes all.
     """
     name = min(wanted.keys() & set(there), default=None)
     if name is None:
@@ -305,12 +262,12 @@ def _unfinished(entry: HiveEntry) -> HiveEntry:
 
 
 def _made_or_altered(metastore: Metastore, entry: HiveEntry, table: Any) -> bool:
-    """Make an entry, or alter it; made anew where the metastore refuses types at their positions, as of a dropped column."""
+    """Make an entry, or alter it; recreated where the metastore refuses types at their positions, as of a dropped column."""
     if table is not None:
         try:
             metastore.alter(entry, table)
         except JAVA_ERRORS as error:
-            logger.info("the entry %s is made anew, for it cannot be altered: %s", entry.label, error)
+            logger.info("the entry %s is recreated, as it cannot be altered: %s", entry.label, error)
             metastore.drop(entry)
         else:
             return False

@@ -26,7 +26,7 @@ from hudi_engine.table.services.clustering.write_group import (
 )
 from hudi_engine.table.state import TableState
 
-_LEAST_BYTES = 128 * 1024 * 1024
+_MIN_BYTES = 128 * 1024 * 1024
 """Below, a local session's workers take about as long to load what they need as threads take for the work."""
 _WORKER_LIMIT = "spark.executor.pyspark.memory"
 
@@ -40,7 +40,7 @@ def run_large_in_spark(spark: SparkSession) -> RunLarge:
         write = context.write
         state = TableState.load(write.storage)
         frame = slices_frame(spark, state, write.read, task.slices)
-        rows = max(1, task.size_bytes // max(1, write.average_row_bytes))
+        rows = max(1, task.size // max(1, write.average_row_bytes))
         ordered = sorted_frame(frame, context.layout, task.outputs, rows=rows)
         shared = spark.sparkContext.broadcast((context, task.partition))
 
@@ -89,7 +89,7 @@ def _cast(context: ClusteringContext, batches: Iterator[pa.RecordBatch]) -> Iter
 
 
 def _most(context: ClusteringContext, sample: pa.Table) -> int:
-    """Return the rows of a file, a quarter above the target: ranges are even, and a last file of a few rows helps nobody."""
+    """Return the rows of a file, a quarter above the target: ranges are even, and a last file of a few rows is not worth it."""
     write = context.write
     target = write.options[ClusteringOptions.TARGET_FILE_BYTES] * 5 // 4
     return FileSize(target, None, write.average_row_bytes, write.base_files.parquet_codec).rows_per_file(
@@ -107,8 +107,8 @@ def service_runner(spark: SparkSession) -> RunTasks:
     local = str(spark.sparkContext.master).startswith("local")
 
     def run(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        size = sum(getattr(item, "size_bytes", 0) for item in items)
-        if local and (size < _LEAST_BYTES or len(items) < 2 or spark.conf.get(_WORKER_LIMIT, None)):
+        size = sum(getattr(item, "size", 0) for item in items)
+        if local and (size < _MIN_BYTES or len(items) < 2 or spark.conf.get(_WORKER_LIMIT, None)):
             return run_in_threads(function, items)
         prepare_session(spark)
         return run_in_spark(spark)(function, items)

@@ -13,8 +13,7 @@ from hudi_engine.table.inspect.commits import (
     instant_facts,
     moment_of,
 )
-from hudi_engine.table.inspect.files import FileFacts, PartitionFacts, file_facts, partition_facts
-from hudi_engine.table.inspect.snapshot import Snapshot
+from hudi_engine.table.inspect.files import FileFacts, PartitionFacts, Snapshot, file_facts, partition_facts
 from hudi_engine.table.inspect.validation import Finding, damaged_files, duplicate_keys, validate
 
 __all__ = [

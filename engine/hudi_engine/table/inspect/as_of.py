@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 LATEST_STATE = "latest"
 A_MOMENT = "'2026-11-01 09:30:00'"
-"""A moment that nobody takes for an instant, for messages."""
+"""A moment that cannot be mistaken for an instant, for messages."""
 _POINT = re.compile(r"\d{14,17}|\d{4}-\d\d-\d\d.*")
 
 
@@ -56,12 +56,6 @@ def check_not_gone(state: TableState, when: Moment, *, asked: str) -> None:
     """Refuse an instant that the table no longer has: its state is none that anybody who names it has seen.
 
     A moment that is no instant is any moment.
-
-    Args:
-        asked: Name of the argument, for the message.
-
-    Raises:
-        TimelineError: It was taken back, is of a table whose place a clone has taken, or is no point in time.
     """
     digits = digits_of(when, state.config)
     is_instant = isinstance(when, str) and when.strip() == digits
@@ -76,20 +70,12 @@ def check_not_gone(state: TableState, when: Moment, *, asked: str) -> None:
 
 
 def commit_named(storage: Storage, name: str) -> str:
-    """Return the instant of a commit that is named by its digits, or by the comment of its savepoint.
-
-    Args:
-        name: What somebody calls it; digits are taken as they are.
-    """
+    """Return the instant of a commit that is named by its digits, or by the comment of its savepoint."""
     return name if name.isdigit() else str(instant_as_of(TableState.load(storage), name, asked="instant"))
 
 
 def check_comment(comments: str) -> None:
-    """Refuse a comment by which nobody could name the savepoint.
-
-    Raises:
-        ConfigError: It is ``latest``, digits or a date, which mean other states.
-    """
+    """Refuse a comment that cannot name a savepoint."""
     if comments == LATEST_STATE or comments.isdigit() or _POINT.fullmatch(comments.strip()):
         raise ConfigError(
             f"comments is {comments!r}, and a savepoint is named by its comment: digits, a date and {LATEST_STATE!r} mean "
@@ -97,11 +83,12 @@ def check_comment(comments: str) -> None:
         )
 
 
-def _warn_of_the_future(state: TableState, digits: str, said: str) -> None:
+def _warn_of_the_future(state: TableState, digits: str, subject: str) -> None:
     """Say that a moment has not come yet: its state is the newest one, as in Apache Hudi, and may change until then."""
     writes = state.timeline.completed_writes
     soon = format_instant(datetime.now(timezone.utc) + AHEAD, state.config.timeline_zone)
     if digits > soon and not (writes and digits <= writes[-1].requested_time):
         logger.warning(
-            "%s, which lies in the future: it is the newest state, and commits may still come before it", said
+            "%s, which lies in the future: it is the newest state, and commits may still come before it",
+            subject,
         )

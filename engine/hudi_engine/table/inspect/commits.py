@@ -1,4 +1,4 @@
-"""What each write did, as its commit tells."""
+"""What each write did, from its commit."""
 
 from __future__ import annotations
 
@@ -21,14 +21,9 @@ class CommitFacts(RowCounts):
     """One completed write: a commit, deltacommit or replacecommit.
 
     Args:
-        committed_at: When it completed, None when that is not known.
-        action: ``commit``, ``deltacommit`` or ``replacecommit``.
         operation: Hudi's name, such as ``UPSERT``; ``COMPACT`` and ``CLUSTER`` for services.
         rows_deleted: Rows deleted by key; rows of replaced file groups are not among them.
         rows_written: Rows in the files written, those that were only copied among them.
-        files_updated: File groups that got a new base file or log.
-        extra: Texts that travel with the commit, without the schema.
-        archived: Whether it has left the active timeline.
     """
 
     instant: str
@@ -60,28 +55,19 @@ def commit_cells(commit: CommitFacts) -> dict[str, Any]:
 def commit_facts(
     state: TableState, limit: int | None = None, instants: Sequence[InstantFacts] | None = None
 ) -> list[CommitFacts]:
-    """Return what the completed writes of the active timeline did, newest first.
-
-    Args:
-        limit: How many; None for all. The body of each is read.
-        instants: The active timeline when the caller has looked at it.
-    """
+    """Return what the completed writes of the active timeline did, newest first."""
     times = {(each.instant, each.action): each for each in instants or instant_facts(state)}
     found = []
     for instant in list(reversed(state.timeline.completed_writes))[:limit]:
-        told = times[instant.requested_time, instant.action]
+        facts = times[instant.requested_time, instant.action]
         metadata = state.timeline.commit_metadata(instant)
-        committed_at = told.completed_at or told.requested_at
-        found.append(_facts(instant.requested_time, instant.action, metadata, committed_at, told.seconds))
+        committed_at = facts.completed_at or facts.requested_at
+        found.append(_facts(instant.requested_time, instant.action, metadata, committed_at, facts.seconds))
     return found
 
 
 def archived_commit_facts(state: TableState, limit: int | None = None) -> list[CommitFacts]:
-    """Return what the completed writes in the archive did, newest first.
-
-    Args:
-        limit: How many; None for all.
-    """
+    """Return what the completed writes in the archive did, newest first."""
     archived = state.timeline.archived
     active = {each.requested_time for each in state.timeline.completed_writes}
     writes = [each for each in reversed(archived.completed_writes) if each.requested_time not in active]
@@ -129,8 +115,8 @@ def operation_of(metadata: CommitMetadata, action: str) -> str:
     """Return Hudi's name of what a commit did; commits that do not say it are known from their action."""
     if metadata.operation_type != WriteOperation.UNKNOWN:
         return metadata.operation_type
-    told = WriteOperation.COMPACT if metadata.compacted and action == "commit" else WriteOperation.UNKNOWN
-    return told.value
+    known = WriteOperation.COMPACT if metadata.compacted and action == "commit" else WriteOperation.UNKNOWN
+    return known.value
 
 
 def _is_new(stat: WriteStat) -> bool:
@@ -145,11 +131,9 @@ class InstantFacts:
     """One instant of the active timeline.
 
     Args:
-        action: As in the file name: a completed compaction is a ``commit``.
-        state: ``REQUESTED``, ``INFLIGHT`` or ``COMPLETED``.
         requested_at: The moment of the requested time, None when its digits are no date.
         completed_at: When it completed; None while it is pending. Layout 1 stores no such time: the modification time of
-            the completed file stands in for it, unless the files are a copy with times of its own.
+            the completed file is used for it, unless the files are a copy with times of its own.
     """
 
     instant: str
@@ -196,11 +180,7 @@ def instant_facts(state: TableState) -> list[InstantFacts]:
 
 
 def moment_of(config: TableConfig, instant: str) -> datetime | None:
-    """Return the moment of an instant in the zone of the table's timeline, in UTC; None when its digits are no date.
-
-    Args:
-        instant: 14 or 17 digits.
-    """
+    """Return the moment of an instant in the zone of the table's timeline, in UTC; None when its digits are no date."""
     try:
         return parse_instant_time(instant, config.timeline_zone)
     except TimelineError:
@@ -208,7 +188,7 @@ def moment_of(config: TableConfig, instant: str) -> datetime | None:
 
 
 def _written_at(state: TableState) -> dict[str, datetime]:
-    """Return modification times of the timeline's files by name; layout 2 says completion in its names."""
+    """Return modification times of the timeline's files by name; layout 2 has completion times in its names."""
     if state.config.layout_version != 1:
         return {}
     files = [each for each in state.storage.list(state.config.timeline_path) if not each.is_dir]
@@ -226,6 +206,6 @@ def _written_at(state: TableState) -> dict[str, datetime]:
 
 
 def _is_another_time(state: TableState, instant: str, modified_ms: int) -> bool:
-    """Return whether the file that begins an instant was written at another time than it says, as in a copy of a table."""
+    """Return whether the file that begins an instant was written at another time than its name has, as in a copy of a table."""
     moment = moment_of(state.config, instant)
     return moment is not None and abs(modified_ms / 1000 - moment.timestamp()) > _CLOCKS_DIFFER_BY_S

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from hudi_engine.errors import ConfigError
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_engine.errors import ConfigError, CorruptTableError, TimelineError
 from hudi_engine.format.filegroup.base_file import BaseFile
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.log_file import LogFile
+from hudi_engine.format.filegroup.missing import GONE
+from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.spelling import did_you_mean
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.table.state import TableState
@@ -17,19 +23,12 @@ from hudi_engine.table.state import TableState
 
 @dataclass(frozen=True)
 class FileFacts:
-    """One file of the newest slice of a file group.
-
-    Args:
-        partition: Partition path, ``""`` for a table without partitions.
-        kind: ``base``, ``log`` or ``cdc``.
-        modified_ms: When it was written, epoch milliseconds.
-        uri: Where it is, as Spark understands it.
-    """
+    """One file of the newest slice of a file group."""
 
     path: str
-    partition: str
+    partition: str  # partition path, ``""`` for a table without partitions
     file_id: str
-    kind: str
+    kind: str  # ``base``, ``log`` or ``cdc``
     instant: str
     size_bytes: int
     modified_ms: int
@@ -43,11 +42,7 @@ class FileFacts:
 
 @dataclass(frozen=True)
 class PartitionFacts:
-    """One partition.
-
-    Args:
-        partition: Its path, ``""`` for a table without partitions.
-    """
+    """One partition."""
 
     partition: str
     file_groups: int
@@ -58,14 +53,7 @@ class PartitionFacts:
 
 
 def file_facts(state: TableState, *, as_of: str | None = None) -> list[FileFacts]:
-    """Return the files that a snapshot reads, in the order of partition and file group.
-
-    Args:
-        as_of: Newest requested time that counts, None for now.
-
-    Raises:
-        TimelineError: A clean has deleted files of the point in time.
-    """
+    """Return the files that a snapshot reads, in the order of partition and file group."""
     state.timeline.check_readable(as_of)
     slices = state.view(as_of=as_of).latest_slices()
     later = set() if as_of is None else _begun_after(state, as_of)
@@ -73,7 +61,7 @@ def file_facts(state: TableState, *, as_of: str | None = None) -> list[FileFacts
 
 
 def _begun_after(state: TableState, as_of: str) -> set[str]:
-    """Return the files that writes after an instant began: a log may have the name of its slice alone, which does not tell.
+    """Return the files that writes after an instant began: a log may have the name of its slice alone, which does not show it.
 
     One that such a write appended to was there before, and stays (source: Hudi table format, ``logOffset`` of a write stat).
     """
@@ -87,14 +75,7 @@ def _begun_after(state: TableState, as_of: str) -> set[str]:
 
 
 def check_partition(wanted: str, known: Collection[str], *, asked: str = "partition") -> None:
-    """Refuse a partition in which a table has no files.
-
-    Args:
-        known: Paths of the partitions that have some.
-
-    Raises:
-        ConfigError: It is none of them; the message names the nearest.
-    """
+    """Refuse a partition in which a table has no files."""
     if wanted not in known:
         some = ", ".join(repr(each) for each in sorted(known)[:5]) or "none"
         raise ConfigError(
@@ -104,11 +85,7 @@ def check_partition(wanted: str, known: Collection[str], *, asked: str = "partit
 
 
 def partition_facts(slices: Iterable[FileSlice]) -> list[PartitionFacts]:
-    """Return what lies in each partition, sorted by path; partitions without a live file group are left out.
-
-    Args:
-        slices: The newest slices, as a view of the table gives them.
-    """
+    """Return what lies in each partition, sorted by path; partitions without a live file group are left out."""
     by_partition: dict[str, list[FileSlice]] = {}
     for each in slices:
         by_partition.setdefault(each.partition, []).append(each)
@@ -146,3 +123,41 @@ def facts_of(storage: Storage, piece: FileSlice) -> Iterator[FileFacts]:
             file.modified_ms,
             storage.uri(file.path),
         )
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The newest slices of a table."""
+
+    view: FileSystemView
+    slices: Sequence[FileSlice]
+    base_rows: Mapping[str, int]  # rows of their base files by path, by the footers
+
+    @classmethod
+    def of(cls, state: TableState) -> Snapshot:
+        """List a table and read the footers of its base files."""
+        view = state.view()
+        slices = view.latest_slices()
+        bases = [each.base_file for each in slices if each.base_file is not None]
+        rows = footer_rows(state.storage, bases)
+        return cls(view, slices, dict(zip((base.path for base in bases), rows)))
+
+    @property
+    def bases(self) -> list[BaseFile]:
+        """The base files of the newest slices."""
+        return [each.base_file for each in self.slices if each.base_file is not None]
+
+
+def footer_rows(storage: Storage, bases: Sequence[BaseFile]) -> list[int]:
+    """Return the rows of base files, from their footers, in the same order."""
+    return on_threads(lambda base: _footer_rows(storage, base), bases)
+
+
+def _footer_rows(storage: Storage, base: BaseFile) -> int:
+    try:
+        with storage.open_input(base.path) as source:
+            return int(pq.read_metadata(source).num_rows)
+    except FileNotFoundError as error:
+        raise TimelineError(f"base file {base.path!r} {GONE}; look again") from error
+    except (pa.ArrowInvalid, OSError) as error:
+        raise CorruptTableError(f"the footer of base file {base.path!r} cannot be read: {error}") from error

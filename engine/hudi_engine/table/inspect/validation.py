@@ -1,4 +1,4 @@
-"""Whether a table's timeline and its files tell the same story."""
+"""Whether a table's timeline and its files agree."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -41,8 +42,6 @@ class Finding:
     Args:
         problem: ``missing_file``, ``missing_older_file``, ``wrong_size``, ``orphan_file``, ``orphan_markers``,
             ``no_partition_metadata``, ``damaged_commit``, ``damaged_file`` or ``duplicate_key``.
-        path: What it is about, relative to the table's base path.
-        message: What was found, and what it means for a reader.
         harms: Whether a reader of the newest state sees wrong or missing rows; the others take space, or an earlier state.
     """
 
@@ -52,8 +51,7 @@ class Finding:
     harms: bool
 
 
-@dataclass(frozen=True)
-class _Named:
+class _Named(NamedTuple):
     """A file that a commit on the active timeline names."""
 
     stat: WriteStat
@@ -90,9 +88,10 @@ def duplicate_keys(state: TableState, options: Options, limit: int = 100) -> lis
     context = state.read_context(schema, options)
     found: list[Finding] = []
     damaged: list[Finding] = []
-    for partition, slices in _by_partition(state.view()):
+    view = state.view()
+    for partition in view.partitions:
         read = []
-        for each in slices:
+        for each in view.latest_slices(partition):
             try:
                 read.append(_keys_in(context, each, options))
             except CorruptTableError as error:
@@ -139,11 +138,7 @@ def damaged_files(state: TableState, options: Options) -> list[Finding]:
 
 
 def _damage_of(context: ReadContext, part: FileSlice) -> HudiError | None:
-    """Return why a file cannot be read, None for a sound one.
-
-    Args:
-        part: A slice of this file alone.
-    """
+    """Return why a file cannot be read, None for a sound one."""
     try:
         if part.base_file is not None:
             check_base_file(context, part.base_file)
@@ -173,13 +168,6 @@ def _keys_in(context: ReadContext, file_slice: FileSlice, options: Options) -> p
     return pa.table({RECORD_KEY: keys, FILE_NAME: pa.repeat(file, rows.num_rows)})
 
 
-def _by_partition(view: FileSystemView) -> Iterator[tuple[str, list]]:  # type: ignore[type-arg]
-    for partition in view.partitions:
-        slices = view.latest_slices(partition)
-        if slices:
-            yield partition, slices
-
-
 def _named_files(state: TableState) -> dict[str, _Named]:
     """Return every file that a completed write of the active timeline names, by path."""
     return {
@@ -194,14 +182,12 @@ def _missing(view: FileSystemView, named: dict[str, _Named]) -> Iterator[Finding
     """Yield the files of newest slices that are not there; older ones may have been cleaned."""
     listed = {status.path: status for status in _all_files(view)}
     for path in _expected(view, named):
-        status, told = listed.get(path), named[path]
+        status, (stat, instant) = listed.get(path), named[path]
         if status is None:
-            message = f"commit {told.instant} wrote it and no later one took it out, but it is not there: rows are missing"
+            message = f"commit {instant} wrote it and no later one took it out, but it is not there: rows are missing"
             yield Finding("missing_file", path, message, True)
-        elif _is_short(told.stat, status):
-            message = (
-                f"commit {told.instant} wrote {told.stat.file_size_in_bytes} bytes, and it has {status.size}"
-            )
+        elif _is_short(stat, status):
+            message = f"commit {instant} wrote {stat.file_size_in_bytes} bytes, and it has {status.size}"
             yield Finding("wrong_size", path, message, True)
 
 
@@ -251,7 +237,7 @@ def _expected(view: FileSystemView, named: dict[str, _Named]) -> Iterator[str]:
     """Yield the newest base file that the timeline names for each live file group, and the logs on top of it."""
     bases: dict[FileGroupKey, BaseFile] = {}
     logs: dict[FileGroupKey, list[tuple[LogFile, str]]] = {}
-    for path, told in named.items():
+    for path, (_, instant) in named.items():
         partition = path.rpartition("/")[0]
         base, log = parse_base_file(path, partition), parse_log_file(path, partition)
         if base is not None:
@@ -259,7 +245,7 @@ def _expected(view: FileSystemView, named: dict[str, _Named]) -> Iterator[str]:
             known = bases.get(key)
             bases[key] = base if known is None or base.instant > known.instant else known
         elif log is not None and not log.is_cdc:
-            logs.setdefault((partition, log.file_id), []).append((log, told.instant))
+            logs.setdefault((partition, log.file_id), []).append((log, instant))
     for key in {*bases, *logs} - set(view.replaced_groups):
         newest = bases.get(key)
         if newest is not None:
@@ -270,9 +256,9 @@ def _expected(view: FileSystemView, named: dict[str, _Named]) -> Iterator[str]:
 
 
 def _is_short(stat: WriteStat, status: FileStatus) -> bool:
-    told = stat.file_size_in_bytes or 0
+    written = stat.file_size_in_bytes or 0
     # Later commits append to a log, so only base files have one size for good.
-    return bool(told) and (status.size < told if stat.is_log_file else status.size != told)
+    return bool(written) and (status.size < written if stat.is_log_file else status.size != written)
 
 
 def _damaged_commits(state: TableState) -> Iterator[tuple[str, Finding]]:
@@ -320,7 +306,7 @@ def _orphans(
 def _begun_since(state: TableState) -> frozenset[str]:
     """Return the instants that have come since the timeline was looked at: what was listed after that may be theirs.
 
-    Writers of other programs continue, whoever holds the table's lock, and announce an instant before its first file.
+    Writers of other programs continue, regardless of the table's lock, and announce an instant before its first file.
     """
     known = {each.requested_time for each in state.timeline.instants}
     now = Timeline.load(state.storage, state.config)

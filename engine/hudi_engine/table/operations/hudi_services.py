@@ -12,40 +12,26 @@ from typing import Annotated, Any
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.service_options import CleanOptions
 from hudi_engine.format.config.enums import CleanPolicy, CleanTrigger
+from hudi_engine.format.config.properties import parse_properties
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.base_file import parse_base_file
+from hudi_engine.format.filegroup.markers import delete_markers
+from hudi_engine.format.filegroup.partition_metadata import PARTITION_METADATA_NAMES
 from hudi_engine.format.layout.layout import split_names
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.storage.paths import join
 from hudi_engine.format.timeline.instant import Instant, State
 from hudi_engine.table.inspect import instant_facts
-from hudi_engine.table.operations.operation import Arg, Call, Row
+from hudi_engine.table.operations import table_operations
+from hudi_engine.table.operations.operation import Arg, Call, Row, procedure
+from hudi_engine.table.repair import DUPLICATE_KEYS
 from hudi_engine.table.services import PendingClustering
 from hudi_engine.table.services.inline import clean_due
 from hudi_engine.table.table_services import TableServices
+from hudi_engine.table.txn.publication import METADATA_TABLE, drop_foreign_metadata_table
+from hudi_engine.table.txn.recovery import table_lock
+from hudi_engine.table.write.metadata_only import empty_table
 
-TIMELINE = (
-    "instant_time string, action string, state string, requested_time string, inflight_time string, "
-    "completed_time string, timeline_type string, rollback_info string"
-)
-CLEANS = (
-    "clean_time string, state_transition_time string, action string, start_clean_time string, time_taken_in_millis long, "
-    "total_files_deleted int, earliest_commit_to_retain string, last_completed_commit_timestamp string, version int"
-)
-CLEANS_METADATA = (
-    "clean_time string, state_transition_time string, action string, start_clean_time string, partition_path string, "
-    "policy string, delete_path_patterns int, success_delete_files int, failed_delete_files int, "
-    "is_partition_deleted boolean, time_taken_in_millis long, total_files_deleted int"
-)
-CLEAN_PLANS = (
-    "plan_time string, state string, action string, earliest_instant_to_retain string, "
-    "last_completed_commit_timestamp string, policy string, version int, "
-    "total_partitions_to_clean int, total_partitions_to_delete int, extra_metadata string"
-)
-CLEANED = (
-    "start_clean_time string, time_taken_in_millis long, total_files_deleted int, earliest_commit_to_retain string, "
-    "bootstrap_part_metadata string, version int"
-)
-ROLLBACKS = "instant string, rollback_instant string, total_files_deleted int, time_taken_in_millis long, total_partitions int"
-ROLLBACK_DETAIL = (
-    "instant string, rollback_instant string, partition string, deleted_file string, succeeded boolean"
-)
 COMPACTIONS = "timestamp string, operation_size int, state string"
 CLUSTERINGS = "timestamp string, input_group_size int, state string, involved_partitions string"
 
@@ -58,6 +44,10 @@ CompactionOp = Annotated[str, Arg(legal=("run", "schedule", "scheduleAndExecute"
 ClusteringOp = Annotated[str | None, Arg(legal=("schedule", "execute", "scheduleAndExecute"))]
 
 
+@procedure(
+    "instant_time string, action string, state string, requested_time string, inflight_time string, "
+    "completed_time string, timeline_type string, rollback_info string"
+)
 def show_timeline(call: Call, limit: int = 20, showarchived: bool = False) -> list[Row]:
     """Return the instants of the timeline, newest first, on request those of the archive too."""
     rows: list[Row] = [
@@ -73,11 +63,16 @@ def show_timeline(call: Call, limit: int = 20, showarchived: bool = False) -> li
     return rows[:limit]
 
 
+@procedure("key string, value string")
 def show_table_properties(call: Call, limit: int = 100) -> list[Row]:
     """Return the lines of ``hoodie.properties``."""
     return sorted(call.state.config.properties.items())[:limit]
 
 
+@procedure(
+    "clean_time string, state_transition_time string, action string, start_clean_time string, time_taken_in_millis long, "
+    "total_files_deleted int, earliest_commit_to_retain string, last_completed_commit_timestamp string, version int"
+)
 def show_cleans(call: Call, limit: int = 10) -> list[Row]:
     """Return the completed cleans, newest first."""
     keys = ("startCleanTime", "timeTakenInMillis", "totalFilesDeleted", "earliestCommitToRetain")
@@ -87,6 +82,11 @@ def show_cleans(call: Call, limit: int = 10) -> list[Row]:
     ]
 
 
+@procedure(
+    "clean_time string, state_transition_time string, action string, start_clean_time string, partition_path string, "
+    "policy string, delete_path_patterns int, success_delete_files int, failed_delete_files int, "
+    "is_partition_deleted boolean, time_taken_in_millis long, total_files_deleted int"
+)
 def show_cleans_metadata(call: Call, limit: int = 10) -> list[Row]:
     """Return the completed cleans, newest first, a row a partition."""
     lists = ("deletePathPatterns", "successDeleteFiles", "failedDeleteFiles")
@@ -102,12 +102,20 @@ def show_cleans_metadata(call: Call, limit: int = 10) -> list[Row]:
     ]
 
 
+@procedure(
+    "plan_time string, state string, action string, earliest_instant_to_retain string, "
+    "last_completed_commit_timestamp string, policy string, version int, "
+    "total_partitions_to_clean int, total_partitions_to_delete int, extra_metadata string"
+)
 def show_clean_plans(call: Call, limit: int = 10) -> list[Row]:
     """Return the plans of cleans, done and pending, newest first."""
     cleans = [each for each in reversed(call.state.timeline.instants) if each.action == "clean"]
     return [_plan_row(each, call.state.timeline.plan(each) or {}) for each in cleans[:limit]]
 
 
+@procedure(
+    "instant string, rollback_instant string, total_files_deleted int, time_taken_in_millis long, total_partitions int"
+)
 def show_rollbacks(call: Call, limit: int = 10) -> list[Row]:
     """Return the completed rollbacks, newest first."""
     return [
@@ -120,6 +128,9 @@ def show_rollbacks(call: Call, limit: int = 10) -> list[Row]:
     ]
 
 
+@procedure(
+    "instant string, rollback_instant string, partition string, deleted_file string, succeeded boolean"
+)
 def show_rollback_detail(call: Call, limit: int = 10, *, instant_time: str) -> list[Row]:
     """Return the files that one rollback deleted, or could not delete."""
     return [
@@ -132,17 +143,20 @@ def show_rollback_detail(call: Call, limit: int = 10, *, instant_time: str) -> l
     ][:limit]
 
 
+@procedure("savepoint_time string")
 def show_savepoints(call: Call) -> list[Row]:
     """Return the saved commits, newest first."""
     return [(each.instant,) for each in reversed(call.services.savepoints())]
 
 
+@procedure(COMPACTIONS)
 def show_compaction(call: Call, limit: int = 20) -> list[Row]:
     """Return the compactions, newest first."""
     found = call.services.compactions()[::-1][:limit]
     return [(each.instant, each.file_groups, each.state) for each in found]
 
 
+@procedure(CLUSTERINGS)
 def show_clustering(call: Call, limit: int = 20, show_involved_partition: bool = False) -> list[Row]:
     """Return the clusterings, newest first."""
     return _clusterings(call.services.clusterings()[::-1][:limit], show_involved_partition)
@@ -163,10 +177,15 @@ class CleanArguments:
     options: str = ""
 
 
+@procedure(
+    "start_clean_time string, time_taken_in_millis long, total_files_deleted int, earliest_commit_to_retain string, "
+    "bootstrap_part_metadata string, version int",
+    changes=True,
+)
 def run_clean(call: Call, given: CleanArguments) -> list[Row]:
     """Clean, and return what the clean did; no row when there was nothing to do.
 
-    A figure without ``clean_policy`` says the policy too, as one that the policy does not look at would have no effect.
+    A figure without ``clean_policy`` implies the policy, as one that the policy does not look at would have no effect.
     """
     if given.skip_locking:
         raise ConfigError(
@@ -200,6 +219,7 @@ def run_clean(call: Call, given: CleanArguments) -> list[Row]:
     return [(*(record[key] for key in keys), "{}", record["version"])]
 
 
+@procedure(COMPACTIONS, changes=True, table_at=1)
 def run_compaction(
     call: Call,
     op: CompactionOp = "run",
@@ -241,6 +261,7 @@ class ClusteringArguments:
     selected_partitions: tuple[str, ...] | None = None
 
 
+@procedure(CLUSTERINGS, changes=True)
 def run_clustering(call: Call, given: ClusteringArguments) -> list[Row]:
     """Plan or run a clustering, or both, or run those that are pending."""
     instants = given.instants
@@ -266,6 +287,7 @@ def run_clustering(call: Call, given: ClusteringArguments) -> list[Row]:
     return _clusterings(found, given.show_involved_partition)
 
 
+@procedure("result int", changes=True)
 def archive_commits(
     call: Call, min_commits: int = 20, max_commits: int = 30, retain_commits: int = 10
 ) -> list[Row]:
@@ -275,12 +297,14 @@ def archive_commits(
     return [(0,)]
 
 
+@procedure("rollback_result boolean", changes=True)
 def rollback_to_instant(call: Call, instant_time: str) -> list[Row]:
     """Undo the newest write, or a pending instant."""
     call.services.rollback(instant_time)
     return [(True,)]
 
 
+@procedure("instant string, time_cost string", changes=True)
 def run_rollback_inflight_tableservice(
     call: Call, pending_instant: str, delete_request_instant_file: bool = False
 ) -> list[Row]:
@@ -290,12 +314,14 @@ def run_rollback_inflight_tableservice(
     return [(pending_instant, str(round((time.monotonic() - begun) * 1000)))]
 
 
+@procedure("result boolean", changes=True)
 def upgrade_table(call: Call, to_version: str) -> list[Row]:
     """Upgrade a table to a later version of its format, by Hudi's name of it (``NINE``) or its number."""
     call.services.upgrade(_version(to_version))
     return [(True,)]
 
 
+@procedure("result boolean", changes=True)
 def downgrade_table(call: Call, to_version: str) -> list[Row]:
     """Downgrade a table to an earlier version of its format, by Hudi's name of it (``SIX``) or its number."""
     call.services.downgrade(_version(to_version))
@@ -310,18 +336,21 @@ def _version(text: str) -> int:
     return found
 
 
+@procedure("create_savepoint_result boolean", changes=True)
 def create_savepoint(call: Call, commit_time: str = "", user: str = "", comments: str = "") -> list[Row]:
     """Save a commit, the newest when none is named."""
     call.services.savepoint(commit_time or None, user=user, comments=comments)
     return [(True,)]
 
 
+@procedure("delete_savepoint_result boolean", changes=True)
 def delete_savepoint(call: Call, instant_time: str) -> list[Row]:
     """Release the savepoint of a commit."""
     call.services.delete_savepoint(instant_time)
     return [(True,)]
 
 
+@procedure("rollback_savepoint_result boolean", changes=True)
 def rollback_to_savepoint(call: Call, instant_time: str) -> list[Row]:
     """Restore the table to a saved commit; later writes are removed."""
     saved = [each.instant for each in call.services.savepoints()]
@@ -332,6 +361,13 @@ def rollback_to_savepoint(call: Call, instant_time: str) -> list[Row]:
     return [(True,)]
 
 
+@procedure(
+    (
+        "restore_result boolean, start_restore_time string, time_taken_in_millis long, instants_rolled_back long, "
+        "audit_result string"
+    ),
+    changes=True,
+)
 def restore_to_instant(call: Call, instant_time: str) -> list[Row]:
     """Restore the table to a commit, saved or not; later writes are removed."""
     begun = time.monotonic()
@@ -388,3 +424,141 @@ def _record(call: Call, instant: Instant) -> dict[str, Any]:
 
 def _short(moment: datetime | None) -> str | None:
     return None if moment is None else f"{moment:%m-%d %H:%M:%S}"
+
+
+@procedure("result string", changes=True)
+def drop_partition(call: Call, partition: str) -> list[Row]:
+    """Delete partitions, named by their paths with commas between."""
+    table_operations.delete_partitions(call, partition)
+    return [("Success",)]
+
+
+@procedure("result string, time_cost long", changes=True)
+def truncate_table(call: Call, partitions: str | None = None) -> list[Row]:
+    """Delete all rows, or those of some partitions, in one commit; earlier states stay readable until clean."""
+    begun = time.monotonic()
+    if partitions is not None:
+        table_operations.delete_partitions(call, partitions)
+    elif call.state.view().latest_slices():
+        empty_table(call.services.storage, call.services.options)
+        call.services.after_commit()
+    return [("SUCCESS", round((time.monotonic() - begun) * 1000))]
+
+
+@procedure("partition_path string, metadata_is_present string, action string", changes=True)
+def repair_add_partition_meta(call: Call, dry_run: bool = True) -> list[Row]:
+    """Add partition metadata where it is missing; with ``dry_run``, Hudi's default, only say where."""
+    missing = {each.path for each in call.services.repair(("partition_metadata",), dry_run=dry_run)}
+    action = "None" if dry_run else "Repaired"
+    present = [
+        (partition, "Yes", "None")
+        for partition in call.state.view().partitions
+        if partition not in missing
+        and any(call.state.storage.exists(join(partition, name)) for name in PARTITION_METADATA_NAMES)
+    ]
+    return [*((path, "No", action) for path in sorted(missing)), *present]
+
+
+@procedure("result boolean", changes=True)
+def repair_corrupted_clean_files(call: Call) -> list[Row]:
+    """Drop the plans of cleans that cannot be read."""
+    call.services.repair(("damaged_plans",), dry_run=False)
+    return [(True,)]
+
+
+@procedure("result string", changes=True)
+def repair_deduplicate(
+    call: Call,
+    duplicated_partition_path: str,
+    repaired_output_path: str | None = None,  # noqa: ARG001
+    dry_run: bool = True,
+    dedupe_type: Annotated[str, Arg(legal=("insert_type", "update_type", "upsert_type"))] = "insert_type",  # noqa: ARG001
+) -> list[Row]:
+    """Delete rows of a partition whose key another row has; with ``dry_run``, Hudi's default, only count them.
+
+    Hudi copies files to a folder and then over those of the partition; here the repair is a commit, which needs no such
+    folder and can be rolled back. Whatever the ``dedupe_type``, the newest row of a key stays.
+    """
+    partition = duplicated_partition_path.strip("/")
+    found = call.services.repair((DUPLICATE_KEYS,), dry_run=dry_run, partitions=[partition])
+    result = "; ".join(each.done for each in found) or "every key is there once"
+    return [(f"dry run: {result}" if dry_run and found else result,)]
+
+
+@procedure(
+    "partition string, file_name string, instant_time string, backup_path string, status string", changes=True
+)
+def repair_orphan_files(
+    call: Call,
+    partition: str | None = None,
+    dry_run: bool = True,
+    backup_path: Annotated[str | None, Arg(refused="refused: nothing is copied")] = None,
+) -> list[Row]:
+    """Delete base files that no commit names; with ``dry_run``, Hudi's default, only name them."""
+    if backup_path:
+        raise ConfigError(
+            "backup_path is set, but orphan files are deleted and nothing is copied; leave it out, and copy what dry_run names"
+        )
+    if partition is not None and not dry_run:
+        raise ConfigError("partition narrows only what dry_run names; leave it out, or leave dry_run at true")
+    rows: list[Row] = []
+    for each in call.services.repair(("orphan_files",), dry_run=dry_run):
+        folder, _, name = each.path.rpartition("/")
+        if partition is None or folder == partition.strip("/"):
+            file = parse_base_file(name, folder)
+            instant = "" if file is None else file.instant
+            rows.append((folder, name, instant, "", "IDENTIFIED" if dry_run else "DELETED"))
+    return rows
+
+
+@procedure("property string, old_value string, new_value string", changes=True)
+def repair_overwrite_hoodie_props(call: Call, new_props_file_path: str) -> list[Row]:
+    """Overwrite the table's properties with those of a file, if a table with them can be read and written."""
+    given, services = new_props_file_path, call.services
+    folder, _, name = given.rpartition("/")
+    try:
+        new = TableConfig.from_properties(parse_properties(open_storage(folder or ".").read(name)))
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise ConfigError(f"new_props_file_path is {given!r}, where there is no file") from error
+    except ValueError as error:
+        raise ConfigError(f"{given!r} does not hold the properties of a table: {error}") from error
+    new.check_writable()
+    with table_lock(services.storage, services.options):
+        old = TableConfig.load(services.storage)
+        if old.version != new.version:
+            raise ConfigError(
+                f"{given!r} says table version {new.version}, but the table's files are of version {old.version}; give a file "
+                "of that version"
+            )
+        new.save(services.storage)
+    now = TableConfig.load(services.storage).properties
+    return [
+        (key, old.properties.get(key, "null"), now.get(key, "null"))
+        for key in sorted({*old.properties, *now})
+    ]
+
+
+@procedure("delete_marker_result boolean", changes=True)
+def delete_marker(call: Call, instant_time: str) -> list[Row]:
+    """Delete the markers of a write that is over."""
+    services = call.services
+    if not instant_time.isdigit():
+        raise ConfigError(
+            f"instant_time is {instant_time!r}; legal values: instants, such as 20260101093000000"
+        )
+    with table_lock(services.storage, services.options):
+        if any(each.requested_time == instant_time for each in call.state.timeline.pending):
+            raise ConfigError(
+                f"instant {instant_time} is under way, and its markers tell what it has written; roll it back instead"
+            )
+        delete_markers(services.storage, instant_time)
+    return [(True,)]
+
+
+@procedure("result string", changes=True)
+def delete_metadata_table(call: Call) -> list[Row]:
+    """Switch off and delete the metadata table that another writer keeps, so that readers list files."""
+    storage = call.services.storage
+    with table_lock(storage, call.services.options):
+        drop_foreign_metadata_table(storage, TableConfig.load(storage))
+    return [(f"Deleted Metadata Table at '{storage.uri(METADATA_TABLE)}'",)]

@@ -21,6 +21,7 @@ from hudi_engine.format.spelling import did_you_mean
 from hudi_engine.format.timeline.clock import format_instant
 from hudi_engine.format.timeline.instant import Instant
 from hudi_engine.table.inspect import instant_facts
+from hudi_engine.table.report.markup import size
 from hudi_engine.table.state import TableState
 from hudi_engine.table.table_services import TableServices
 
@@ -31,39 +32,24 @@ _FLAGS: Mapping[str, bool] = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class Arg:
-    """What an annotation adds to the type of an argument.
+    """What an annotation adds to the type of an argument."""
 
-    Args:
-        doc: One line of help.
-        legal: Legal values; () for any.
-        minimum: Smallest legal number.
-        is_word: The command line takes it as a word after the command instead of as ``--name``.
-        flag: Another spelling of ``--name`` on the command line.
-        switches: Values with a switch of their own on the command line, ``--schedule`` for ``schedule``.
-        refused: Which legal value of Hudi is refused here, for the help of a procedure.
-    """
-
-    doc: str = ""
-    legal: tuple[str, ...] = ()
-    minimum: int = 1
-    is_word: bool = False
-    flag: str = ""
-    switches: tuple[str, ...] = ()
-    refused: str = ""
+    doc: str = ""  # one line of help
+    legal: tuple[str, ...] = ()  # legal values; () for any
+    minimum: int = 1  # smallest legal number
+    is_word: bool = False  # the command line takes it as a word after the command instead of as ``--name``
+    flag: str = ""  # another spelling of ``--name`` on the command line
+    switches: tuple[str, ...] = ()  # values with a switch of their own, ``--schedule`` for ``schedule``
+    refused: str = ""  # which legal value of Hudi is refused here, for the help of a procedure
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of an operation.
-
-    Args:
-        types: What it is: ``str``, ``int``, ``bool``, ``tuple`` (names), or ``str`` and ``tuple``.
-        default: ``inspect.Parameter.empty`` for one that must be given.
-    """
+    """One argument of an operation."""
 
     name: str
-    types: frozenset[type]
-    default: Any
+    types: frozenset[type]  # ``str``, ``int``, ``bool``, ``tuple`` (names), or ``str`` and ``tuple``
+    default: Any  # ``inspect.Parameter.empty`` for one that must be given
     about: Arg
 
     @property
@@ -72,11 +58,7 @@ class Argument:
         return self.default is inspect.Parameter.empty
 
     def parse(self, value: Any) -> Any:
-        """Return a value of Python, YAML, SQL or the command line in the argument's type.
-
-        Raises:
-            ConfigError: It has another type, or is not legal.
-        """
+        """Return a value of Python, YAML, SQL or the command line in the argument's type."""
         if bool in self.types:
             found = _FLAGS.get(str(value).strip().lower())
             return self._checked(value, found is not None, found, "true, false")
@@ -135,14 +117,7 @@ class Call:
         return None if moment is None else format_instant(moment, self.state.timeline.zone)
 
     def options(self, pairs: str, more: Mapping[str, object] | None = None) -> Options:
-        """Return the table's options with ``key=value`` pairs on them, which have commas between.
-
-        Args:
-            more: Options of other arguments, which the pairs overrule.
-
-        Raises:
-            ConfigError: Something is no pair, or no option.
-        """
+        """Return the table's options with ``key=value`` pairs on them, which have commas between."""
         chosen: dict[str, object] = dict(more or {})
         for part in split_names(pairs):
             key, equals, value = part.partition("=")
@@ -172,6 +147,11 @@ class Operation:
     is_service: bool = False
     table_at: int = 0
     before: int = 1
+
+    def __call__(self, *given: Any) -> Answer:
+        """Run one that is no procedure, with arguments in their types."""
+        answer: Answer = self.run(*given)
+        return answer
 
     @property
     def name(self) -> str:
@@ -215,15 +195,7 @@ class Operation:
     def bind(
         self, given: Mapping[str, Any], called: str | None = None, more: Sequence[str] = ()
     ) -> dict[str, Any]:
-        """Return arguments in their types; None and what is not given is left to the default.
-
-        Args:
-            called: The name under which the caller knows the operation.
-            more: Further arguments of the caller.
-
-        Raises:
-            ConfigError: An argument is unknown, missing or not legal.
-        """
+        """Return arguments in their types; None and what is not given is left to the default."""
         called, legal = called or self.name, (*self.names, *more)
         unknown = [name for name in given if name not in self.arguments]
         if unknown:
@@ -255,6 +227,16 @@ class Operation:
         return self.execute(Call(services), **self.bind(given))
 
 
+def operation(**about: Any) -> Callable[[Callable[..., Any]], Operation]:
+    """Return a decorator that makes an operation of a function; arguments as of `Operation`."""
+    return lambda run: Operation(run, **about)
+
+
+def procedure(columns: str, **about: Any) -> Callable[[Callable[..., Any]], Operation]:
+    """Return a decorator that makes a procedure with these columns of a function; arguments as of `Operation`."""
+    return operation(columns=columns, **about)
+
+
 def _argument(name: str, hint: Any, default: Any) -> Argument:
     about = Arg()
     if get_origin(hint) is Annotated:
@@ -269,3 +251,85 @@ def _number(value: Any) -> int | None:
         return value
     text = str(value).strip()
     return int(text) if text.isascii() and text.isdigit() else None
+
+
+Cells = Mapping[str, Any]
+"""Column to value, as JSON can hold it."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an operation answers."""
+
+    rows: Sequence[Cells] = ()  # a table, one mapping a line; the first one gives the columns
+    facts: Cells = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    reason: str = ""
+    ok: bool = True  # false when the answer is no, as of a validation that failed
+    rows_name: str = "rows"
+
+
+def as_text(answer: Answer) -> str:
+    """Return an answer as lines: facts, a table with numbers to the right, notes."""
+    parts = []
+    if answer.facts:
+        width = max(map(len, answer.facts))
+        lines = (f"{_words(key):{width}}  {shown(key, value)}" for key, value in answer.facts.items())
+        parts.append("\n".join(lines))
+    if answer.rows:
+        parts.append(_table(answer.rows))
+    notes = [*answer.notes, *([answer.reason] if answer.reason else [])]
+    if notes:
+        parts.append("\n".join(notes))
+    return "\n\n".join(parts) if parts else "nothing"
+
+
+def as_line(answer: Answer) -> str:
+    """Return the facts of an answer in one line."""
+    if answer.reason:
+        return f"nothing to do: {answer.reason}"
+    facts = (f"{_words(key)} {shown(key, value)}" for key, value in answer.facts.items() if value is not None)
+    return ", ".join(facts)
+
+
+def shown(key: str, value: Any) -> str:
+    """Return a value as people read it: bytes in units, shares in percent, moments in UTC to the second."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
+    if "bytes" in key:
+        return size(value)
+    if key.endswith("share"):
+        return f"{value:.1%}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    return str(value)
+
+
+def _table(rows: Sequence[Cells]) -> str:
+    """Return rows as a text table, numbers to the right."""
+    columns = list(rows[0])
+    cells = [[shown(name, row[name]) for name in columns] for row in rows]
+    heads = [_words(name) for name in columns]
+    widths = [max(map(len, column)) for column in zip(heads, *cells)]
+    right = [
+        all(isinstance(row[name], (int, float)) or row[name] is None for row in rows) for name in columns
+    ]
+
+    def line(values: Sequence[str]) -> str:
+        padded = (
+            f"{value:>{width}}" if to_right else f"{value:{width}}"
+            for value, width, to_right in zip(values, widths, right)
+        )
+        return "  ".join(padded).rstrip()
+
+    return "\n".join([line(heads), *map(line, cells)])
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -26,9 +26,9 @@ from hudi_engine.table.inspect import (
 from hudi_engine.table.inspect import validate as findings_of
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.inspect.files import check_partition
-from hudi_engine.table.operations.answer import Answer
-from hudi_engine.table.operations.operation import Arg, Call
+from hudi_engine.table.operations.operation import Answer, Arg, Call, Operation, operation
 from hudi_engine.table.repair import DUPLICATE_KEYS, KINDS
+from hudi_engine.table.report import write_report
 from hudi_engine.table.services import VersionChange
 from hudi_engine.table.services.due import table_stats
 
@@ -50,11 +50,11 @@ COMPACTION_OPS, CLUSTERING_OPS = ("run", "schedule", "show"), ("run", "schedule"
 _OP = "run, only schedule a new plan, or show the plans"
 CompactionOp = Annotated[str, Arg(_OP, legal=COMPACTION_OPS, switches=("schedule",))]
 ClusteringOp = Annotated[
-    str,
-    Arg(f"{_OP}; execute runs what is planned", legal=CLUSTERING_OPS, switches=("schedule", "execute")),
+    str, Arg(f"{_OP}; execute runs what is planned", legal=CLUSTERING_OPS, switches=("schedule", "execute"))
 ]
 
 
+@Operation
 def timeline(
     call: Call, action: Annotated[Text, Arg("only instants of this action")] = None, limit: Limit = 20
 ) -> Answer:
@@ -66,11 +66,13 @@ def timeline(
     return Answer(rows, notes=[] if rows or not action else [f"no {action}; actions there: {actions}"])
 
 
+@Operation
 def commits(call: Call, limit: Limit = 20) -> Answer:
     """List what each write did: rows, files, bytes, seconds."""
     return Answer(list(map(commit_cells, commit_facts(call.state, limit or None))))
 
 
+@Operation
 def files(
     call: Call,
     partition: Annotated[Text, Arg("only of this partition")] = None,
@@ -85,11 +87,13 @@ def files(
     return Answer([cells_of(each, *names) for each in found if wanted in (None, each.partition)])
 
 
+@Operation
 def partitions(call: Call) -> Answer:
     """List the partitions with their file groups, files and bytes."""
     return Answer([asdict(each) for each in partition_facts(call.state.view().latest_slices())])
 
 
+@Operation
 def stats(call: Call, count: Count = False) -> Answer:
     """Show rows, bytes, small files, the share of logs, and the services that are due."""
     found = table_stats(call.state, call.services.options, count_rows=count)
@@ -101,6 +105,7 @@ def stats(call: Call, count: Count = False) -> Answer:
     return Answer(due, facts, notes, rows_name="services")
 
 
+@Operation
 def validate(
     call: Call,
     keys: Annotated[bool, Arg("read all keys too, to find duplicates")] = False,
@@ -123,25 +128,25 @@ def validate(
     return Answer(rows, notes=notes, ok=not harms[True], rows_name="findings")
 
 
+@Operation
 def report(
     call: Call,
     output: Annotated[Text, Arg("file of the page; else TABLE-report.html in this folder")] = None,
     count: Count = False,
 ) -> Answer:
     """Write an HTML page about the table: commits, rows and bytes over time, files, partitions, services due."""
-    # The page plans services, which loads more than the operations that only look.
-    from hudi_engine.table.report import write_report
-
     written = write_report(call.state, call.services.options, output, count_rows=count)
     return Answer(facts={"report": str(written.path), "bytes": written.bytes})
 
 
+@Operation
 def compactions(call: Call) -> Answer:
     """List the compactions on the active timeline, pending and completed, newest first."""
     found = call.services.compactions()[::-1]
     return Answer([asdict(each) for each in found], rows_name="compactions")
 
 
+@Operation
 def clusterings(call: Call) -> Answer:
     """List the clusterings on the active timeline, pending and completed, newest first."""
     found = call.services.clusterings()[::-1]
@@ -149,6 +154,7 @@ def clusterings(call: Call) -> Answer:
     return Answer(rows, rows_name="clusterings")
 
 
+@Operation
 def savepoints(call: Call) -> Answer:
     """List the saved commits, oldest first."""
     rows = [
@@ -164,6 +170,7 @@ def savepoints(call: Call) -> Answer:
     return Answer(rows)
 
 
+@Operation
 def savepoint(
     call: Call,
     instant: Annotated[Text, Arg("a completed write; else the newest", is_word=True)] = None,
@@ -180,11 +187,13 @@ def savepoint(
     return Answer(facts={"instant": saved.instant, "files": sum(map(len, saved.files.values()))})
 
 
+@Operation
 def delete_savepoint(call: Call, instant: Commit) -> Answer:
     """Release a savepoint: the next clean may delete the files of its commit."""
     return Answer(facts={"deleted": call.services.delete_savepoint(instant)})
 
 
+@operation(changes=True, is_service=True)
 def compact(call: Call, op: CompactionOp = "run", instant: Plan = None) -> Answer:
     """Merge logs into base files."""
     if op == "show":
@@ -210,6 +219,7 @@ class ClusteringLayout:
     where: Annotated[Text, Arg("or a condition on the partition columns; needs Spark")] = None
 
 
+@operation(changes=True, is_service=True)
 def cluster(
     call: Call,
     layout: ClusteringLayout,
@@ -236,6 +246,7 @@ def cluster(
     return Answer(rows, facts, notes, done.reason, rows_name="partitions")
 
 
+@operation(changes=True, is_service=True)
 def clean(
     call: Call,
     retain_commits: Annotated[int | None, Arg("commits whose files stay", flag="--retain")] = None,
@@ -251,6 +262,7 @@ def clean(
     return Answer(facts=facts, reason=done.reason)
 
 
+@operation(changes=True, is_service=True)
 def archive(
     call: Call,
     min_commits: Annotated[int | None, Arg("completed commits that stay (default 20)", flag="--min")] = None,
@@ -271,6 +283,7 @@ def archive(
     return Answer(facts=facts)
 
 
+@operation(changes=True)
 def repair(
     call: Call,
     kinds: Annotated[
@@ -288,6 +301,7 @@ def repair(
     return Answer(rows, notes=[f"{len(rows)} repairs {'would be made' if dry_run else 'made'}"])
 
 
+@operation(changes=True)
 def rollback(call: Call, instant: Instant, dry_run: DryRun = False) -> Answer:
     """Undo the newest write, or a pending one."""
     if dry_run:
@@ -300,6 +314,7 @@ def rollback(call: Call, instant: Instant, dry_run: DryRun = False) -> Answer:
     return Answer(facts={**facts, "rollback_blocks": len(done.command_blocks)})
 
 
+@operation(changes=True)
 def restore(call: Call, instant: Commit, dry_run: DryRun = False) -> Answer:
     """Restore the table to a commit; later writes are removed for good."""
     if dry_run:
@@ -312,11 +327,13 @@ def restore(call: Call, instant: Commit, dry_run: DryRun = False) -> Answer:
     return Answer(facts=facts, reason="" if done.restore_time else "the table is at that commit already")
 
 
+@operation(changes=True)
 def upgrade(call: Call, version: Version) -> Answer:
     """Upgrade the table to version 8 or 9 of its format; rows and history stay."""
     return _changed_version(call.services.upgrade(version))
 
 
+@operation(changes=True)
 def downgrade(call: Call, version: Version) -> Answer:
     """Downgrade the table to version 8 or 6 of its format; rows and history stay."""
     return _changed_version(call.services.downgrade(version))
@@ -327,6 +344,7 @@ def _changed_version(done: VersionChange) -> Answer:
     return Answer(facts={**facts, "compactions": len(done.compactions)}, reason=done.reason)
 
 
+@operation(changes=True)
 def delete_partitions(
     call: Call,
     partitions: Annotated[
@@ -353,6 +371,7 @@ def delete_partitions(
     return Answer(facts={"instant": done.instant, "partitions": len(paths)})
 
 
+@operation(changes=True)
 def clone(
     call: Call,
     path: Annotated[
@@ -368,11 +387,7 @@ def clone(
 
 
 def named_partitions(given: str | Sequence[str], known: Collection[str]) -> Sequence[str]:
-    """Return partition paths; in a text they have commas between, and where paths have commas too those that are there.
-
-    Raises:
-        ConfigError: The text can be read in several ways.
-    """
+    """Return partition paths; in a text they have commas between, and where paths have commas too those that are there."""
     if not isinstance(given, str):
         return given
     pieces = given.split(",")

@@ -6,7 +6,7 @@ reads the table by commits sees no row that is new. A file group that has one ro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -31,6 +31,7 @@ from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.table.handles.write_task import WriteTask
 from hudi_engine.table.services.clustering.write_group import ClusteringContext, write_new_group
+from hudi_engine.table.services.planned import by_partition
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import planned_groups, reject_planned_groups
 from hudi_engine.table.txn.owner import Liveness
@@ -44,14 +45,10 @@ _AT_ONCE = 4
 
 @dataclass(frozen=True)
 class Duplicates:
-    """The rows of one slice that are deleted.
-
-    Args:
-        rows: Their numbers, in the order in which the slice is read.
-    """
+    """The rows of one slice that are deleted."""
 
     piece: FileSlice
-    rows: Positions
+    rows: Positions  # their numbers, in the order in which the slice is read
     keys: pa.Array
 
 
@@ -62,20 +59,14 @@ def find_duplicates(
 
     Of the rows of a key the one with the highest ordering value stays, where the table's merge mode compares them; of
     these the one that was committed last.
-
-    Args:
-        partitions: Partition paths to look at; None for all.
     """
     schema = state.data_schema()
     if schema is None:
         return []
     context = state.read_context(schema, options)
-    return [each for slices in _by_partition(state, partitions) for each in _of_partition(context, slices)]
-
-
-def _by_partition(state: TableState, partitions: Sequence[str] | None) -> Iterator[list[FileSlice]]:
     view = state.view(partitions)
-    yield from (slices for partition in view.partitions if (slices := view.latest_slices(partition)))
+    slices_of = [found for partition in view.partitions if (found := view.latest_slices(partition))]
+    return [each for slices in slices_of for each in _of_partition(context, slices)]
 
 
 def _of_partition(context: ReadContext, slices: Sequence[FileSlice]) -> list[Duplicates]:
@@ -110,22 +101,9 @@ def _losing(rows: pa.Table, compared: Sequence[str]) -> Positions:
 
 
 def look_for_duplicates(
-    storage: Storage, options: Options, partitions: Sequence[str] | None = None
-) -> list[Duplicates]:
-    """Return what a repair would delete.
-
-    Args:
-        partitions: Partition paths to look at; None for all.
-
-    Raises:
-        ConfigError: One of them holds no rows.
-    """
-    return _look(storage, options, partitions)[1]
-
-
-def _look(
     storage: Storage, options: Options, partitions: Sequence[str] | None
 ) -> tuple[TableState, list[Duplicates]]:
+    """Return the table and what a repair would delete."""
     state = TableState.load(storage)
     state.config.check_writable()
     if partitions is not None:
@@ -141,16 +119,8 @@ def _look(
 def delete_duplicates(
     storage: Storage, options: Options, publication: Publication, partitions: Sequence[str] | None = None
 ) -> tuple[str | None, list[Duplicates]]:
-    """Delete duplicates; return the instant and the rows, or None where there was nothing to do.
-
-    Args:
-        partitions: Partition paths to look at; None for all.
-
-    Raises:
-        ConfigError: One of them holds no rows.
-        WriteConflictError: Another writer changed one of the file groups meanwhile, or a planned clustering holds it.
-    """
-    looked, found = _look(storage, options, partitions)
+    """Delete duplicates; return the instant and the rows, or None where there was nothing to do."""
+    looked, found = look_for_duplicates(storage, options, partitions)
     if not found:
         return None, []
     looked.check_rows_writable()
@@ -212,15 +182,10 @@ def _rewritten(context: ClusteringContext, work: tuple[int, Duplicates]) -> Writ
 
 
 def _metadata(state: TableState, found: Sequence[Duplicates], stats: Sequence[WriteStat]) -> CommitMetadata:
-    written: dict[str, list[WriteStat]] = {}
-    for stat in stats:
-        written.setdefault(stat.partition_path or "", []).append(stat)
     replaced: dict[str, list[str]] = {}
     for each in found:
         replaced.setdefault(each.piece.partition, []).append(each.piece.file_id)
+    operation = WriteOperation.DELETE.value
     return CommitMetadata(
-        written,
-        state.schema_texts(),
-        WriteOperation.DELETE.value,
-        partition_to_replace_file_ids=replaced,
+        by_partition(stats), state.schema_texts(), operation, partition_to_replace_file_ids=replaced
     )

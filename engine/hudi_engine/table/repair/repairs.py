@@ -25,8 +25,8 @@ from hudi_engine.format.timeline.instant import Instant, State
 from hudi_engine.format.timeline.writer import TimelineWriter
 from hudi_engine.table.inspect import Finding, validate
 from hudi_engine.table.repair.duplicates import delete_duplicates, look_for_duplicates
-from hudi_engine.table.services.compaction.pending import check_droppable
-from hudi_engine.table.services.opening import open_locked
+from hudi_engine.table.services.compaction.plan import check_droppable
+from hudi_engine.table.services.planned import open_locked
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import table_lock
@@ -44,11 +44,7 @@ is planned again; a compaction that was begun may have written files and is roll
 
 @dataclass(frozen=True)
 class Repair:
-    """One thing that was repaired, or would be.
-
-    Args:
-        path: What it is about, relative to the table's base path.
-    """
+    """One thing that was repaired, or would be."""
 
     kind: str
     path: str
@@ -64,17 +60,7 @@ def repair(
     dry_run: bool = True,
     partitions: Sequence[str] | None = None,
 ) -> list[Repair]:
-    """Repair a table, or say what would be repaired.
-
-    Args:
-        options: ``hoodie.*`` options.
-        kinds: Which repairs, None for all but ``duplicate_keys``.
-        partitions: Partition paths in which keys are looked at; None for all.
-
-    Raises:
-        ConfigError: An unknown kind or partition.
-        WriteConflictError: The table's lock is not free in time, or another writer changed the same file groups.
-    """
+    """Repair a table, or say what would be repaired: some kinds, or for None all but ``duplicate_keys``."""
     unknown = [kind for kind in kinds or () if kind not in KINDS]
     if unknown:
         raise ConfigError(f"repair {unknown[0]!r} is unknown; legal values: {', '.join(KINDS)}")
@@ -99,7 +85,7 @@ def _of_files(
         found = _damaged_plans(state, True) if DAMAGED_PLANS in chosen else []
         return found + _of_findings(state, chosen, True)
     with storage_errors(storage, "repair"), table_lock(storage, options):
-        # Damaged plans go first: whoever opens the table for writing stumbles over them.
+        # Damaged plans go first: opening the table for writing fails on them.
         state = TableState.load(storage)
         state.config.check_writable()
         done = _damaged_plans(state, False) if DAMAGED_PLANS in chosen else []
@@ -119,7 +105,7 @@ def _duplicate_keys(
 ) -> list[Repair]:
     """Take rows out, or without a publication say which would go; one line a partition."""
     if publication is None:
-        instant, found = None, look_for_duplicates(storage, options, partitions)
+        instant, found = None, look_for_duplicates(storage, options, partitions)[1]
     else:
         instant, found = delete_duplicates(storage, options, publication, partitions)
     rows: Counter[str] = Counter()
@@ -164,13 +150,10 @@ def _first_commit(state: TableState, partition: str) -> str | None:
 
 
 def _orphan_files(state: TableState, findings: Sequence[Finding], dry_run: bool) -> list[Repair]:
-    found = []
-    for each in findings:
-        if each.problem == "orphan_file":
-            if not dry_run:
-                state.storage.remove(each.path)
-            found.append(Repair("orphan_files", each.path, f"deleted: {each.message}"))
-    return found
+    orphans = [each for each in findings if each.problem == "orphan_file"]
+    for each in orphans if not dry_run else ():
+        state.storage.remove(each.path)
+    return [Repair("orphan_files", each.path, f"deleted: {each.message}") for each in orphans]
 
 
 def _damaged_plans(state: TableState, dry_run: bool) -> list[Repair]:

@@ -1,17 +1,14 @@
-"""Table services: compaction, clustering, clean and archive, asked for by name or run after a commit."""
+"""Table services: compaction, clustering, clean and archive, called by name or run after a commit."""
 
 from hudi_engine.format.parallel import RunTasks, run_in_threads
-from hudi_engine.table.services.archive.execute import archive, finish_archive
-from hudi_engine.table.services.archive.savepoints import drop_savepoint
+from hudi_engine.table.services.archive.execute import archive, drop_savepoint, finish_archive
 from hudi_engine.table.services.clean.execute import clean
 from hudi_engine.table.services.clustering.execute import Workers, run_clustering
-from hudi_engine.table.services.clustering.pending import show_clusterings
+from hudi_engine.table.services.clustering.plan import show_clusterings
 from hudi_engine.table.services.clustering.schedule import schedule_clustering
 from hudi_engine.table.services.clustering.write_group import RunLarge
 from hudi_engine.table.services.compaction.execute import run_compaction
-from hudi_engine.table.services.compaction.pending import show_compactions
-from hudi_engine.table.services.compaction.plan import schedule_compaction
-from hudi_engine.table.services.give_up import give_up_run
+from hudi_engine.table.services.compaction.plan import schedule_compaction, show_compactions
 from hudi_engine.table.services.inline import run_after_commit
 from hudi_engine.table.services.result import (
     ArchiveResult,
@@ -43,7 +40,6 @@ __all__ = [
     "clean",
     "drop_savepoint",
     "finish_archive",
-    "give_up_run",
     "run_after_commit",
     "run_clustering",
     "run_compaction",

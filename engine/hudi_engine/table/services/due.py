@@ -14,35 +14,24 @@ from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
-from hudi_engine.format.timeline.instant import Instant
-from hudi_engine.table.inspect.files import PartitionFacts, partition_facts
-from hudi_engine.table.inspect.snapshot import Snapshot
+from hudi_engine.table.inspect.files import PartitionFacts, Snapshot, partition_facts
 from hudi_engine.table.services.archive.select import Limits, archive_due, select_instants
-from hudi_engine.table.services.clean.execute import make_plan
-from hudi_engine.table.services.clean.policy import Policy
-from hudi_engine.table.services.clean.scope import partitions_to_clean
+from hudi_engine.table.services.clean.execute import would_clean
+from hudi_engine.table.services.clean.plan import Policy, partitions_to_clean
 from hudi_engine.table.services.compaction.plan import (
     choose_operations,
     compaction_due,
     since_last_compaction,
 )
 from hudi_engine.table.services.result import CleanResult
-from hudi_engine.table.snapshot.manifest import live_manifest_files
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.consumers import oldest_needed
-from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import next_instant
 
 
 @dataclass(frozen=True)
 class Upcoming:
-    """What one service would take.
-
-    Args:
-        service: ``compaction``, ``clean`` or ``archive``.
-        items: File groups to merge, files to delete or instants to move, in the order in which they go.
-        bytes: Bytes read by a compaction, or given free by a clean.
-    """
+    """What one service would take."""
 
     service: str
     items: tuple[str, ...] = ()
@@ -67,8 +56,7 @@ def _compaction(state: TableState, options: Options, snapshot: Snapshot) -> Upco
 
 
 def _clean(state: TableState, options: Options, snapshot: Snapshot) -> Upcoming:
-    readers = Publication(publish=lambda _: None, live_files=lambda: live_manifest_files(state.storage))
-    plan = make_plan(state, options, readers, now=next_instant(state.timeline))
+    plan = would_clean(state, options)
     if isinstance(plan, CleanResult):
         return Upcoming("clean", reason=plan.reason)
     paths = frozenset(plan.paths)
@@ -79,12 +67,8 @@ def _clean(state: TableState, options: Options, snapshot: Snapshot) -> Upcoming:
 
 def _archive(state: TableState, options: Options) -> Upcoming:
     chosen = select_instants(state, options, next_instant(state.timeline))
-    names = tuple(_named(each) for each in chosen.instants)
+    names = tuple(f"{each.requested_time} {each.action}" for each in chosen.instants)
     return Upcoming("archive", names, reason=chosen.reason)
-
-
-def _named(instant: Instant) -> str:
-    return f"{instant.requested_time} {instant.action}"
 
 
 def _in_all(count: Callable[[PartitionFacts], int]) -> cached_property[int]:
@@ -93,29 +77,16 @@ def _in_all(count: Callable[[PartitionFacts], int]) -> cached_property[int]:
 
 @dataclass(frozen=True)
 class ServiceDue:
-    """A table service and whether its trigger fires.
+    """A table service and whether its trigger fires."""
 
-    Args:
-        service: ``compaction``, ``clean`` or ``archive``.
-        due: Whether it would do something by the options.
-    """
-
-    service: str
+    service: str  # ``compaction``, ``clean`` or ``archive``
     due: bool
     reason: str
 
 
 @dataclass(frozen=True)
 class TableStats:
-    """A table in numbers.
-
-    Args:
-        table_type: ``COPY_ON_WRITE`` or ``MERGE_ON_READ``.
-        instant: Newest completed write, None before the first.
-        pending: Instants that are requested or in flight.
-        rows: Rows of a snapshot; None where logs would have to be merged to know it and were not.
-        small_files: Base files below ``hoodie.parquet.small.file.limit``.
-    """
+    """A table in numbers."""
 
     name: str
     table_type: str
@@ -123,22 +94,17 @@ class TableStats:
     instant: str | None
     commits: int
     pending: int
-    rows: int | None
+    rows: int | None  # rows of a snapshot; None where logs would have to be merged to know it and were not
     base_rows: int
     small_files: int
     partitions: tuple[PartitionFacts, ...]
     services: tuple[ServiceDue, ...]
 
     file_groups = _in_all(lambda partition: partition.file_groups)
-    """Live file groups."""
     base_files = _in_all(lambda partition: partition.base_files)
-    """Base files of the newest slices."""
     log_files = _in_all(lambda partition: partition.log_files)
-    """Logs of the newest slices."""
     base_bytes = _in_all(lambda partition: partition.base_bytes)
-    """Bytes of the base files."""
     log_bytes = _in_all(lambda partition: partition.log_bytes)
-    """Bytes of the logs."""
 
     @property
     def log_share(self) -> float:
@@ -150,13 +116,7 @@ class TableStats:
 def table_stats(
     state: TableState, options: Options, *, count_rows: bool = False, snapshot: Snapshot | None = None
 ) -> TableStats:
-    """Return a table in numbers, from its timeline, one listing and the footers of its base files.
-
-    Args:
-        options: Limit of small files, and the triggers of the services.
-        count_rows: Whether logs are merged to know the rows; without, ``rows`` is None where there are logs.
-        snapshot: The table's files when the caller has listed them.
-    """
+    """Return a table in numbers, from its timeline, one listing and the footers of its base files."""
     snapshot = snapshot or Snapshot.of(state)
     slices, counts = snapshot.slices, snapshot.base_rows
     limit = options[FileOptions.SMALL_FILE_LIMIT]

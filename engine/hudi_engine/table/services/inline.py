@@ -7,7 +7,7 @@ Each service is isolated. A failure is logged and reported, and the commit stays
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -24,15 +24,19 @@ from hudi_engine.format.config.options import Options
 from hudi_engine.format.parallel import RunTasks
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.instant import Instant
 from hudi_engine.table.services.archive.execute import archive
 from hudi_engine.table.services.archive.select import clean_lags
 from hudi_engine.table.services.clean.execute import clean
 from hudi_engine.table.services.clustering.execute import Workers, run_clustering
-from hudi_engine.table.services.clustering.pending import runnable_clusterings
+from hudi_engine.table.services.clustering.plan import runnable_clusterings
 from hudi_engine.table.services.clustering.schedule import clustering_due, schedule_clustering
 from hudi_engine.table.services.compaction.execute import run_compaction
-from hudi_engine.table.services.compaction.pending import pending_compactions
-from hudi_engine.table.services.compaction.plan import compaction_due, schedule_compaction
+from hudi_engine.table.services.compaction.plan import (
+    compaction_due,
+    pending_compactions,
+    schedule_compaction,
+)
 from hudi_engine.table.services.planned import is_running
 from hudi_engine.table.services.result import (
     ArchiveResult,
@@ -50,25 +54,6 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 
-class _Look:
-    """One look at the table for all services, until one of them has changed it."""
-
-    def __init__(self, storage: Storage, state: TableState | None) -> None:
-        self._storage = storage
-        self._state = state
-
-    @property
-    def state(self) -> TableState:
-        """The table as it is."""
-        if self._state is None:
-            self._state = TableState.load(self._storage)
-        return self._state
-
-    def again(self) -> None:
-        """Say that the table has changed."""
-        self._state = None
-
-
 def run_after_commit(
     storage: Storage,
     options: Options,
@@ -77,42 +62,27 @@ def run_after_commit(
     publish: Publication | None = None,
     state: TableState | None = None,
 ) -> ServicesReport:
-    """Run the services that the options ask for.
-
-    Args:
-        options: ``hoodie.table.services.enabled``,
-            ``hoodie.compact.inline*``, ``hoodie.compact.schedule.inline``, ``hoodie.clustering.inline*``,
-            ``hoodie.clustering.schedule.inline``, ``hoodie.clean.automatic``, ``hoodie.archive.automatic`` and the
-            options of the services.
-        workers: Who rewrites file groups; threads of this process by default.
-        publish: Published file lists; None for those there are, rebuilt without Spark.
-        state: The table right after the commit, None to read it.
-
-    Raises:
-        ServiceError: when a service failed and ``hoodie.engine.services.strict`` is set.
-    """
+    """Run the services that the options ask for."""
     if not options[ServiceOptions.ENABLED]:
         return ServicesReport((), None)
     failures: list[str] = []
-    look = _Look(storage, state)
     workers = workers or Workers()
+    now = state or TableState.load(storage)
     compactions = _isolated(
-        "compaction", lambda: _compact(storage, options, workers.run_tasks, publish, look), failures
+        "compaction", lambda: _compact(now, options, workers.run_tasks, publish), failures
     )
     if compactions or failures:
-        look.again()
-    clusterings = _isolated(
-        "clustering", lambda: _cluster(storage, options, workers, publish, look.state), failures
-    )
+        now = TableState.load(storage)
+    clusterings = _isolated("clustering", lambda: _cluster(now, options, workers, publish), failures)
     if clusterings or failures:
-        look.again()
-    cleaned = _isolated("clean", lambda: _clean(storage, options, publish, look.state), failures)
-    if (cleaned is not None and cleaned.instant is not None) or failures:
-        look.again()
+        now = TableState.load(storage)
+    cleaned = _isolated("clean", lambda: _clean(now, options, publish), failures)
     archived: ArchiveResult | None = None
     if options[ArchiveOptions.AUTOMATIC]:
+        if (cleaned is not None and cleaned.instant is not None) or failures:
+            now = TableState.load(storage)
         archived = _isolated(
-            "archive", lambda: archive(storage, options, publish=publish, state=look.state), failures
+            "archive", lambda: archive(storage, options, publish=publish, state=now), failures
         )
     if options[ServiceOptions.STRICT] and failures:
         raise ServiceError(
@@ -124,24 +94,18 @@ def run_after_commit(
     )
 
 
-def _clean(
-    storage: Storage, options: Options, publication: Publication | None, state: TableState
-) -> CleanResult | None:
-    """Clean when it is due; before instants leave the timeline a clean says how far it has looked."""
+def _clean(state: TableState, options: Options, publication: Publication | None) -> CleanResult | None:
+    """Clean when it is due; before instants leave the timeline a clean records how far it has looked."""
     if not options[CleanOptions.AUTOMATIC]:
         return None
     mark = options[ArchiveOptions.AUTOMATIC] and clean_lags(state, options, next_instant(state.timeline))
     if not mark and not clean_due(state.timeline, options):
         return None
-    return clean(storage, options, even_if_empty=mark, publish=publication, state=state)
+    return clean(state.storage, options, even_if_empty=mark, publish=publication, state=state)
 
 
 def clean_due(timeline: Timeline, options: Options) -> bool:
-    """Return whether enough was committed since the last clean; a clean that was cut short is always due.
-
-    Args:
-        options: ``hoodie.clean.trigger.max.commits``.
-    """
+    """Return whether enough was committed since the last clean; a clean that was cut short is always due."""
     needed = options[CleanOptions.TRIGGER_COMMITS]
     if needed <= 1:
         return True
@@ -153,26 +117,16 @@ def clean_due(timeline: Timeline, options: Options) -> bool:
 
 
 def _compact(
-    storage: Storage,
-    options: Options,
-    run_tasks: RunTasks,
-    publication: Publication | None,
-    look: _Look,
+    state: TableState, options: Options, run_tasks: RunTasks, publication: Publication | None
 ) -> list[CompactionResult]:
     """Finish plans that no process works on, then plan, and run, a new one when it is due."""
     run, plan_only = options[CompactionOptions.INLINE], options[CompactionOptions.SCHEDULE_INLINE]
-    if not run and not plan_only:
+    if not (run or plan_only) or state.config.table_type is not TableType.MERGE_ON_READ:
         return []
-    state = look.state
-    if state.config.table_type is not TableType.MERGE_ON_READ:
-        return []
+    storage = state.storage
     run_one = partial(run_compaction, storage, options, run_tasks=run_tasks, publish=publication)
-    done = []
-    if run:
-        for pending in pending_compactions(state.timeline, options):
-            if not is_running(state, pending, options):
-                done += _unless_taken(storage, options, pending.requested_time, run_one)
-        state = TableState.load(storage) if done else state
+    pending = pending_compactions(state.timeline, options) if run else []
+    done, state = _run_pending(state, options, pending, run_one)
     if not compaction_due(state.timeline, options, next_instant(state.timeline)):
         return done
     scheduled = schedule_compaction(storage, options, publish=publication)
@@ -182,31 +136,31 @@ def _compact(
 
 
 def _cluster(
-    storage: Storage,
-    options: Options,
-    workers: Workers,
-    publication: Publication | None,
-    state: TableState,
+    state: TableState, options: Options, workers: Workers, publication: Publication | None
 ) -> list[ClusteringResult]:
     """Finish plans that no process works on, then plan, or plan and run, a new one when it is due."""
-    run, plan_only = (
-        options[ClusteringOptions.INLINE],
-        options[ClusteringOptions.SCHEDULE_INLINE],
-    )
-    if not run and not plan_only:
+    run, plan_only = options[ClusteringOptions.INLINE], options[ClusteringOptions.SCHEDULE_INLINE]
+    if not (run or plan_only):
         return []
+    storage = state.storage
     run_one = partial(run_clustering, storage, options, workers=workers, publish=publication)
-    done = []
-    if run:
-        for pending in runnable_clusterings(state):
-            if not is_running(state, pending, options):
-                done += _unless_taken(storage, options, pending.requested_time, run_one)
-        state = TableState.load(storage) if done else state
+    done, state = _run_pending(state, options, runnable_clusterings(state) if run else [], run_one)
     if not clustering_due(state.timeline, options):
         return done
     if plan_only:
         return [schedule_clustering(storage, options, publish=publication)]
     return [*done, run_one()]
+
+
+def _run_pending(
+    state: TableState, options: Options, pending: Sequence[Instant], run_one: Callable[..., Result]
+) -> tuple[list[Result], TableState]:
+    """Run the plans that no process works on; return what was done, and the table after that."""
+    done: list[Result] = []
+    for each in pending:
+        if not is_running(state, each, options):
+            done += _unless_taken(state.storage, options, each.requested_time, run_one)
+    return done, TableState.load(state.storage) if done else state
 
 
 def _unless_taken(
@@ -227,7 +181,7 @@ def _unless_taken(
 def _isolated(service: str, call: Callable[[], Result], failures: list[str]) -> Result | None:
     try:
         return call()
-    except Exception as error:  # whatever it is, the commit before it stands
+    except Exception as error:  # whatever it is, the commit before it is kept
         expected = isinstance(error, HudiError)
         logger.error("%s failed; the commit stands: %s", service, error, exc_info=not expected)
         failures.append(f"{service}: {error}")

@@ -1,16 +1,18 @@
 """Runs of a plan that is on the timeline already, a compaction or a clustering: who runs it, its commit, its undoing.
 
-Readers and writers continue meanwhile: files are only added, and nobody sees them before the one file that completes the
+Readers and writers continue meanwhile: files are only added, and no reader sees them before the one file that completes the
 instant. Whatever fails, or dies, leaves the plan as it was, to be run again.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import pyarrow as pa
 
@@ -25,20 +27,20 @@ from hudi_engine.format.filegroup.view import list_partition_files
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.merge.table_reader import read_context, table_schema
 from hudi_engine.format.schema.meta_fields import meta_fields, with_meta_columns
-from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.base import Storage, storage_errors
 from hudi_engine.format.telemetry.services import Done
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.format.timeline.instant import Instant, State
+from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.format.timeline.schema_commits import load_schema_history
 from hudi_engine.table.services.result import PlannedResult
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.conflict import KeyScope, check_conflicts
+from hudi_engine.table.txn.conflict import KeyScope, check_conflicts, is_clustering
 from hudi_engine.table.txn.metadata_conflicts import column_ids, with_checkpoint
 from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.owner import Liveness, OwnerState, heartbeat_path
-from hudi_engine.table.txn.publication import Publication
-from hudi_engine.table.txn.recovery import table_lock
+from hudi_engine.table.txn.publication import Publication, drop_foreign_metadata_table
+from hudi_engine.table.txn.recovery import recover, table_lock
 from hudi_engine.table.txn.removal import announced_files, settle_markers
 from hudi_engine.table.txn.rollback import check_not_rolled_back, pending_rollback_of
 
@@ -47,12 +49,7 @@ _Planned = TypeVar("_Planned", bound=PlannedResult)
 
 
 def done_as(action: str, commit: str) -> Callable[[_Planned], Done | None]:
-    """Return what a run of a plan tells to the metrics: of one that completed, its commit.
-
-    Args:
-        action: Hudi's name of the service among the metrics.
-        commit: Action of its commit on the timeline.
-    """
+    """Return what the metrics record of a run: of one that completed, its commit."""
 
     def done(result: _Planned) -> Done | None:
         if result.instant is None or result.state != "completed":
@@ -62,74 +59,124 @@ def done_as(action: str, commit: str) -> Callable[[_Planned], Done | None]:
     return done
 
 
-@dataclass(frozen=True)
-class PlanRun:
-    """A plan that this process carries out.
+def open_locked(
+    storage: Storage, options: Options, publication: Publication, *, sweeps: bool = True
+) -> TableState:
+    """Return the table as it is after writes of dead writers were rolled back. The caller holds the lock."""
+    config = TableConfig.load(storage)
+    config.check_writable()
+    return TableState(storage, config, recover(storage, config, options, publication, sweeps=sweeps).timeline)
 
-    Args:
-        opened: The instant, in flight and this process's.
+
+def partitions_in_use(timeline: Timeline) -> frozenset[str] | None:
+    """Return the partitions that writers in flight work on; None when it may be any of them.
+
+    Such a writer has read the timeline before and will not notice what is planned now, so its partitions are left alone.
     """
+    found: set[str] = set()
+    for instant in timeline.pending:
+        if instant.action not in WRITE_ACTIONS:
+            continue
+        if is_clustering(timeline, instant):
+            continue
+        workload = timeline.planned_metadata(instant) if instant.state is State.INFLIGHT else None
+        if workload is None or not workload.partition_to_write_stats:
+            return None
+        found.update(workload.partition_to_write_stats)
+    return frozenset(found)
+
+
+def run_planned(
+    service: str,
+    storage: Storage,
+    options: Options,
+    publication: Publication,
+    claim: Callable[[TableState], PlanRun[_Planned] | _Planned],
+) -> _Planned:
+    """Claim a plan under the table's lock, carry it out, and publish its commit; a claim may find nothing to run."""
+    with ExitStack() as stack:
+        with storage_errors(storage, f"begin a {service}"), table_lock(storage, options):
+            run = claim(open_locked(storage, options, publication, sweeps=False))
+            if not isinstance(run, PlanRun):
+                return run
+            stack.enter_context(run.opened).start()
+        stats, committed = run.carry_out()
+    try:
+        publication.publish(run.state.config, committed)
+    except Exception as error:  # the commit stays; the next write or session start publishes
+        logger.warning("%s %s is committed but could not be published: %s", service, run.instant, error)
+    return run.result(stats)
+
+
+@dataclass(frozen=True)
+class PlanRun(ABC, Generic[_Planned]):
+    """A plan that this process carries out."""
 
     service: str
     state: TableState
-    opened: OpenInstant
+    options: Options
+    opened: OpenInstant  # the instant, in flight and this process's
     partitions: frozenset[str]
+
+    @abstractmethod
+    def work(self) -> list[WriteStat]:
+        """Write the new files."""
+
+    @abstractmethod
+    def metadata(self, stats: Sequence[WriteStat]) -> CommitMetadata:
+        """Return the commit of what was written."""
+
+    @abstractmethod
+    def result(self, stats: Sequence[WriteStat]) -> _Planned:
+        """Return what the service reports."""
 
     @property
     def instant(self) -> str:
         """Its instant."""
         return self.opened.time
 
-    def reading(self, options: Options) -> tuple[ReadContext, pa.Schema]:
+    def reading(self) -> tuple[ReadContext, pa.Schema]:
         """Return how the plan's slices are read, in the memory of a service, and the columns of that read without meta columns."""
         state = self.state
         read = replace(
             as_planned(state, read_context(state.storage, state.config, state.timeline), self.instant),
-            memory_limit_bytes=options[MergeOptions.COMPACTION_MEMORY],
-            spill_dir=options[MergeOptions.SPILL_FOLDER],
+            memory_limit_bytes=self.options[MergeOptions.COMPACTION_MEMORY],
+            spill_dir=self.options[MergeOptions.SPILL_FOLDER],
         )
         meta = meta_fields(operation=state.config.keeps_operations)
         return read, pa.schema(
             [field for field in read.schema if field.name not in meta], read.schema.metadata
         )
 
-    def carry_out(
-        self,
-        options: Options,
-        work: Callable[[], list[WriteStat]],
-        metadata: Callable[[list[WriteStat]], CommitMetadata],
-    ) -> list[WriteStat]:
-        """Do the work and commit it, or take it back; return what it wrote.
-
-        Raises:
-            WriteConflictError: when another write stands against it; the plan stays.
-            ServiceError: when the work failed with anything but a HudiError or the end of the process, which pass.
-        """
+    def carry_out(self) -> tuple[list[WriteStat], Timeline]:
+        """Do the work and commit it, or take it back; return what it wrote and the timeline after the commit."""
         try:
-            stats = work()
-            self.commit(options, metadata(stats))
+            stats = self.work()
+            return stats, self.commit(self.metadata(stats))
         except BaseException as error:
-            self.take_back(options, error)
+            self.take_back(error)
             if isinstance(error, HudiError) or not isinstance(error, Exception):
                 raise
             raise ServiceError(
                 f"{self.service} {self.instant} of {self.state.storage.base!r} failed and was taken back; its plan "
-                f"stands and can be run again: {error}"
+                f"is kept and can be run again: {error}"
             ) from error
-        return stats
 
-    def commit(self, options: Options, metadata: CommitMetadata) -> None:
-        """Complete the instant unless another write stands against it.
-
-        Raises:
-            WriteConflictError: when one does, or the run was taken over or rolled back, or is about to be.
-        """
+    def commit(self, metadata: CommitMetadata) -> Timeline:
+        """Complete the instant unless another write conflicts with it; return the timeline after that."""
         storage, config = self.state.storage, self.state.config
         wanted = frozenset(str(stat.path) for _, stat in metadata.write_stats())
-        with table_lock(storage, options) as lock:
-            self.opened.check_mine()
-            self.opened.void_late_commit()
+        with table_lock(storage, self.options) as lock:
             current = Timeline.load(storage, config)
+            if any(
+                each.requested_time == self.instant and each.state is State.INFLIGHT
+                for each in current.pending
+            ):
+                self.opened.check_owner()
+            else:
+                self.opened.check_mine()
+                self.opened.void_late_commit()
+                current = Timeline.load(storage, config)
             self._check(metadata, current)
             history = load_schema_history(storage, current)
             # A later write's columns would stay when that write is taken back.
@@ -140,10 +187,11 @@ class PlanRun:
             metadata = with_checkpoint(metadata, instant=self.instant, current=current)
             sweep(storage, self.instant, self.partitions, wanted)
             body = metadata.to_bytes(config.table_version)
-            self.opened.complete_fenced(body, lock, current, partial(self._check, metadata))
+            done = self.opened.complete_fenced(body, lock, current, partial(self._check, metadata))
         self._tidy(wanted)
+        return current.as_if_completed(self.instant, done.action, metadata, done.completion_time)
 
-    def take_back(self, options: Options, cause: BaseException) -> None:
+    def take_back(self, cause: BaseException) -> None:
         """Leave the plan as it was, unless its commit is there; what cannot be undone now is undone by the next run."""
         ownership = self.opened.ownership
         try:
@@ -151,8 +199,8 @@ class PlanRun:
                 logger.warning("%s %s is completed, not taken back: %s", self.service, self.instant, cause)
                 self.opened.give_up()
                 return
-            logger.warning("%s %s failed, its plan stands: %s", self.service, self.instant, cause)
-            with table_lock(self.state.storage, options):
+            logger.warning("%s %s failed, its plan is kept: %s", self.service, self.instant, cause)
+            with table_lock(self.state.storage, self.options):
                 if ownership is not None and ownership.is_mine():
                     self.opened.void_late_commit()
                     take_back(self.state, self.opened, self.partitions)
@@ -181,18 +229,18 @@ class PlanRun:
             self.opened.release()
 
 
+def by_partition(stats: Iterable[WriteStat]) -> dict[str, list[WriteStat]]:
+    """Return write stats by their partition paths."""
+    found: dict[str, list[WriteStat]] = {}
+    for stat in stats:
+        found.setdefault(stat.partition_path or "", []).append(stat)
+    return found
+
+
 def choose_planned(
     service: str, state: TableState, options: Options, pending: Sequence[Instant], wanted: str | None
 ) -> Instant | None:
-    """Return the plan to run now, None when all are taken or there is none.
-
-    Args:
-        wanted: A certain instant, None for the next.
-
-    Raises:
-        TimelineError: when the wanted one is not planned.
-        ServiceError: when another process is running the wanted one, or it is being rolled back.
-    """
+    """Return the plan to run now, None when all are taken or there is none."""
     if wanted is not None:
         chosen = [instant for instant in pending if instant.requested_time == wanted]
         if not chosen:
@@ -207,7 +255,7 @@ def is_running(state: TableState, instant: Instant, options: Options) -> bool:
     """Return whether a live process works on a plan.
 
     A run without a heartbeat is another program's. It is respected while it is young; then
-    ``hoodie.cleaner.policy.failed.writes`` says whether it is taken for dead (``EAGER``), as Apache Hudi does when
+    ``hoodie.cleaner.policy.failed.writes`` decides whether it is taken for dead (``EAGER``), as Apache Hudi does when
     it runs the service inline. A rollback of a run that was not ended when the table was opened is another live program's too.
     """
     undoing = pending_rollback_of(state.storage, state.config, state.timeline, instant.requested_time)
@@ -238,15 +286,19 @@ def check_not_running(service: str, state: TableState, instant: Instant, options
 
 def take_over(
     service: str, state: TableState, options: Options, chosen: Instant, partitions: Collection[str]
-) -> OpenInstant:
-    """Make a plan this process's, after what a dead run did under it was taken back. The caller holds the lock."""
+) -> tuple[TableState, OpenInstant]:
+    """Make a plan this process's, after what a dead run did under it was taken back. The caller holds the lock.
+
+    A metadata table of another writer goes first, as it would hide the commit from readers.
+    """
+    state = replace(state, config=drop_foreign_metadata_table(state.storage, state.config))
     if chosen.state is State.INFLIGHT:
         logger.warning(
-            "%s %s was left by a process that is gone; it runs again", service, chosen.requested_time
+            "%s %s was left by a process that has ended; it runs again", service, chosen.requested_time
         )
         left = OpenInstant(state.storage, state.config, chosen.requested_time, chosen.action)
         take_back(state, left, partitions)
-    return OpenInstant.claim(state.storage, state.config, options, chosen)
+    return state, OpenInstant.claim(state.storage, state.config, options, chosen)
 
 
 def take_back(state: TableState, opened: OpenInstant, partitions: Collection[str]) -> None:
@@ -254,9 +306,6 @@ def take_back(state: TableState, opened: OpenInstant, partitions: Collection[str
 
     The inflight file goes first: tasks that outlive their process look for it before they publish a file.
     What a kill leaves behind in between is swept when the plan runs again.
-
-    Args:
-        opened: The instant; nothing is done when it has completed.
     """
     storage = state.storage
     if opened.is_completed():
@@ -266,24 +315,24 @@ def take_back(state: TableState, opened: OpenInstant, partitions: Collection[str
     delete_markers(storage, opened.time)
     storage.remove(heartbeat_path(opened.time))
     logger.info(
-        "%s %s was taken back, %d files removed; its plan stands", opened.action, opened.time, removed
+        "%s %s was taken back, %d files removed; its plan is kept", opened.action, opened.time, removed
     )
 
 
 def sweep(
     storage: Storage,
     instant: str,
-    partitions: Collection[str],
+    partitions: Iterable[str],
     wanted: frozenset[str],
-    announced: Collection[str] | None = None,
+    announced: Iterable[str] = (),
 ) -> int:
     """Delete base files that runs of a plan wrote and its commit does not name; return how many.
 
     Args:
-        announced: Paths of its markers when the caller has just listed them.
+        announced: Paths of its markers, which may be of files that are not listed yet.
     """
-    found = set(announced_files(storage, instant) if announced is None else announced)
-    for partition in {*partitions, *(path.rpartition("/")[0] for path in found)}:
+    found = set(announced)
+    for partition in partitions:
         found.update(status.path for status in list_partition_files(storage, partition))
     removed = 0
     for path in sorted(found - wanted):
@@ -293,16 +342,8 @@ def sweep(
     return removed
 
 
-def publish_service(publication: Publication, config: TableConfig, service: str, instant: str) -> None:
-    """Publish what a service has committed; a failure is a warning, since the commit stays."""
-    try:
-        publication.publish(config)
-    except Exception as error:  # the commit stays; the next write or session start publishes
-        logger.warning("%s %s is committed but could not be published: %s", service, instant, error)
-
-
 def as_planned(state: TableState, read: ReadContext, instant: str) -> ReadContext:
-    """Return how the slices of a plan are read: no value is left out, or widened, that a state since the plan may be asked for."""
+    """Return how the slices of a plan are read: no value is left out, or widened, that a state since the plan may need."""
     history = read.schema_history
     if history is not None:
         known = history.up_to(instant)

@@ -52,7 +52,7 @@ from hudi_engine.format.timeline.schemas import (
     REQUESTED_REPLACE_METADATA,
     ROLLBACK_METADATA,
 )
-from hudi_engine.table.services.archive.entries import TimelineFile, archive_entry, files_of
+from hudi_engine.table.services.archive.execute import TimelineFile, archive_entry, files_of
 from hudi_engine.table.services.compaction.execute import run_compaction
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import is_clustering

@@ -29,10 +29,10 @@ def publication_of(
     """
     publisher = Publisher(storage, run_sidecars)
 
-    def bring_up(config: TableConfig) -> None:
+    def bring_up(config: TableConfig, committed: Timeline | None = None) -> None:
         found = find_newest(storage)
         if first or found.manifest is not None:
-            publisher.publish(config, found=found)
+            publisher.publish(config, found=found, committed=committed)
 
     def renew(config: TableConfig) -> None:
         found = find_newest(storage)

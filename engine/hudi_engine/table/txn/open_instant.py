@@ -184,6 +184,10 @@ class OpenInstant:
         """Raise unless the instant is in flight, and this process's."""
         if not self._storage.exists(self.path(State.INFLIGHT)):
             raise WriteConflictError(rolled_back(self._storage, self.time, self.action))
+        self.check_owner()
+
+    def check_owner(self) -> None:
+        """Raise WriteConflictError when another process has taken the instant over."""
         if self.ownership is not None and not self.ownership.is_mine():
             raise WriteConflictError(
                 f"{self.action} {self.time} of {self._storage.base!r} was taken over by another process, which took this "

@@ -60,7 +60,8 @@ class Publication:
     """The published file lists of one table.
 
     Args:
-        publish: Brings the list up to the newest commit; both this and ``renew`` get the table's settings.
+        publish: Brings the list up to the newest commit; both this and ``renew`` get the table's settings, this also the
+            timeline right after a commit of the caller, which saves reading it.
         live_files: Paths, relative to the table's base path, of all files that readers may hold on to.
         obsolete_sidecars: From what lies in partitions, by their paths, and the oldest instant to keep, the paths of files
             that were made next to the data for readers and that no list needs any more.
@@ -68,7 +69,7 @@ class Publication:
         shows: Whether the newest list shows one of the instants.
     """
 
-    publish: Callable[[TableConfig], object]
+    publish: Callable[..., object]
     live_files: Callable[[], Collection[str]]
     obsolete_sidecars: Callable[[Mapping[str, Sequence[FileStatus]], str], Sequence[str]] | None = None
     renew: Callable[[TableConfig], object] = lambda _: None

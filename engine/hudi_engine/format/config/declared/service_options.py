@@ -153,16 +153,3 @@ class ArchiveOptions:
         False,
         "Commits after the oldest savepoint are archived too; the saved ones stay. In tables of version 8 and 9 they never are.",
     )
-    MERGE = bool_option("hoodie.archive.merge.enable", False, "Small files of the archive are merged.")
-    MERGE_FILES = int_option(
-        "hoodie.archive.merge.files.batch.size",
-        10,
-        "Small files of the archive that are merged at once.",
-        minimum=2,
-    )
-    MERGE_SMALL_FILE_LIMIT = int_option(
-        "hoodie.archive.merge.small.file.limit.bytes",
-        20 * 1024 * 1024,
-        "Bytes up to which a file of the archive counts as small.",
-        minimum=0,
-    )

@@ -2,20 +2,22 @@
 
 The archive has no instant of its own; it works under the table's lock. A killed one is finished by the next:
 what is in the archive already is not written again, and what is still on the active timeline goes. Files of
-pending states go before completed ones, and completed ones from the oldest on, so that nobody takes a done
+pending states go before completed ones, and completed ones from the oldest on, so that no reader takes a done
 instant for a pending one or finds a hole (as Apache Hudi does).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from datetime import datetime, timezone, tzinfo
 from typing import Any
 
-from hudi_engine.errors import CorruptTableError
+from hudi_engine.errors import CorruptTableError, ServiceError, TimelineError
 from hudi_engine.format.config.declared.service_options import ArchiveOptions
 from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.filegroup.log_file import parse_log_file
 from hudi_engine.format.filegroup.view import list_partition_files
@@ -26,27 +28,147 @@ from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.storage.base import FileStatus, Storage, storage_errors
 from hudi_engine.format.storage.paths import join, relative_path
 from hudi_engine.format.telemetry.services import Done, measured
+from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.archive_files import (
-    ArchiveFile,
     EntryKey,
-    archive_file_path,
     archived_since,
     create_archive_file,
+    encode_archive,
+    entry_key,
     list_archive_files,
+    read_archive_log,
 )
-from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
-from hudi_engine.format.timeline.history import History
-from hudi_engine.format.timeline.instant import Instant, State
-from hudi_engine.format.timeline.schemas import MERGE_ARCHIVE_PLAN
-from hudi_engine.table.services.archive.entries import TimelineFile, encode_entries, files_of, history_rows
-from hudi_engine.table.services.archive.select import Selection, archive_due, select_instants
-from hudi_engine.table.services.opening import open_locked
+from hudi_engine.format.timeline.avro_file import decode_avro_file
+from hudi_engine.format.timeline.clock import format_instant
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.format.timeline.history import ArchivedInstant, History
+from hudi_engine.format.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, Instant, State, parse_instant
+from hudi_engine.table.services.archive.select import ReplacedGroups, Selection, archive_due, select_instants
+from hudi_engine.table.services.planned import open_locked
 from hudi_engine.table.services.result import ArchiveResult
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.owner import HEARTBEAT_FOLDER
 from hudi_engine.table.txn.publication import Publication, drop_foreign_metadata_table
 from hudi_engine.table.txn.recovery import next_instant, table_lock
+from hudi_engine.table.txn.savepoint import delete_savepoint
+
+_PLANNED, _BEGUN = (State.REQUESTED, State.INFLIGHT), (State.INFLIGHT, State.COMPLETED)
+
+
+def _in_states(action: str, states: Iterable[State], entry_field: str) -> dict[tuple[str, State], str]:
+    return {(action, state): entry_field for state in states}
+
+
+_AVRO_FIELDS: Mapping[tuple[str, State], str] = {
+    **_in_states("clean", _PLANNED, "hoodieCleanerPlan"),
+    ("clean", State.COMPLETED): "hoodieCleanMetadata",
+    ("rollback", State.COMPLETED): "hoodieRollbackMetadata",
+    **_in_states("compaction", _PLANNED, "hoodieCompactionPlan"),
+    **_in_states("logcompaction", _PLANNED, "hoodieCompactionPlan"),
+    ("replacecommit", State.REQUESTED): "hoodieRequestedReplaceMetadata",
+}
+_COMMIT_FIELDS: Mapping[tuple[str, State], str] = {
+    **_in_states("commit", _BEGUN, "hoodieCommitMetadata"),
+    **_in_states("deltacommit", _BEGUN, "hoodieCommitMetadata"),
+    ("replacecommit", State.INFLIGHT): "HoodieInflightReplaceMetadata",
+    ("replacecommit", State.COMPLETED): "hoodieReplaceCommitMetadata",
+}
+
+
+@dataclass(frozen=True)
+class TimelineFile:
+    """One file of the active timeline."""
+
+    instant: Instant
+    path: str
+    modified_ms: int
+
+    @property
+    def key(self) -> EntryKey:
+        """What the entry of the file is known by."""
+        return self.instant.requested_time, self.instant.action, self.instant.state.value
+
+
+def files_of(storage: Storage, config: TableConfig, instants: Iterable[Instant]) -> list[TimelineFile]:
+    """Return the timeline files of completed instants in the order of the instants and their states.
+
+    A completed compaction has its plan under the action ``compaction``, and so on.
+    """
+    wanted = {(instant.requested_time, instant.action) for instant in instants}
+    found = []
+    for status in storage.list(config.timeline_path):
+        instant = None if status.is_dir else parse_instant(status.name, config.layout_version)
+        if instant is None:
+            continue
+        done = COMPLETED_ACTION.get(instant.action, instant.action)
+        if (instant.requested_time, done) in wanted:
+            found.append(TimelineFile(instant, status.path, status.modified_ms))
+    return sorted(found, key=lambda file: (file.instant.requested_time, file.instant.state.rank))
+
+
+def history_rows(
+    storage: Storage, completed: Iterable[TimelineFile], files: Iterable[TimelineFile]
+) -> Iterator[ArchivedInstant]:
+    """Yield the rows of completed instants, with the plans among all of their timeline files."""
+    plans = {file.instant.requested_time: file for file in files if file.instant.state is State.REQUESTED}
+    for file in completed:
+        instant = file.instant
+        body, source = storage.read(file.path), f"{storage.base}/{file.path}"
+        if instant.action in WRITE_ACTIONS:
+            CommitMetadata.from_bytes(body, source)
+        planned = plans.get(instant.requested_time)
+        plan = storage.read(planned.path) if planned is not None else b""
+        completion_time = instant.completion_time or instant.requested_time
+        yield ArchivedInstant(instant.requested_time, completion_time, instant.action, body, plan or None)
+
+
+def encode_entries(storage: Storage, files: Iterable[TimelineFile], batch: int, zone: tzinfo | None) -> bytes:
+    """Return the content of an archive file."""
+    return encode_archive(list(_entries(storage, files, zone)), batch)
+
+
+def _entries(
+    storage: Storage, files: Iterable[TimelineFile], zone: tzinfo | None
+) -> Iterator[dict[str, Any]]:
+    for file in files:
+        changed = format_instant(datetime.fromtimestamp(file.modified_ms / 1000, timezone.utc), zone)
+        yield archive_entry(file.instant, storage.read(file.path), changed, f"{storage.base}/{file.path}")
+
+
+def archive_entry(instant: Instant, body: bytes, changed: str, source: str = "the archive") -> dict[str, Any]:
+    """Return the entry of one timeline file, whose instant came into its state at ``changed``."""
+    return {
+        "commitTime": instant.requested_time,
+        "actionType": instant.action,
+        "actionState": instant.state.value,
+        "version": None,
+        "stateTransitionTime": changed,
+        **_payload(instant, body, source),
+    }
+
+
+def _payload(instant: Instant, body: bytes, source: str) -> dict[str, Any]:
+    """Return the field that holds what the file contains; a plan that is not needed any more may be unreadable."""
+    kind = instant.action, instant.state
+    if not body:
+        return {}
+    try:
+        if kind in _AVRO_FIELDS:
+            return {_AVRO_FIELDS[kind]: decode_avro_file(body, source)}
+        if kind in _COMMIT_FIELDS:
+            return {_COMMIT_FIELDS[kind]: _commit_record(CommitMetadata.from_bytes(body, source))}
+    except CorruptTableError:
+        if instant.is_completed:
+            raise
+    return {}
+
+
+def _commit_record(metadata: CommitMetadata) -> dict[str, Any]:
+    record = metadata.to_dict()
+    record["extraMetadata"] = {key: str(value) for key, value in metadata.extra_metadata.items()}
+    return record
+
 
 logger = logging.getLogger(__name__)
 
@@ -64,20 +186,7 @@ def archive(
     dry_run: bool = False,
     state: TableState | None = None,
 ) -> ArchiveResult:
-    """Move the oldest instants to the archive when there are too many on the active timeline.
-
-    Args:
-        options: ``hoodie.keep.*``, ``hoodie.archive.*``, and those of clean and compaction, which have a say.
-        publish: Published file lists; None for those there are, rebuilt without Spark.
-        state: The table as the caller has just read it, to tell whether archiving is due; None to read it.
-
-    Returns:
-        What was done, or the reason why there was nothing to do.
-
-    Raises:
-        ConfigError: when the options contradict each other.
-        CorruptTableError: when the file of an instant that is to go cannot be read; it stays where it is.
-    """
+    """Move the oldest instants to the archive when there are too many on the active timeline."""
     state = state or TableState.load(storage)
     now = next_instant(state.timeline)
     reason = archive_due(state.timeline, options, now)
@@ -89,19 +198,26 @@ def archive(
     publication = publish if publish is not None else publication_of(storage)
     with storage_errors(storage, "archive"), table_lock(storage, options):
         state = open_locked(storage, options, publication)
-        if not state.config.table_version.keeps_history:
-            finish_merge(storage, state.config.archive_folder)
+        has_history = state.config.table_version.keeps_history
+        if not has_history:
+            _check_no_merge(storage, join(state.config.archive_folder, "mergeArchivePlan"))
         chosen = select_instants(state, options, next_instant(state.timeline))
         if not chosen.instants:
             return _planned_result(chosen)
         drop_foreign_metadata_table(storage, state.config)
         path = archive_instants(state, chosen.instants, options)
-        if state.config.table_version.keeps_history:
-            merged = History(storage, state.config.archive_folder).merge_full_levels()
-        else:
-            merged = merge_small_files(storage, state.config.archive_folder, options)
+        merged = History(storage, state.config.archive_folder).merge_full_levels() if has_history else 0
     logger.info("archived %d instants of %s", len(chosen.instants), storage.base)
     return ArchiveResult(_names(chosen.instants), path, merged)
+
+
+def _check_no_merge(storage: Storage, path: str) -> None:
+    """Refuse an archive in which Apache Hudi has begun to merge files: one of them may be torn, or there twice."""
+    if storage.exists(path):
+        raise ServiceError(
+            f"{storage.base}/{path} says that Apache Hudi was ended while it merged files of the archive; archive the table "
+            "with Apache Hudi once, which completes that"
+        )
 
 
 def finish_archive(storage: Storage, options: Options, publication: Publication) -> None:
@@ -128,11 +244,7 @@ def archive_instants(
     """Write the entries of instants and remove their files; the caller holds the lock and has chosen well.
 
     Args:
-        options: ``hoodie.commits.archival.batch``.
         known: What is in the archive already; None to look for it in the newest files.
-
-    Returns:
-        The new file of the archive, None when the entries were there already.
     """
     storage, folder = state.storage, state.config.archive_folder
     going = {(each.requested_time, each.action) for each in instants}
@@ -200,82 +312,9 @@ def _names(instants: Sequence[Instant]) -> tuple[str, ...]:
     return tuple(f"{each.requested_time}.{each.action}" for each in instants)
 
 
-_PLAN_NAME = "mergeArchivePlan"
-
-
-def merge_small_files(storage: Storage, folder: str, options: Options) -> int:
-    """Merge the newest files when enough of them are small; return how many went into one.
-
-    Only files behind the newest large one are merged, so that their order stays.
-
-    Args:
-        folder: Archive folder, relative to the base path.
-        options: ``hoodie.archive.merge.*``.
-    """
-    if not options[ArchiveOptions.MERGE]:
-        return 0
-    files = list_archive_files(storage, folder)
-    small = _small(files, options[ArchiveOptions.MERGE_SMALL_FILE_LIMIT])
-    if len(small) < options[ArchiveOptions.MERGE_FILES]:
-        return 0
-    merged = archive_file_path(folder, files[-1].number + 1)
-    plan = {
-        "candidate": [storage.uri(file.path) for file in small],
-        "mergedArchiveFileName": merged.rpartition("/")[2],
-    }
-    storage.replace(join(folder, _PLAN_NAME), encode_avro_file(MERGE_ARCHIVE_PLAN, plan))
-    storage.create(merged, b"".join(storage.read(file.path) for file in small))
-    for file in small:
-        storage.remove(file.path)
-    storage.remove(join(folder, _PLAN_NAME))
-    return len(small)
-
-
-def finish_merge(storage: Storage, folder: str) -> None:
-    """Undo or complete a merge that was killed; nothing happens when there is none.
-
-    While all small files are there the merged one may be torn and goes; otherwise it is whole.
-
-    Args:
-        folder: Archive folder, relative to the base path.
-    """
-    path = join(folder, _PLAN_NAME)
-    try:
-        plan = decode_avro_file(storage.read(path), f"{storage.base}/{path}")
-    except FileNotFoundError:
-        return
-    except CorruptTableError:
-        logger.warning("dropping %s/%s, which was cut short", storage.base, path)
-        storage.remove(path)
-        return
-    names = {str(each).rpartition("/")[2] for each in plan.get("candidate") or ()}
-    files = {file.path.rpartition("/")[2]: file for file in list_archive_files(storage, folder)}
-    merged = files.get(str(plan.get("mergedArchiveFileName")).rpartition("/")[2])
-    if merged is not None:
-        whole = not names <= set(files)
-        going = [files[name] for name in sorted(names & set(files))] if whole else [merged]
-        for file in going:
-            storage.remove(file.path)
-    storage.remove(path)
-
-
-def _small(files: Sequence[ArchiveFile], limit: int) -> list[ArchiveFile]:
-    """Return the files after the newest one that is larger than the limit, oldest first."""
-    found: list[ArchiveFile] = []
-    for file in reversed(files):
-        if file.size > limit:
-            break
-        found.insert(0, file)
-    return found
-
-
 @dataclass(frozen=True)
 class TakenBack:
-    """An instant that a rollback or restore took back.
-
-    Args:
-        since_ms: When it was gone, in epoch milliseconds.
-    """
+    """An instant that a rollback or restore took back."""
 
     instant: str
     partitions: tuple[str, ...]
@@ -283,12 +322,8 @@ class TakenBack:
 
 
 def remove_strays(state: TableState, first: str, later: str) -> list[str]:
-    """Delete the late files of instants that were taken back; return their paths.
-
-    Args:
-        first: First active write now: older instants count as committed already.
-    """
-    gone = []
+    """Delete the late files of instants that were taken back; return their paths."""
+    removed = []
     for taken in _taken_back(state):
         if not first <= taken.instant < later:
             continue
@@ -297,8 +332,8 @@ def remove_strays(state: TableState, first: str, later: str) -> list[str]:
                 if _belongs(state.storage, status, partition, taken):
                     logger.warning("removing %s of %s, which was rolled back", status.path, taken.instant)
                     state.storage.remove(status.path)
-                    gone.append(status.path)
-    return gone
+                    removed.append(status.path)
+    return removed
 
 
 def _belongs(storage: Storage, status: FileStatus, partition: str, taken: TakenBack) -> bool:
@@ -315,7 +350,7 @@ def _belongs(storage: Storage, status: FileStatus, partition: str, taken: TakenB
 
 
 def _taken_back(state: TableState) -> Iterator[TakenBack]:
-    """Return which instants were rolled back whose own files are gone, and in which partitions they wrote."""
+    """Return which instants were rolled back whose own files were removed, and in which partitions they wrote."""
     timeline = state.timeline
     live = {instant.requested_time for instant in timeline.instants if instant.action not in _UNDOING}
     for instant in timeline.completed:
@@ -339,3 +374,52 @@ def _rollbacks(instant: Instant, record: Mapping[str, Any]) -> Iterator[Mapping[
         return
     for rollbacks in (record.get("hoodieRestoreMetadata") or {}).values():
         yield from (each for each in rollbacks or () if each)
+
+
+def drop_savepoint(storage: Storage, options: Options, instant_time: str) -> None:
+    """Give a saved commit free to the cleaner, under the table's lock."""
+
+    def release(config: TableConfig, timeline: Timeline) -> None:
+        _archive_left_behind(TableState(storage, config, timeline), instant_time, options)
+
+    delete_savepoint(storage, options, instant_time, release=release)
+
+
+def _archive_left_behind(state: TableState, saved: str, options: Options) -> None:
+    """Archive a saved commit after which others were archived, if a younger one is still active; any other stays."""
+    active = state.timeline.completed_writes
+    writes = [each for each in active if each.requested_time == saved]
+    if not writes or writes[-1] is active[-1]:
+        return
+    if not _is_passed(state, saved):
+        return
+    replaced = ReplacedGroups(state)
+    if any(replaced.may_show_again(write) for write in writes):
+        raise TimelineError(
+            f"the savepoint {saved} of the table at {state.storage.base!r} cannot be deleted yet: files that the saved "
+            "commit replaced are still there, and younger commits are archived already. Run a clean first"
+        )
+    archive_instants(state, writes, options)
+
+
+def _is_passed(state: TableState, saved: str) -> bool:
+    """Return whether writes younger than a saved one are archived; no more of the archive is read than that takes.
+
+    Archiving goes from the oldest on. So it has not passed where an older one without a savepoint is active, unless it was
+    killed before that was removed: then what it took is in the newest file with writes. Else any file may show it, as
+    another savepoint that went before may have left an older commit in the newest one.
+    """
+    if state.config.table_version.keeps_history:
+        known = History(state.storage, state.config.archive_folder).instants_since(saved)
+        return any(action in WRITE_ACTIONS and time > saved for time, action in known)
+    held = {each.requested_time for each in state.timeline.savepoints}
+    active = [each.requested_time for each in state.timeline.completed_writes]
+    newest_tells = any(time < saved and time not in held for time in active)
+    for file in reversed(list_archive_files(state.storage, state.config.archive_folder)):
+        keys = map(entry_key, read_archive_log(state.storage.read(file.path), file.path))
+        times = [time for time, action, at in keys if action in WRITE_ACTIONS and at == State.COMPLETED.value]
+        if any(time > saved for time in times):
+            return True
+        if times and newest_tells:
+            return False
+    return False

@@ -1,7 +1,7 @@
 """Which instants leave the active timeline (the rules of Apache Hudi 0.15's archiver, and some more care).
 
 Writes go from the oldest on and without holes, as a reader takes every instant before the first active write
-for committed. Whatever has a say is a bound: the write at the bound and all later ones stay.
+for committed. Each limit is a bound: the write at the bound and all later ones stay.
 """
 
 from __future__ import annotations
@@ -17,23 +17,17 @@ from hudi_engine.format.filegroup.log_file import parse_log_file
 from hudi_engine.format.filegroup.view import list_partition_files
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant
-from hudi_engine.table.services.clean.policy import Policy
-from hudi_engine.table.services.clean.scope import LastClean
+from hudi_engine.table.services.clean.plan import LastClean, Policy
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.consumers import oldest_needed
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How many completed instants of a kind stay on the active timeline.
+    """How many completed instants of a kind stay on the active timeline."""
 
-    Args:
-        keep_min: That many stay when instants are archived.
-        keep_max: Nothing is archived while there are no more than this.
-    """
-
-    keep_min: int
-    keep_max: int
+    keep_min: int  # that many stay when instants are archived
+    keep_max: int  # nothing is archived while there are no more than this
 
     @classmethod
     def of(cls, timeline: Timeline, options: Options, now: str) -> Limits | None:
@@ -59,7 +53,7 @@ class Selection:
 
 
 def _retaining(policy: CleanPolicy, options: Options) -> str:
-    """Name the option that says how much a policy retains."""
+    """Name the option for how much a policy retains."""
     if policy is not CleanPolicy.KEEP_LATEST_COMMITS:
         return ""
     option = CleanOptions.COMMITS_RETAINED
@@ -67,11 +61,7 @@ def _retaining(policy: CleanPolicy, options: Options) -> str:
 
 
 def archive_due(timeline: Timeline, options: Options, now: str) -> str:
-    """Return why nothing is to be archived, going by numbers alone; ``""`` when something may be.
-
-    Args:
-        options: ``hoodie.keep.*`` and ``hoodie.clean.*``.
-    """
+    """Return why nothing is to be archived, going by numbers alone; ``""`` when something may be."""
     if not timeline.completed_writes:
         return "the table has no commit yet"
     limits = Limits.of(timeline, options, now)
@@ -95,11 +85,7 @@ def clean_lags(state: TableState, options: Options, now: str) -> bool:
 
 
 def select_instants(state: TableState, options: Options, now: str) -> Selection:
-    """Choose what goes to the archive.
-
-    Args:
-        options: ``hoodie.keep.*``, ``hoodie.archive.*``, ``hoodie.clean.*`` and ``hoodie.compact.*``.
-    """
+    """Choose what goes to the archive."""
     reason = archive_due(state.timeline, options, now)
     limits = Limits.of(state.timeline, options, now)
     if reason or limits is None:
@@ -197,7 +183,7 @@ def _pending_bound(timeline: Timeline) -> str | None:
     """Return the newest write before whatever is under way, so that the pending instant is never the first.
 
     A clean has its own bound, and an index that another writer builds in the metadata table looks at no write of the archive;
-    a builder that died would otherwise hold the timeline for ever. In a history nothing active may be older than what it holds.
+    a builder that died would otherwise hold the timeline forever. In a history nothing active may be older than what it holds.
     """
     free = frozenset() if timeline.config.table_version.keeps_history else _HOLD_NOTHING
     pending = [each.requested_time for each in timeline.pending if each.action not in free]

@@ -1,8 +1,8 @@
 """Running a clean: store the plan, delete, store the result.
 
-A clean that was killed is finished by the next one from its stored plan; deleting what is gone already is no
+A clean that was killed is finished by the next one from its stored plan; deleting what is deleted already is no
 error. Readers come first: a published file list that names what is to go is renewed before anything goes, and
-files that somebody needs by now are spared even if a stored plan names them.
+files that are needed by now are spared even if a stored plan names them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -31,11 +31,17 @@ from hudi_engine.format.telemetry.services import Done, measured
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.format.timeline.instant import State
 from hudi_engine.format.timeline.schemas import CLEAN_METADATA
-from hudi_engine.table.services.clean.plan import SAVEPOINTED, CleanPlan, RetainedInstant
-from hudi_engine.table.services.clean.policy import Policy
-from hudi_engine.table.services.clean.scope import COMPLETE, partitions_to_clean
-from hudi_engine.table.services.opening import open_locked
+from hudi_engine.table.services.clean.plan import (
+    COMPLETE,
+    SAVEPOINTED,
+    CleanPlan,
+    Policy,
+    RetainedInstant,
+    partitions_to_clean,
+)
+from hudi_engine.table.services.planned import open_locked
 from hudi_engine.table.services.result import CleanResult
+from hudi_engine.table.snapshot.manifest import live_manifest_files
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.consumers import oldest_needed
@@ -67,28 +73,10 @@ def clean(
     """Delete the files of old slices; finish what a killed clean began first.
 
     Args:
-        options: ``hoodie.clean.*``.
-        retain_commits: Keep the files of this many commits, instead of what the options say.
         even_if_empty: Whether a clean that finds nothing is put on the timeline too, so that the next one and the
             archive know how far it looked.
-        publish: Published file lists; None for those there are, rebuilt without Spark.
-        state: The table as the caller has just read it, to tell whether there is anything to do; None to read it.
-
-    Returns:
-        What was done, or the reason why there was nothing to do.
-
-    Raises:
-        ConfigError: when ``retain_commits`` is not positive.
-        ServiceError: when the published file list cannot be renewed; nothing was deleted.
-        CorruptTableError: when a savepoint or a stored plan cannot be read; nothing was deleted.
     """
-    if retain_commits is not None:
-        options = options.merged(
-            {
-                CleanOptions.POLICY.key: CleanPolicy.KEEP_LATEST_COMMITS,
-                CleanOptions.COMMITS_RETAINED.key: retain_commits,
-            }
-        )
+    options = retaining(options, retain_commits)
     idle = _nothing_to_do(state or TableState.load(storage), options)
     if idle is not None:
         return idle
@@ -102,6 +90,20 @@ def clean(
             total = _sum(total, run.carry_out(publication))
             if not run.resumed:
                 return total
+
+
+def retaining(options: Options, retain_commits: int | None) -> Options:
+    """Return options by which the files of so many commits are kept; None leaves them as they are."""
+    if retain_commits is None:
+        return options
+    policy = {CleanOptions.POLICY.key: CleanPolicy.KEEP_LATEST_COMMITS}
+    return options.merged({**policy, CleanOptions.COMMITS_RETAINED.key: retain_commits})
+
+
+def would_clean(state: TableState, options: Options) -> CleanPlan | CleanResult:
+    """Return what a clean would delete now, or why nothing; nothing is written."""
+    readers = Publication(publish=lambda _: None, live_files=lambda: live_manifest_files(state.storage))
+    return make_plan(state, options, readers, now=next_instant(state.timeline))
 
 
 def _nothing_to_do(state: TableState, options: Options) -> CleanResult | None:
@@ -164,8 +166,6 @@ def make_plan(
     """Plan a clean of a table that was just read, or say why there is nothing to do.
 
     Args:
-        options: ``hoodie.clean.*``.
-        even_if_empty: Whether a plan without files is worth having.
         renew: Bring the published list past what is obsolete, where it still names some of that.
     """
     policy = Policy.from_options(options)
@@ -228,14 +228,6 @@ def _start(state: TableState, opened: OpenInstant, plan: CleanPlan, *, resumed: 
     return _Run(state, opened, plan, resumed)
 
 
-@dataclass
-class _Outcome:
-    """Names of the files of one partition by what became of them."""
-
-    deleted: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
 class _Run:
     """A stored plan that this process carries out."""
@@ -252,30 +244,19 @@ class _Run:
     def carry_out(self, publication: Publication) -> CleanResult:
         """Delete the files and complete the instant."""
         started = time.monotonic()
-        storage = self.state.storage
         needed = self._needed(publication)
-        outcomes = {partition: _Outcome() for partition in self.plan.files}
-        going = [path for path in self.plan.paths if path not in needed]
         failed = {path for path in self.plan.paths if path in needed}
         for path in failed:
             logger.warning("clean %s spares %s, which is needed by now", self.instant, path)
-        failed |= _delete_all(storage, going)
-        for partition, names in self.plan.files.items():
-            for name in names:
-                outcome = outcomes[partition]
-                (outcome.failed if join(partition, name) in failed else outcome.deleted).append(name)
+        failed |= _delete_all(self.state.storage, [path for path in self.plan.paths if path not in needed])
         took_ms = int((time.monotonic() - started) * 1000)
-        self.opened.complete(encode_avro_file(CLEAN_METADATA, self._metadata(outcomes, took_ms)))
+        metadata = self._metadata(failed, took_ms)
+        self.opened.complete(encode_avro_file(CLEAN_METADATA, metadata))
         self.opened.release()
-        deleted = sum(len(outcome.deleted) for outcome in outcomes.values())
-        logger.info("clean %s deleted %d files", self.instant, deleted)
-        return CleanResult(
-            self.instant,
-            deleted,
-            len(failed),
-            sum(1 for outcome in outcomes.values() if outcome.deleted),
-            None if self.plan.retained is None else self.plan.retained.time,
-        )
+        deleted = [len(each["successDeleteFiles"]) for each in metadata["partitionMetadata"].values()]
+        logger.info("clean %s deleted %d files", self.instant, sum(deleted))
+        retained = None if self.plan.retained is None else self.plan.retained.time
+        return CleanResult(self.instant, sum(deleted), len(failed), sum(map(bool, deleted)), retained)
 
     def _needed(self, publication: Publication) -> Needed:
         state = TableState.load(self.state.storage)
@@ -292,42 +273,43 @@ class _Run:
         )
         return self.plan.view if known == now else None
 
-    def _metadata(self, outcomes: dict[str, _Outcome], took_ms: int) -> dict[str, Any]:
+    def _metadata(self, failed: Container[str], took_ms: int) -> dict[str, Any]:
+        partitions: dict[str, dict[str, Any]] = {}
+        for partition, names in self.plan.files.items():
+            kept = {name for name in names if join(partition, name) in failed}
+            partitions[partition] = {
+                "partitionPath": partition,
+                "policy": self.plan.policy,
+                "deletePathPatterns": list(names),
+                "successDeleteFiles": [name for name in names if name not in kept],
+                "failedDeleteFiles": [name for name in names if name in kept],
+                "isPartitionDeleted": False,
+            }
         return {
             "startCleanTime": self.instant,
             "timeTakenInMillis": took_ms,
-            "totalFilesDeleted": sum(len(outcome.deleted) for outcome in outcomes.values()),
+            "totalFilesDeleted": sum(len(each["successDeleteFiles"]) for each in partitions.values()),
             "earliestCommitToRetain": self.plan.retained.time if self.plan.retained else "",
             "lastCompletedCommitTimestamp": self.plan.last_completed,
-            "partitionMetadata": {
-                partition: {
-                    "partitionPath": partition,
-                    "policy": self.plan.policy,
-                    "deletePathPatterns": list(self.plan.files[partition]),
-                    "successDeleteFiles": outcome.deleted,
-                    "failedDeleteFiles": outcome.failed,
-                    "isPartitionDeleted": False,
-                }
-                for partition, outcome in outcomes.items()
-            },
+            "partitionMetadata": partitions,
             "version": _METADATA_VERSION,
             "bootstrapPartitionMetadata": {},
             "extraMetadata": dict(self.plan.extra),
         }
 
 
-def _delete_all(storage: Storage, paths: Iterable[str]) -> set[str]:
+def _delete_all(storage: Storage, paths: Sequence[str]) -> set[str]:
     """Delete files, missing ones included; return those that could not be deleted."""
 
-    def delete(path: str) -> str | None:
+    def delete(path: str) -> bool:
         try:
             storage.remove(path)
         except OSError as error:
             logger.warning("could not delete %s: %s", path, error)
-            return path
-        return None
+            return False
+        return True
 
-    return {path for path in on_threads(delete, list(paths)) if path is not None}
+    return {path for path, done in zip(paths, on_threads(delete, paths)) if not done}
 
 
 def _delete_sidecars(
@@ -375,19 +357,13 @@ def savepointed_paths(state: TableState, view: FileSystemView) -> frozenset[str]
 
     The two differ where a service that was planned before the saved commit ran after it was saved: its files count as of that
     commit too.
-
-    Args:
-        view: Its files, of some partitions or all.
-
-    Raises:
-        CorruptTableError: when a savepoint cannot be read; nothing may be deleted then.
     """
     return frozenset(chain(_listed(state), _read_today(state, view)))
 
 
 @dataclass(frozen=True)
 class Needed:
-    """Paths of files that somebody is going to read, known from asking for one."""
+    """Paths of files that are going to be read, looked up one by one."""
 
     planned: frozenset[str]
     live: Container[str]
@@ -397,11 +373,7 @@ class Needed:
 
 
 def needed_paths(state: TableState, live: Container[str]) -> Needed:
-    """Return the paths of files that planned services are going to read, or readers hold on to.
-
-    Args:
-        live: Paths that readers may hold on to.
-    """
+    """Return the paths of files that planned services are going to read, or readers hold on to."""
     return Needed(frozenset(_planned(state)), live)
 
 
@@ -431,41 +403,27 @@ def _listed(state: TableState) -> Iterable[str]:
                 yield join(partition, str(name).rpartition("/")[2])
 
 
-def _planned(state: TableState) -> Iterable[str]:
+def _planned(state: TableState) -> Iterator[str]:
     """Yield the files that pending compactions, log compactions and clusterings are going to read."""
     timeline = state.timeline
     plans = [*timeline.pending_compaction_plans().values(), *timeline.pending_log_compaction_plans().values()]
-    for plan in plans:
-        for operation in plan.get("operations") or ():
-            names = [operation.get("dataFilePath"), *(operation.get("deltaFilePaths") or ())]
-            yield from _in_partition(operation.get("partitionPath"), names)
+    entries = [operation for plan in plans for operation in plan.get("operations") or ()]
     for instant in timeline.pending:
         if instant.action in ("replacecommit", "clustering"):
             clustering = (timeline.plan(instant) or {}).get("clusteringPlan") or {}
             for group in clustering.get("inputGroups") or ():
-                for entry in group.get("slices") or ():
-                    names = [entry.get("dataFilePath"), *(entry.get("deltaFilePaths") or ())]
-                    yield from _in_partition(entry.get("partitionPath"), names)
-
-
-def _in_partition(partition: object, paths: Iterable[object]) -> Iterable[str]:
-    for path in paths:
-        if path:
-            yield join(str(partition or ""), str(path).rpartition("/")[2])
+                entries += group.get("slices") or ()
+    for entry in entries:
+        for path in (entry.get("dataFilePath"), *(entry.get("deltaFilePaths") or ())):
+            if path:
+                yield join(str(entry.get("partitionPath") or ""), str(path).rpartition("/")[2])
 
 
 _NAME = re.compile(re.escape(TEMP_PREFIX) + "[0-9a-f]{32}")
 
 
 def drop_temporaries(state: TableState, view: FileSystemView, now_ms: int) -> int:
-    """Delete temporary files that nobody has written to for an hour; trouble is not fatal.
-
-    Args:
-        view: Partitions that are looked at; the folders of the timeline are too.
-
-    Returns:
-        How many went.
-    """
+    """Delete temporary files that were not written to for an hour; errors are not fatal."""
     storage, dropped = state.storage, 0
     try:
         folders = (storage.list(each) for each in sorted({HOODIE_FOLDER, state.config.timeline_path}))

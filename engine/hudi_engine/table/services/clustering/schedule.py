@@ -17,12 +17,17 @@ from hudi_engine.format.config.enums import IndexType, PartitionFilter
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.layout.layout import SORT_COLUMNS, STRATEGY, RowLayout, split_names
+from hudi_engine.format.spelling import no_such_partitions
 from hudi_engine.format.storage.base import Storage, storage_errors
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.table.lookup.buckets import refuse_other_bucket_engines, refuse_unsaid_buckets
-from hudi_engine.table.services.clustering.plan import ClusteringGroup, ClusteringPlan, PlannedSlice
-from hudi_engine.table.services.clustering.strategy import check_strategy
-from hudi_engine.table.services.compaction.operation import (
+from hudi_engine.table.services.clustering.plan import (
+    ClusteringGroup,
+    ClusteringPlan,
+    PlannedSlice,
+    check_strategy,
+)
+from hudi_engine.table.services.compaction.plan import (
     IO_MB,
     LOG_BYTES,
     LOG_FILES,
@@ -30,7 +35,7 @@ from hudi_engine.table.services.compaction.operation import (
     READ_MB,
     WRITE_MB,
 )
-from hudi_engine.table.services.opening import open_locked, partitions_in_use
+from hudi_engine.table.services.planned import open_locked, partitions_in_use
 from hudi_engine.table.services.result import ClusteringResult
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
@@ -45,26 +50,14 @@ logger = logging.getLogger(__name__)
 def schedule_clustering(
     storage: Storage, options: Options, *, publish: Publication | None = None, dry_run: bool = False
 ) -> ClusteringResult:
-    """Plan a clustering now, whatever ``hoodie.clustering.inline.max.commits`` says.
-
-    Args:
-        options: ``hoodie.clustering.plan.*`` and ``hoodie.layout.optimize.*``.
-        publish: Published file lists; None for those there are, rebuilt without Spark.
-        dry_run: Only say what the plan would take.
-
-    Returns:
-        The plan's instant, or the reason why there is nothing to plan.
-
-    Raises:
-        ConfigError: when strategy or columns make no sense, or the table has a bucket index.
-    """
+    """Plan a clustering now, regardless of ``hoodie.clustering.inline.max.commits``."""
     if dry_run:
         state = TableState.load(storage)
         state.config.check_writable()
         return plan_clustering(state, options)[1]
     publication = publish if publish is not None else publication_of(storage)
     with storage_errors(storage, "plan a clustering"), table_lock(storage, options):
-        return schedule_clustering_locked(open_locked(storage, options, publication), options)
+        return schedule_clustering_locked(open_locked(storage, options, publication, sweeps=False), options)
 
 
 def schedule_clustering_locked(state: TableState, options: Options) -> ClusteringResult:
@@ -136,21 +129,12 @@ _MODES = {
     "RecentDays": PartitionFilter.RECENT_DAYS,
     "SelectedPartitions": PartitionFilter.SELECTED_PARTITIONS,
 }
-"""Class names without the engine before and the suffix after them, and the partition filter that each stands for."""
+"""Class names without the engine before and the suffix after them, and the partition filter of each."""
 _ENGINES = ("Spark", "Java", "Flink")
 
 
 def choose_groups(state: TableState, options: Options) -> tuple[Sequence[ClusteringGroup], str]:
-    """Return what a clustering planned now would rewrite, or nothing and the reason; nothing is written.
-
-    Left out are file groups under a pending compaction or clustering, and partitions that a writer in flight works on.
-
-    Args:
-        options: ``hoodie.clustering.plan.*``.
-
-    Raises:
-        ConfigError: when the strategy is not known, or the filter makes no sense.
-    """
+    """Return what a clustering planned now would rewrite, or nothing and the reason; nothing is written."""
     mode = partition_filter(options)
     slices, reason = _free_slices(state)
     partitions = choose_partitions({each.partition for each in slices}, mode, options)
@@ -166,7 +150,7 @@ def choose_groups(state: TableState, options: Options) -> tuple[Sequence[Cluster
 
 
 def partition_filter(options: Options) -> PartitionFilter:
-    """Return which partitions are looked at: the strategy's class says it, else the filter mode."""
+    """Return which partitions are looked at: by the strategy's class, else by the filter mode."""
     given = options[ClusteringOptions.PLAN_STRATEGY]
     name = given.rpartition(".")[2].removesuffix(_SUFFIX)
     name = next((name[len(engine) :] for engine in _ENGINES if name.startswith(engine)), name)
@@ -179,11 +163,7 @@ def partition_filter(options: Options) -> PartitionFilter:
 
 
 def choose_partitions(known: Iterable[str], mode: PartitionFilter, options: Options) -> list[str]:
-    """Return the partitions that a plan looks at.
-
-    Args:
-        options: Selected partitions, pattern, first and last, number of days.
-    """
+    """Return the partitions that a plan looks at."""
     names = sorted(known)
     selected = options[ClusteringOptions.SELECTED_PARTITIONS]
     if selected is not None:
@@ -285,12 +265,68 @@ def _new_bytes(file_slice: FileSlice, ratio: float) -> float:
 
 
 def clustering_due(timeline: Timeline, options: Options) -> bool:
-    """Return whether enough writes have completed since the last clustering, planned or done.
-
-    Args:
-        options: ``hoodie.clustering.inline.max.commits``.
-    """
+    """Return whether enough writes have completed since the last clustering, planned or done."""
     newest = (each.requested_time for each in reversed(timeline.instants) if is_clustering(timeline, each))
     last = next(newest, "")
     since = sum(each.requested_time > last for each in timeline.completed_writes)
     return since >= options[ClusteringOptions.MAX_COMMITS]
+
+
+def clustering_options(
+    options: Options,
+    *,
+    columns: str | Iterable[str] | None = None,
+    strategy: str | None = None,
+    partitions: Iterable[str] | None = None,
+) -> Options:
+    """Return options with what a call names on top."""
+    given: dict[str, object] = {}
+    if columns is not None:
+        given[SORT_COLUMNS.key] = (
+            columns if isinstance(columns, str) else ",".join(_names(columns, "columns"))
+        )
+    if strategy is not None:
+        given[STRATEGY.key] = strategy
+    if partitions is not None:
+        given[ClusteringOptions.PARTITION_FILTER.key] = PartitionFilter.SELECTED_PARTITIONS
+        given[ClusteringOptions.SELECTED_PARTITIONS.key] = ",".join(_paths(partitions))
+    return options.merged(given) if given else options
+
+
+def check_partitions(state: TableState, options: Options) -> None:
+    """Refuse to look for partitions by name that a table does not have."""
+    wanted = split_names(options[ClusteringOptions.SELECTED_PARTITIONS])
+    known = {each.partition for each in state.view().latest_slices()}
+    missing = [each for each in wanted if each not in known]
+    if not missing or not known:
+        return
+    if not state.config.is_partitioned:
+        raise ConfigError(f"table {state.config.name!r} has no partitions; leave partitions out")
+    raise ConfigError(no_such_partitions(missing, known, state.config.name))
+
+
+def _paths(given: Iterable[str]) -> list[str]:
+    """Return partition paths that can be written with commas between, without naming others."""
+    paths = _names(given, "partitions")
+    other = [path for path in paths if split_names(path) != (path,)]
+    if other:
+        raise ConfigError(
+            f"partition {other[0]!r} cannot be chosen for a clustering by its path, of which a comma, or a blank at an end, would "
+            f"make others; leave partitions and condition out, and choose it by {ClusteringOptions.PARTITION_PATTERN}"
+        )
+    return paths
+
+
+def _names(given: Iterable[str], what: str) -> list[str]:
+    if isinstance(given, str):
+        return [given]
+    try:
+        names = list(given)
+    except TypeError:
+        names = [given]  # type: ignore[list-item]
+    wrong = [name for name in names if not isinstance(name, str)]
+    if wrong:
+        raise ConfigError(
+            f"{what} of a clustering holds {wrong[0]!r}; give names, such as ['day', 'customer']"
+        )
+    return names

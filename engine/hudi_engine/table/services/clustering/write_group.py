@@ -25,12 +25,7 @@ _BATCH_ROWS = 131_072
 
 @dataclass(frozen=True)
 class ClusteringContext:
-    """The fixed facts of one clustering; picklable.
-
-    Args:
-        write: The write: schema, layout of base files, how slices are read.
-        preserves_metadata: Whether rows keep commit time and sequence number.
-    """
+    """The fixed facts of one clustering; picklable."""
 
     write: WriteContext
     layout: RowLayout
@@ -39,12 +34,7 @@ class ClusteringContext:
 
 @dataclass(frozen=True)
 class GroupTask:
-    """One group to rewrite.
-
-    Args:
-        slices: The slices as the table has them.
-        outputs: New file groups that the plan wants.
-    """
+    """One group to rewrite."""
 
     number: int
     slices: tuple[FileSlice, ...]
@@ -56,7 +46,7 @@ class GroupTask:
         return self.slices[0].partition
 
     @property
-    def size_bytes(self) -> int:
+    def size(self) -> int:
         """Bytes of its files."""
         return sum(each.size for each in self.slices)
 
@@ -66,11 +56,7 @@ RunLarge = Callable[[ClusteringContext, GroupTask], list[WriteStat]]
 
 
 def write_group(context: ClusteringContext, task: GroupTask) -> list[WriteStat]:
-    """Rewrite a group in the memory of one task.
-
-    Returns:
-        The write stats of the new files; none when logs have deleted every row.
-    """
+    """Rewrite a group in the memory of one task."""
     rows = pa.concat_tables([read_slice(context.write.read, each) for each in task.slices])
     rows = context.layout.sort(rows).combine_chunks()
     # Tasks of a killed run may still be writing; new file groups have names of their own anyway.
@@ -90,12 +76,7 @@ def write_new_group(
     *,
     bucket: str = "",
 ) -> WriteStat:
-    """Write rows of the table into one new file group.
-
-    Args:
-        batches: The rows with their meta columns, in order.
-        bucket: What the id of the file group begins with.
-    """
+    """Write rows of the table into one new file group, whose id begins with ``bucket``."""
     write, file_id = context.write, task.new_file_id(bucket)
     name = base_file_name(file_id, task.write_token, write.instant)
     task.announce(partition, name, "CREATE")
@@ -117,12 +98,7 @@ def write_rolling(
     batches: Iterable[pa.RecordBatch],
     rows_per_file: Callable[[pa.Table], int],
 ) -> list[WriteStat]:
-    """Write a stream of rows into as many new file groups as their size asks for.
-
-    Args:
-        batches: The rows with their meta columns, in order.
-        rows_per_file: Rows that a file takes, told from the first rows.
-    """
+    """Write a stream of rows into as many new file groups as their size needs."""
     stream = (batch for batch in batches if batch.num_rows)
     first = next(stream, None)
     if first is None:
