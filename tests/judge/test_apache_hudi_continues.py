@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi_engine import HudiTable, UnsupportedTableError
+from hudi_engine import HudiTable
 from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.table.services import clean
 
@@ -54,7 +55,7 @@ def test_apache_hudi_finds_our_keys_and_we_find_its(
 
 
 @pytest.mark.parametrize("shape", forms((SHAPES[0], SHAPES[3]), SHAPES[3:4]), ids=named)
-def test_a_table_that_apache_hudi_upgraded_is_read_and_not_written(
+def test_a_table_that_apache_hudi_upgraded_is_continued(
     shape: Shape, spark: Any, tmp_path: Path, apache_hudi: Judges
 ) -> None:
     hudi, path = apache_hudi("1.2.0"), tmp_path / "t"
@@ -66,9 +67,15 @@ def test_a_table_that_apache_hudi_upgraded_is_read_and_not_written(
     oracle.upsert([*first, *theirs])
 
     assert_ours(table, oracle.rows())
-    with pytest.raises(UnsupportedTableError, match="9"):
-        table.upsert(spark.createDataFrame([row(1, 30)], COLUMNS))
-    assert difference(without_meta(hudi.read(path)), oracle.rows()) == "", "after the refusal"
+    ours = [row(1, 30), row(3, 30, price=8.0)]
+    table.upsert(spark.createDataFrame(ours, COLUMNS))
+    oracle.upsert(ours)
+    assert TableConfig.load(open_storage(str(path))).version == 9
+    assert_ours(table, oracle.rows())
+    assert difference(without_meta(hudi.read(path)), oracle.rows()) == "", "read by Apache Hudi"
+    hudi.upsert(path, arrow(theirs), shape.hudi_options(), keep_v6=False)
+    oracle.upsert(theirs)
+    assert_ours(HudiTable.open(spark, str(path)), oracle.rows())
 
 
 @pytest.mark.parametrize("shape", forms((SHAPES[0], SHAPES[3]), SHAPES[:1]), ids=named)

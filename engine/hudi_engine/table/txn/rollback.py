@@ -155,13 +155,19 @@ def _check_older(
 ) -> None:
     """Refuse a plan that takes back a completed instant, or a compaction, from before the target.
 
-    Apache Hudi from 1.0 on goes by the order of completion, so that what began before the target and has not completed yet goes
+    In layout 2 the order is that of completion, so that what began before the target and has completed later, or not yet, goes
     too. What is missing was removed already.
     """
     present = {each.requested_time: each for each in timeline.instants if each.action in TAKEN_BACK}
     older = [each for each in plan.instants if each[0] <= plan.target]
+    saved = max(
+        (each.order for each in timeline.completed_writes if each.requested_time == plan.target),
+        default=plan.target,
+    )
     for time_, action in older:
         found = present.get(time_)
+        if found is not None and found.is_completed and found.order > saved:
+            continue
         if found is None and (pending.state is State.INFLIGHT or time_ in timeline.undone_since()):
             continue
         compacts = action == "compaction" or (
