@@ -136,7 +136,7 @@ def test_what_clean_took_is_an_error_that_names_it_and_the_choices(spark, tmp_pa
         last = table.upsert(frame(spark, (1, number, "a", f"v{number}"))).instant
     table.clean(retain_commits=1)
     with pytest.raises(
-        HistoryGapError, match=f"after {start} cannot be told.*clean deleted.*on_gap='snapshot'"
+        HistoryGapError, match=f"after {start} cannot be read.*clean deleted.*on_gap='snapshot'"
     ) as gap:
         table.changes(start)
     assert gap.value.start == start
