@@ -9,19 +9,11 @@ from hudi_engine import HudiTable
 from hudi_engine.errors import SchemaError, UnsupportedTableError
 from hudi_engine.spark.catalog import TableName, register_table
 from hudi_engine.spark.jvm.long_array import long_array
-from hudi_engine.spark.read import many_files, masked, published
+from hudi_engine.spark.read import masked, published
 from hudi_engine.table.snapshot.native import ROW_INDEX_COLUMN
 from pyspark.sql import functions as F
 
 from tests.helpers.keyed import keyed_table
-
-
-@pytest.fixture(autouse=True, params=["labels", "numbers"])
-def way(request, monkeypatch):
-    """How a row knows which file it is of; small tables are read as large ones are, too."""
-    if request.param == "numbers":
-        monkeypatch.setattr(masked, "_LARGE_BYTES", 0)
-    return request.param
 
 
 def plan_of(frame):
@@ -57,10 +49,9 @@ def values(frame):
     return {(row.id, row.v) for row in frame.collect()}
 
 
-def test_masked_rows_are_found_by_one_scan_without_a_join(spark, table, way):
+def test_masked_rows_are_found_by_one_scan_without_a_join(spark, table):
     upsert(spark, table, "id % 7 = 0", "new")
     frame = table.snapshot()
-    assert ("__hudi_number" in plan_of(frame)) is (way == "numbers")
     assert scans_of(frame) == 1 and "Join" not in plan_of(frame)
     assert values(frame) == {(n, "old" if n % 7 else "new") for n in range(30_000)}
     assert frame.where("dt = 'd1'").count() == 500
@@ -73,16 +64,15 @@ def test_files_without_a_mask_are_scanned_by_themselves_where_most_are_without(s
     assert values(frame) == {(n, "new" if n >= 29_000 and n % 2 == 0 else "old") for n in range(30_000)}
 
 
-def test_rows_that_have_numbers_are_pruned_by_partition_and_know_their_files(spark, table):
+def test_masked_rows_are_pruned_by_partition_and_know_their_files(spark, table):
     upsert(spark, table, "id % 7 = 0", "new")
     rows = table.snapshot().where("dt = 'd1'")
     in_folders = plan_of(rows).split("PartitionFilters: [")[1].split("]")[0]
     assert "dt#" in in_folders and rows.count() == 500
     told = rows.selectExpr("input_file_name() path", "_hoodie_file_name name").distinct().collect()
     # that of a row which a log brought is the base file that it will go to
-    assert all("/dt=d1/" in row.path and "hudi_number" not in row.path for row in told)
+    assert all("/dt=d1/" in row.path for row in told)
     assert any(row.path.endswith(row.name) for row in told)
-    assert all("hudi_number" not in path for path in table.snapshot().inputFiles())
 
 
 def test_a_snapshot_with_masks_stays_what_it_was_and_is_never_empty(spark, table, tmp_path):
@@ -192,23 +182,6 @@ def test_a_snapshot_taken_while_another_writer_commits_has_each_key_once(spark, 
         monkeypatch.setattr(published, "_files", late)
         ids = [row.id for row in made.snapshot().select("id").collect()]
         assert sorted(ids) == list(range(2000)), before
-
-
-def test_what_is_cached_of_one_snapshot_of_many_files_is_no_answer_for_the_next(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(many_files, "FEWEST", 0)
-    options = {"hoodie.datasource.write.hive_style_partitioning": "true"}
-    made = keyed_table(spark, tmp_path / "t", "cow", precombine_field=None, options=options)
-    frame = spark.range(1500).selectExpr("id", "'a' as dt", "'old' as v")
-    made.bulk_insert(frame.where("id < 1000"))
-    first = made.snapshot().cache()
-    try:
-        assert first.count() == 1000
-        made.upsert(frame.where("id < 100 or id >= 1000").withColumn("v", F.lit("new")))
-        later = made.snapshot()
-        assert later.count() == 1500 and later.where("v = 'new'").count() == 600
-        assert first.count() == 1000
-    finally:
-        first.unpersist()
 
 
 @pytest.mark.parametrize("name", ["_metadata", "_METADATA"])

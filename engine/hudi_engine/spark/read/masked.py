@@ -1,30 +1,28 @@
 """Rows of a published merge-on-read table: those of its base files that no log touches, and the live rows of the sidecars.
 
 Masks of up to some megabytes go to Spark as one array of words, in which a row of a base file finds its bit by arithmetic.
-Larger ones, or those of very many sidecars, are joined as the view of :mod:`hudi_engine.spark.catalog.spark_table` does it. Where
-files are large, each has the place of its words in that array for a number.
+Larger ones, or those of very many sidecars, are joined, as in the view of :mod:`hudi_engine.spark.catalog.spark_table`.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import LongType, StructType
 
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.spark.jvm.long_array import long_array
-from hudi_engine.spark.read.numbered_files import NUMBER, ROW, NumberedFile, frame_of_numbered
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.table.snapshot.manifest_file import Manifest, decode_uri, files_in
-from hudi_engine.table.snapshot.native import METADATA_COLUMN
+from hudi_engine.table.snapshot.native import METADATA_COLUMN, ROW_INDEX_COLUMN
 from hudi_engine.table.snapshot.sidecar import (
     CHUNK_BITS,
     CHUNK_COLUMN,
@@ -36,6 +34,13 @@ from hudi_engine.table.snapshot.snapshot_files import DELTA_LABEL, MASKED_LABEL
 
 logger = logging.getLogger(__name__)
 
+_LABEL = f"{METADATA_COLUMN}.file_modification_time"
+_ROW, _CHUNK, _WORDS, _WORD = "__hudi_row", "__hudi_chunk", "__hudi_words", "__hudi_word"
+RESERVED = (METADATA_COLUMN, ROW_INDEX_COLUMN, _ROW, _CHUNK, _WORDS, _WORD)
+"""Names that no column of the table may have."""
+
+_ORDINAL = (1 << 31) - 1
+"""The bits of a label that are the ordinal of its slice."""
 _MAX_WORDS = 1 << 19
 """Four megabytes, which go into each task of Spark: the bits of 33 million rows."""
 _MAX_NEAR, _MAX_FAR = 128, 32
@@ -43,12 +48,12 @@ _MAX_NEAR, _MAX_FAR = 128, 32
 
 
 @dataclass(frozen=True)
-class Masks:
+class _Masks:
     """The masks of a table.
 
     Args:
         slots: For the ordinal of each slice, which of the slots its words have; -1 for none.
-        width: Words a slot; no row behind them is masked.
+        width: Words of a slot; no row behind them is masked.
     """
 
     slots: npt.NDArray[np.int64]
@@ -56,60 +61,20 @@ class Masks:
     width: int
 
 
-def read_masks(storage: Storage, sidecars: Mapping[int, str]) -> Masks | None:
-    """Return masks; None where they are too many or too large, or one cannot be read.
+def with_places(schema: StructType) -> StructType:
+    """Return columns to read with the places of rows, which Spark's Parquet reader fills in.
+
+    Asked for as ``_metadata.row_index``, each would come in an object of its own.
+    """
+    return StructType([*schema.fields]).add(ROW_INDEX_COLUMN, LongType())
+
+
+def merged_rows(files: DataFrame, names: Sequence[str], storage: Storage, manifest: Manifest) -> DataFrame:
+    """Return the rows of a table's snapshot.
 
     Args:
-        sidecars: Paths of sidecars by the ordinals of their slices.
+        files: The base files and sidecars of its manifest, in columns that `with_places` returns.
     """
-    if len(sidecars) > (_MAX_NEAR if storage.is_near else _MAX_FAR):
-        return None
-    most = _MAX_WORDS // max(len(sidecars), 1)
-    try:
-        found = on_threads(lambda path: read_mask_words(storage, path, most), list(sidecars.values()))
-    except (OSError, LookupError, ValueError, pa.ArrowException) as error:
-        logger.debug("Spark is left to read the masks of %s: %s", storage.base, error)
-        return None
-    some = [each for each in found if each is not None]
-    if len(some) < len(found):
-        return None
-    width = max(map(len, some), default=0)
-    words = np.zeros((len(some), width), dtype=np.int64)
-    slots = np.full(max(sidecars, default=0) + 1, -1, dtype=np.int64)
-    for slot, (ordinal, each) in enumerate(zip(sidecars, some, strict=True)):
-        words[slot, : len(each)] = each
-        slots[ordinal] = slot
-    return Masks(slots, words.ravel(), width)
-
-
-_LABEL, _POSITION = f"{METADATA_COLUMN}.file_modification_time", f"{METADATA_COLUMN}.row_index"
-_ROW, _CHUNK, _WORDS, _WORD = "__hudi_row", "__hudi_chunk", "__hudi_words", "__hudi_word"
-RESERVED = (METADATA_COLUMN, _ROW, _CHUNK, _WORDS, _WORD, NUMBER, ROW)
-"""Names that no column of the table may have."""
-
-_ORDINAL = (1 << 31) - 1
-"""The bits of a label that are the ordinal of its slice."""
-
-_MAX_NUMBERED, _LARGE_BYTES = 512, 2 << 20
-"""Files that get numbers, and their mean size from which on that takes less time than a scan without them would."""
-
-
-@dataclass(frozen=True)
-class MaskedFiles:
-    """The files of a manifest whose base files have masks.
-
-    Args:
-        masks: The masks, None where they are too many or too large to go to Spark as one array.
-        mostly: Whether base files with a mask have more bytes than those without.
-    """
-
-    manifest: Manifest
-    masks: Masks | None
-    mostly: bool
-
-
-def masked_files(storage: Storage, manifest: Manifest) -> MaskedFiles:
-    """Read the masks of a manifest's sidecars."""
     assert manifest.stamp is not None
     inside = f"{manifest.stamp.base}/"
     sidecars, masked, plain = {}, 0, 0
@@ -120,76 +85,22 @@ def masked_files(storage: Storage, manifest: Manifest) -> MaskedFiles:
             masked += size
         else:
             plain += size
-    return MaskedFiles(manifest, read_masks(storage, sidecars), masked >= plain)
-
-
-def merged_rows(files: DataFrame, names: Sequence[str], found: MaskedFiles) -> DataFrame:
-    """Return the rows of a table's snapshot.
-
-    Args:
-        files: The base files and sidecars of its manifest.
-    """
-    masks = found.masks
+    masks = _read_masks(storage, sidecars)
     if masks is not None:
         slots, words = (long_array(files.sparkSession, each) for each in (masks.slots, masks.words))
         if slots is not None and words is not None:
-            return _kept(files, names, found, _is_masked(), _is_kept(masks, slots, words))
+            return _kept(files, names, _is_kept(masks, slots, words), together=masked >= plain)
     return _joined(files, names)
 
 
-def merged_rows_of_large_files(
-    spark: SparkSession,
-    schema: StructType,
-    names: Sequence[str],
-    storage: Storage,
-    found: MaskedFiles,
-    options: Mapping[str, str],
-) -> DataFrame | None:
-    """Return the rows of a table's snapshot, in less time than `merged_rows` where files are large.
-
-    Args:
-        found: The files of its manifest, with their masks.
-        options: What Spark's reader is given to read the files of the manifest.
-
-    Returns:
-        None where files are small or very many, or their masks too large, or where this Spark does not take files with numbers.
-    """
-    manifest, masks = found.manifest, found.masks
-    count = len(manifest.lines)
-    if masks is None or count > _MAX_NUMBERED or manifest.size_bytes < _LARGE_BYTES * count:
-        return None
-    words = long_array(spark, masks.words)
-    if words is None:
-        return None
-    numbered = [
-        NumberedFile(decode_uri(uri.decode()), size, _begin(masks, label))
-        for uri, size, label in files_in(manifest.lines)
-    ]
-    assert manifest.stamp is not None
-    name = f"numbered-files-of-{manifest.number}-{manifest.stamp.instant}"
-    files = frame_of_numbered(spark, storage, name, numbered, schema, options)
-    if files is None:
-        return None
-    is_kept = _is_unset(masks, words, F.col(NUMBER), F.col(ROW))
-    return _kept(files, names, found, F.col(NUMBER) >= 0, is_kept)
-
-
-def _begin(masks: Masks, label: int) -> int:
-    """Return where the words of a file's mask begin, -1 for a file that has none."""
-    slot = int(masks.slots[label & _ORDINAL]) if MASKED_LABEL <= label < DELTA_LABEL else -1
-    return -1 if slot < 0 else slot * masks.width
-
-
-def _kept(
-    files: DataFrame, names: Sequence[str], found: MaskedFiles, is_masked: Column, is_kept: Column
-) -> DataFrame:
-    """Return the rows that no mask names, of base files, and those that replace them."""
+def _kept(files: DataFrame, names: Sequence[str], is_kept: Column, *, together: bool) -> DataFrame:
+    """Return rows of base files that no mask names, and live rows; ``together`` if most bytes are of files with a mask."""
     columns, rows = named_columns(names), files.where(F.col(CHUNK_COLUMN).isNull())
-    if found.mostly:
-        return rows.where(~is_masked | is_kept).select(*columns)
-    # Rows of files without a mask need not ask for it.
-    unmasked = rows.where(~is_masked).select(*columns)
-    return unmasked.unionByName(rows.where(is_masked & is_kept).select(*columns))
+    if together:
+        return rows.where(~_is_masked() | is_kept).select(*columns)
+    # Rows of files without a mask need no look-up.
+    unmasked = rows.where(~_is_masked()).select(*columns)
+    return unmasked.unionByName(rows.where(_is_masked() & is_kept).select(*columns))
 
 
 def named_columns(names: Sequence[str]) -> list[Column]:
@@ -197,15 +108,11 @@ def named_columns(names: Sequence[str]) -> list[Column]:
     return [F.col(quoted(name)) for name in names]
 
 
-def _is_kept(masks: Masks, slots: Column, words: Column) -> Column:
-    """Return whether a row of a file that has a mask is none that it names."""
+def _is_kept(masks: _Masks, slots: Column, words: Column) -> Column:
+    """Return whether the bit of a row is not set, for a row of a file that has a mask."""
+    row, in_word = F.col(ROW_INDEX_COLUMN), (1 << WORD_BITS) - 1
     ordinal = F.expr(f"cast(unix_millis({_LABEL}) & {_ORDINAL} as int)")
-    return _is_unset(masks, words, F.get(slots, ordinal) * masks.width, F.col(_POSITION))
-
-
-def _is_unset(masks: Masks, words: Column, begin: Column, row: Column) -> Column:
-    """Return whether the bit of a row is not set among the words that begin at a place."""
-    in_word = (1 << WORD_BITS) - 1
+    begin = F.get(slots, ordinal) * masks.width
     word = F.get(words, (begin + F.shiftright(row, WORD_BITS)).cast("int"))
     bit = F.call_function("shiftright", word, row.bitwiseAND(in_word).cast("int")).bitwiseAND(1)
     return (row >= masks.width << WORD_BITS) | (F.coalesce(bit, F.lit(0)) == 0)
@@ -219,7 +126,7 @@ def _is_masked() -> Column:
 
 def _joined(files: DataFrame, names: Sequence[str]) -> DataFrame:
     columns = named_columns(names)
-    row, is_mask = F.col(_POSITION), F.col(CHUNK_COLUMN).isNotNull()
+    row, is_mask = F.col(ROW_INDEX_COLUMN), F.col(CHUNK_COLUMN).isNotNull()
     plain = files.where(~_is_masked() & ~is_mask).select(*columns)
     base = files.where(_is_masked()).select(
         *columns,
@@ -242,3 +149,25 @@ def _moment(label: int) -> Column:
 def _file(label: int) -> Column:
     """Put the slice's ordinal into the upper half of a 64-bit number; its chunk goes into the lower half."""
     return F.expr(f"shiftleft(unix_millis({_LABEL}) - {label}, 32)")
+
+
+def _read_masks(storage: Storage, sidecars: dict[int, str]) -> _Masks | None:
+    """Read masks by the ordinals of their slices; None where they are too many or too large, or one cannot be read."""
+    if len(sidecars) > (_MAX_NEAR if storage.is_near else _MAX_FAR):
+        return None
+    most = _MAX_WORDS // max(len(sidecars), 1)
+    try:
+        found = on_threads(lambda path: read_mask_words(storage, path, most), list(sidecars.values()))
+    except (OSError, LookupError, ValueError, pa.ArrowException) as error:
+        logger.debug("Spark is left to read the masks of %s: %s", storage.base, error)
+        return None
+    some = [each for each in found if each is not None]
+    if len(some) < len(found):
+        return None
+    width = max(map(len, some), default=0)
+    words = np.zeros((len(some), width), dtype=np.int64)
+    slots = np.full(max(sidecars, default=0) + 1, -1, dtype=np.int64)
+    for slot, (ordinal, each) in enumerate(zip(sidecars, some, strict=True)):
+        words[slot, : len(each)] = each
+        slots[ordinal] = slot
+    return _Masks(slots, words.ravel(), width)

@@ -6,8 +6,6 @@ listed, no footer is opened here, and hive-style folders are pruned by their nam
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -15,13 +13,11 @@ from pyspark.sql.types import StructType
 from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.schema.meta_fields import with_meta_columns
 from hudi_engine.format.timeline.schema_commits import load_schema_history
-from hudi_engine.spark.read import many_files
 from hudi_engine.spark.read.masked import (
     RESERVED,
-    masked_files,
     merged_rows,
-    merged_rows_of_large_files,
     named_columns,
+    with_places,
 )
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
@@ -58,16 +54,12 @@ def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | No
     if not _is_native(state, manifest, schema, spark.version):
         return None
     prepare_session(spark)
-    options = _reader_options(state, layout)
     if state.config.table_type is not TableType.MERGE_ON_READ or not _has_sidecars(manifest):
-        files = _files(spark, state, arrow_to_spark(schema), layout, manifest, options)
+        files = _files(spark, state, arrow_to_spark(schema), layout, manifest)
         return files.select(*named_columns(schema.names))
-    struct = arrow_to_spark(sidecar_schema(schema))
-    masked = masked_files(state.storage, manifest)
-    rows = merged_rows_of_large_files(spark, struct, schema.names, state.storage, masked, options)
-    if rows is not None:
-        return rows
-    return merged_rows(_files(spark, state, struct, layout, manifest, options), schema.names, masked)
+    stored = with_places(arrow_to_spark(sidecar_schema(schema)))
+    files = _files(spark, state, stored, layout, manifest)
+    return merged_rows(files, schema.names, state.storage, manifest)
 
 
 def _is_newest(state: TableState, layout: Layout, manifest: Manifest) -> bool:
@@ -99,14 +91,9 @@ def _files(
     schema: StructType,
     layout: Layout,
     manifest: Manifest,
-    options: Mapping[str, str],
 ) -> DataFrame:
-    frame: DataFrame | None = None
-    if len(manifest.lines) >= many_files.FEWEST:
-        frame = many_files.frame_of_files(spark, state.storage, manifest, schema, options)
-    if frame is None:
-        reader = spark.read.format(V1_PARQUET).schema(schema).options(**options)
-        frame = reader.load(state.storage.uri(layout.folder))
+    reader = spark.read.format(V1_PARQUET).schema(schema).options(**_reader_options(state, layout))
+    frame = reader.load(state.storage.uri(layout.folder))
     if not _is_newest(state, layout, manifest):
         raise ListMovedError(f"the list of files of {state.storage.base!r} moved on while Spark read it")
     return frame
