@@ -57,6 +57,14 @@ def test_masked_rows_are_found_by_one_scan_without_a_join(spark, table):
     assert frame.where("dt = 'd1'").count() == 500
 
 
+def test_a_spark_whose_reader_does_not_count_rows_merges_by_tasks(spark, table, monkeypatch):
+    upsert(spark, table, "id % 7 = 0", "new")
+    monkeypatch.setattr(published, "counts_rows", lambda spark: False)
+    frame = table.snapshot()
+    assert "MapInArrow" in plan_of(frame)
+    assert values(frame) == {(n, "old" if n % 7 else "new") for n in range(30_000)}
+
+
 def test_files_without_a_mask_are_scanned_by_themselves_where_most_are_without(spark, table):
     upsert(spark, table, "id >= 29000 and id % 2 = 0", "new")
     frame = table.snapshot()

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructType
 
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.storage.base import Storage
+from hudi_engine.spark.jvm.errors import API_ERRORS
+from hudi_engine.spark.jvm.line import gateway
 from hudi_engine.spark.jvm.long_array import long_array
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.table.snapshot.manifest_file import Manifest, decode_uri, files_in
@@ -59,6 +61,16 @@ class _Masks:
     slots: npt.NDArray[np.int64]
     words: npt.NDArray[np.int64]
     width: int
+
+
+def counts_rows(spark: SparkSession) -> bool:
+    """Return whether this Spark's Parquet reader fills the column of places; another release may call it otherwise."""
+    parquet = gateway(spark).org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
+    try:
+        return bool(parquet.ROW_INDEX_TEMPORARY_COLUMN_NAME() == ROW_INDEX_COLUMN)
+    except API_ERRORS as error:
+        logger.debug("rows are counted by tasks: %s", error)
+        return False
 
 
 def with_places(schema: StructType) -> StructType:

@@ -15,6 +15,7 @@ from hudi_engine.format.schema.meta_fields import with_meta_columns
 from hudi_engine.format.timeline.schema_commits import load_schema_history
 from hudi_engine.spark.read.masked import (
     RESERVED,
+    counts_rows,
     merged_rows,
     named_columns,
     with_places,
@@ -57,6 +58,8 @@ def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | No
     if state.config.table_type is not TableType.MERGE_ON_READ or not _has_sidecars(manifest):
         files = _files(spark, state, arrow_to_spark(schema), layout, manifest)
         return files.select(*named_columns(schema.names))
+    if not counts_rows(spark):
+        return None
     stored = with_places(arrow_to_spark(sidecar_schema(schema)))
     files = _files(spark, state, stored, layout, manifest)
     return merged_rows(files, schema.names, state.storage, manifest)
