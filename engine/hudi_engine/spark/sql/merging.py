@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from operator import or_
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from hudi_engine import HudiTable
-from hudi_engine.errors import StatementError
+from hudi_engine.errors import ConfigError, StatementError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.partition_path import DEFAULT_PARTITION_VALUE
@@ -20,10 +22,10 @@ from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY, meta_fields
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.frames import under_name
+from hudi_engine.spark.read.reason import reason_of
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.statement import Statement, Target
 from hudi_engine.spark.write.rows import settled
-from hudi_engine.spark.write.rows.arguments import resolving
 from hudi_engine.spark.write.rows.casts import check_cast, check_fields, exact_cast, fit_to_table
 from hudi_engine.spark.write.rows.key_check import KeyCheck
 from hudi_engine.spark.write.rows.partial_update_nulls import reject_null_overwrite
@@ -37,6 +39,7 @@ _SETTLED = T.StructType(
     + [T.StructField(name, T.BooleanType()) for name in (settled.OLDER, settled.CHANGES_KEY)]
     + [T.StructField(settled.CLAUSE, T.IntegerType())]
 )
+_SUGGESTED = re.compile(r" Did you mean one of the following\? \[[^\]]*\]\.?")
 # The kind of a partition field of which many values make one partition.
 _TIMES = "timestamp"
 _WHOLE_NUMBERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
@@ -72,11 +75,7 @@ class Merge:
         rows = stored.withColumnsRenamed({RECORD_KEY: settled.OLD_KEY, PARTITION_PATH: settled.OLD_PARTITION})
         rows = rows.select(*map(quoted, schema.names), settled.OLD_KEY, settled.OLD_PARTITION)
         own = under_name(rows, sides.named)
-        with resolving(
-            f"MERGE INTO {target.label} cannot be resolved",
-            f"Call columns of the table {sides.target}.column, and of the source {source_name}.column; WHEN NOT MATCHED may name "
-            "the source only, WHEN NOT MATCHED BY SOURCE the table only",
-        ):
+        try:
             taken, values = sides.taken(
                 own,
                 source,
@@ -84,6 +83,14 @@ class Merge:
                 _clauses(statement, schema, sides, self._config),
                 schema.names,
             )
+        except PySparkException as error:
+            # Spark's suggestions name columns that the join adds
+            reason = _SUGGESTED.sub("", reason_of(error))
+            raise ConfigError(
+                f"MERGE INTO {target.label} cannot be resolved: {reason}. Call columns of the table {sides.target}.column, and of "
+                f"the source {source_name}.column; WHEN NOT MATCHED may name "
+                "the source only, WHEN NOT MATCHED BY SOURCE the table only"
+            ) from error
         self._kinds = {field.name.lower(): field.dataType for field in schema.fields}
         self._colliding = self._colliding_rows(sides, source.schema)
         changed = taken.select(
