@@ -73,4 +73,6 @@ def test_an_input_that_was_taken_to_its_end_and_archived_does_not_stop_another(t
 
 def test_lost_latest_state_asks_for_another_run() -> None:
     error = _lost_state("/t", TimelineError("files were removed"))
-    assert "cannot be read any more" in str(error) and "Start the run again. (files were removed)" in str(error)
+    assert "cannot be read any more" in str(error) and "Start the run again. (files were removed)" in str(
+        error
+    )

@@ -80,7 +80,7 @@ def test_the_message_is_hudis(receiver):
 def test_an_answer_that_is_none_is_a_warning_and_no_redirect_is_followed(receiver, warnings, answer):
     receiver.answer = answer
     call(options(receiver))
-    assert "the commit 20260101000000000 of t stands" in warnings[0]
+    assert "the commit 20260101000000000 of t is complete" in warnings[0]
     assert [path for path, _, _ in receiver.seen] == ["/hook"]
 
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from hudi_engine.errors import RepeatedKeyError, translate_unicode_errors
+from hudi_engine.errors import ConfigError, RepeatedKeyError, translate_unicode_errors
 from hudi_engine.format.config.declared.engine_options import EngineOptions, WriterOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.options import Options
