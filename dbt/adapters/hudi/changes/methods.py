@@ -26,7 +26,7 @@ from hudi_engine.table.txn.consumers import list_consumers, register_consumer
 from hudi_engine.table.write.metadata_only import note_checkpoint
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.hudi.changes.consume import consumed_columns
+from dbt.adapters.hudi.changes.consume import consumed_columns, untimed_deletes
 from dbt.adapters.hudi.changes.full_compare import full_compare
 from dbt.adapters.hudi.changes.window import (
     FAIL,
@@ -193,7 +193,9 @@ class ChangeFeeds(TableAccess):
             return window_rows(session, state, window, args)
         name = named(target)
         table = self.connections.warehouse.require_table(session, name.database, name.name)
-        return full_compare(session, state, TableState.load(table.storage), window.end)
+        frame = full_compare(session, state, TableState.load(table.storage), window.end)
+        # a row of the input that has moved to another partition is older than the window's end, and wins over its delete
+        return untimed_deletes(frame, "") if args.mode == ALL else frame
 
     @available.parse_none
     def hudi_check_takes_changes(self, model: dict[str, Any]) -> None:
