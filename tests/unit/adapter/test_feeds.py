@@ -7,8 +7,21 @@ from types import SimpleNamespace
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.hudi.model.selected import check_takes_changes, tables_named
+from dbt.adapters.hudi.model.selected import check_takes_changes, tables_named, takes_changes
 from dbt.adapters.hudi.run import Feed
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("select * from {{ hudi_changes(ref('a')) }} c", True),
+        ("{% set c = dbt_hudi.hudi_changes (ref('a')) %} select * from {{ c }}", True),
+        ("select 1 -- no hudi_changes() here", False),
+        ("{# hudi_changes(ref('a')) #} select '{{ x }} hudi_changes(' as text", False),
+    ],
+)
+def test_a_call_counts_where_it_is_one(code: str, expected: bool) -> None:
+    assert takes_changes(code) is expected
 
 
 @pytest.mark.parametrize("strategy", ["microbatch", "my_append"])

@@ -17,6 +17,11 @@ from dbt.adapters.hudi.model.merge import INTERNAL_PACKAGES, lacks_macro, own_st
 from dbt.adapters.hudi.model.plan import ModelPlan
 
 
+def takes_changes(code: str) -> bool:
+    """Whether the code of a model calls ``hudi_changes`` itself; macros that it calls are not read."""
+    return any(_CALL.search(each) for each in _JINJA.findall(_JINJA_COMMENT.sub("", code)))
+
+
 def check_takes_changes(model: str, strategy: str, own: Collection[str]) -> None:
     """Refuse changes in a model of which not every commit notes how far its inputs are consumed."""
     why = None
@@ -51,6 +56,9 @@ def table_of(node: Any) -> str:
     return f"{node.schema}.{getattr(node, 'identifier', None) or node.alias}".lower()
 
 
+_CALL = re.compile(r"\bhudi_changes\s*\(")
+_JINJA_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
+_JINJA = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _OF_TABLES = ("incremental", "table", "seed", "snapshot")
 _OF_OTHERS: Mapping[str, str] = dict.fromkeys(
     ("materialized_view", "streaming_table", "dynamic_table"),
@@ -93,7 +101,7 @@ def check_nodes(
         if lacks_macro(config.get("incremental_strategy"), own):
             continue
         try:
-            planned.append((node, config, _plan_of(node, config, resolve)))
+            planned.append((node, config, _plan_of(node, config, resolve, own)))
         except DbtRuntimeError as error:
             problems.append(error.msg)
     for (key, word), names in unused.items():
@@ -172,10 +180,13 @@ def _warn_constraints(node: Any, config: Mapping[str, object]) -> None:
 
 
 def _plan_of(
-    node: Any, config: Mapping[str, object], resolve: Callable[[Any], ModelPlan]
+    node: Any, config: Mapping[str, object], resolve: Callable[[Any], ModelPlan], own: Collection[str]
 ) -> ModelPlan | None:
     """Resolve a node that becomes a table; None for others."""
     kind = str(config.get("materialized"))
+    if kind == "incremental" and takes_changes(node.raw_code or ""):
+        # dbt shows no message of a batch that fails
+        check_takes_changes(node.name, str(config.get("incremental_strategy") or "default"), own)
     if kind in _OF_OTHERS:
         raise DbtRuntimeError(
             f"materialized is {kind!r} for {node.name}; legal values: view, table, incremental, ephemeral. {_OF_OTHERS[kind]}"
