@@ -8,6 +8,7 @@ from hudi_engine.errors import ConfigError, StorageError, TableExistsError, Writ
 from hudi_engine.format.config.enums import MergeMode
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.config.version_properties import in_version
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.merge.modes.rule import MergeRule
 from hudi_engine.format.storage.factory import open_storage
@@ -313,9 +314,12 @@ def test_what_places_and_merges_rows_is_of_the_definition_for_rebuilds_and_for_o
         define(precombine_field="ts", partition_by=["dt"], options=given) for given in ({}, options)
     )
     assert not same_definition(one, other)
-    with pytest.raises(WriteConflictError, match="built anew by another writer"):
+    with pytest.raises(WriteConflictError, match="rebuilt or upgraded by another writer"):
         check_same_definition(one, other, "20260101000000001")
     check_same_definition(one, one, "20260101000000001")
+    upgraded = TableConfig.from_properties(in_version(dict(one.properties), 9))
+    with pytest.raises(WriteConflictError, match="differs in version"):
+        check_same_definition(one, upgraded, "20260101000000001")
 
 
 @pytest.mark.parametrize("table_type", ["cow", "mor"])

@@ -167,7 +167,11 @@ def _merge_logs(
 
 def _check_quiet(storage: Storage, config: TableConfig, timeline: Timeline, version: int) -> None:
     """Refuse while something is under way that would end by the rules of the old version."""
-    busy = [each for each in timeline.pending if each.action != "clean" and not is_clustering(timeline, each)]
+    busy = [
+        each
+        for each in timeline.pending
+        if each.action != "clean" and not (each.state is State.REQUESTED and is_clustering(timeline, each))
+    ]
     if busy:
         first = busy[0]
         raise ServiceError(

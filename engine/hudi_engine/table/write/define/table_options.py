@@ -50,14 +50,18 @@ def same_definition(stored: TableConfig, wanted: TableConfig) -> bool:
 def check_same_definition(before: TableConfig, now: TableConfig, instant: str) -> None:
     """Refuse a write to a table that was rebuilt with another definition since its rows got their keys and places."""
     was, is_now = (
-        {**{name: getattr(each, name) for name in _COLUMNS}, **_settings(each), "index": _index(each)}
+        {
+            **{name: getattr(each, name) for name in (*_COLUMNS, "version")},
+            **_settings(each),
+            "index": _index(each),
+        }
         for each in (before, now)
     )
     changed = [name.replace("_", " ") for name, value in was.items() if value != is_now[name]]
     if changed:
         raise WriteConflictError(
-            f"instant {instant} cannot be written: table {now.name!r} was built anew by another writer meanwhile and differs "
-            f"in {', '.join(changed)}. Run this write again"
+            f"instant {instant} cannot be written: table {now.name!r} was rebuilt or upgraded by another writer meanwhile and "
+            f"differs in {', '.join(changed)}. Run this write again"
         )
 
 
