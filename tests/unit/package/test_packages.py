@@ -74,6 +74,18 @@ def names(package: Path) -> set[str]:
         return set(archive.namelist())
 
 
+def test_wheels_hold_every_file_of_the_engine(adapter_wheel: Path, engine_wheel: Path) -> None:
+    folder = ROOT / "engine"
+    files = {
+        path.relative_to(folder).as_posix()
+        for path in (folder / "hudi_engine").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert {path for path in files if path.endswith((".css", ".js", ".txt"))}
+    for each in (adapter_wheel, engine_wheel):
+        assert files - names(each) == set(), each.name
+
+
 def test_the_version_is_said_once(adapter_wheel: Path, engine_wheel: Path) -> None:
     project = yaml.safe_load((ROOT / "dbt/include/hudi/dbt_project.yml").read_text("utf-8"))
 
