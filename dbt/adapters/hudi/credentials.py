@@ -50,6 +50,7 @@ _NO_HOST = ("NA", "localhost")
 _SECRET = re.compile(r"key|secret|token|password|headers|url", re.IGNORECASE)
 _BUNDLE = ("org.apache.spark.sql.hudi.", "org.apache.hudi.", "org.apache.spark.HoodieSpark")
 """How names of classes begin that Hudi's quick start has people set: extensions, catalog, registrator of the serializer."""
+_LOG_LEVELS = ("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL")
 
 
 def _warn_unused(data: Mapping[str, Any]) -> None:
@@ -167,6 +168,8 @@ class HudiCredentials(SparkCredentials):
             )
         if self.catalog not in CATALOGS:
             problems.append(f"catalog is {self.catalog!r}; legal values: {', '.join(CATALOGS)}")
+        if str(self.log_level).upper() not in _LOG_LEVELS:
+            problems.append(f"log_level is {self.log_level!r}; legal values: {', '.join(_LOG_LEVELS)}")
         problems += self._problems_of_spark()
         problems += location_problems(self.location_root)
         if not self.schema:

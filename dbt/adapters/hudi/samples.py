@@ -106,7 +106,9 @@ def sampled_besides(
     above = list((model.get("depends_on") or {}).get("nodes") or ())
     for name in above:
         node = manifest.nodes.get(name)
-        if node is not None and getattr(node.config, "materialized", None) == "ephemeral":
+        kind = None if node is None else getattr(node.config, "materialized", None)
+        # A view that the run does not build reads tables that it may build of a sample.
+        if kind == "ephemeral" or (kind == "view" and name not in in_run and table_of(node) not in inputs):
             above += [each for each in node.depends_on_nodes if each not in above]
         elif node is not None and name in in_run and table_of(node) not in inputs:
             return str(node.name)

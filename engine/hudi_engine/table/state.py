@@ -58,7 +58,12 @@ class TableState:
     def load(cls, storage: Storage) -> TableState:
         """Read properties and timeline anew; raises as TableConfig.load does."""
         config = TableConfig.load(storage)
-        return cls(storage, config, Timeline.load(storage, config))
+        timeline = Timeline.load(storage, config)
+        if not timeline.instants:
+            # An upgrade may have moved the timeline since the properties were read.
+            config = TableConfig.load(storage)
+            timeline = Timeline.load(storage, config)
+        return cls(storage, config, timeline)
 
     def schema_json(self, as_of: str | None = None) -> str | None:
         """Return Avro schema of the table's data columns, None for a table that never had one."""

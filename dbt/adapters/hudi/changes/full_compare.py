@@ -5,13 +5,17 @@ from __future__ import annotations
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.schema.any_case import spellings
+from hudi_engine.spark.catalog.sql_text import literal
 from hudi_engine.spark.changes.read import changes_between
 from hudi_engine.spark.sql.earlier_states import rows_as_of
+from hudi_engine.spark.write.rows.casts import exact_cast
 from hudi_engine.table.changes.window import CHANGE_TYPE, COMMITTED, DELETE, Span
 from hudi_engine.table.state import TableState
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegralType
+
+_ADVICE = ": the row could not be deleted (on_gap is 'compare'). Run the model with --full-refresh"
 
 
 def full_compare(session: SparkSession, source: TableState, target: TableState, end: str | None) -> DataFrame:
@@ -54,7 +58,7 @@ def full_compare(session: SparkSession, source: TableState, target: TableState, 
     same = [F.col(f"stored.`{known[name]}`").eqNullSafe(F.col(f"given.`{given[name]}`")) for name in shared]
     lost = stored.alias("stored").join(rows.alias("given"), same, "left_anti")
     columns = [
-        F.col(f"`{known[field.name]}`").cast(field.dataType).alias(field.name)
+        exact_cast(known[field.name], types[field.name.lower()], field.dataType, field.name, literal(_ADVICE))
         if field.name in known
         and (field.name.lower() in shared or types[field.name.lower()] == field.dataType)
         else F.lit(None).cast(field.dataType).alias(field.name)

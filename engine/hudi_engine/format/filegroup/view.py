@@ -90,7 +90,11 @@ class SliceRules:
         # A name that neither a base file nor a committed write explains is that of a planned compaction, or
         # of one that was given up: its logs continue the slice before. Without one, nothing in it was ever
         # committed.
-        starts = sorted(bases.keys() | {log.instant for log in visible if self.is_committed(log.instant)})
+        # A slice of logs alone is the first of its group. A later log with a name of its own was written in version 8 or 9,
+        # before a downgrade.
+        first = min(bases, default=None)
+        alone = {log.instant for log in visible if self.is_committed(log.instant)}
+        starts = sorted(bases.keys() | {each for each in alone if first is None or each < first})
         found: dict[str, list[LogFile]] = {}
         for log in sorted(visible, key=lambda each: each.sort_key):
             position = bisect_right(starts, log.instant)

@@ -62,7 +62,7 @@ def _zipped_engine() -> Path:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     target = folder / "hudi_engine.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for source in sorted([*root.rglob("*.py"), *root.rglob("*.txt")]):
+        for source in sorted(each for kind in ("py", "txt", "css", "js") for each in root.rglob(f"*.{kind}")):
             archive.write(source, f"{root.name}/{source.relative_to(root).as_posix()}")
     logger.info("packed the engine for the executors: %s", target)
     return target

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from importlib.resources import files
 from pathlib import Path
 from statistics import median
 
@@ -413,9 +414,9 @@ def _cost(service: str, count: int, taken: int) -> str:
     }[service]
 
 
-_FOLDER = Path(__file__).parent
-CSS = (_FOLDER / "page.css").read_text("utf-8")
-SCRIPT = (_FOLDER / "page.js").read_text("utf-8")
+_FOLDER = files("hudi_engine.table.report")
+CSS = _FOLDER.joinpath("page.css").read_text("utf-8")
+SCRIPT = _FOLDER.joinpath("page.js").read_text("utf-8")
 
 
 def page(facts: Facts) -> str:

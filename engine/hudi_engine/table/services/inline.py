@@ -67,22 +67,29 @@ def run_after_commit(
         return ServicesReport((), None)
     failures: list[str] = []
     workers = workers or Workers()
-    now = state or TableState.load(storage)
+    known = state
+
+    def now() -> TableState:
+        # Read within the service that needs it, whose failure costs no commit.
+        nonlocal known
+        known = known or TableState.load(storage)
+        return known
+
     compactions = _isolated(
-        "compaction", lambda: _compact(now, options, workers.run_tasks, publish), failures
+        "compaction", lambda: _compact(now(), options, workers.run_tasks, publish), failures
     )
     if compactions or failures:
-        now = TableState.load(storage)
-    clusterings = _isolated("clustering", lambda: _cluster(now, options, workers, publish), failures)
+        known = None
+    clusterings = _isolated("clustering", lambda: _cluster(now(), options, workers, publish), failures)
     if clusterings or failures:
-        now = TableState.load(storage)
-    cleaned = _isolated("clean", lambda: _clean(now, options, publish), failures)
+        known = None
+    cleaned = _isolated("clean", lambda: _clean(now(), options, publish), failures)
     archived: ArchiveResult | None = None
     if options[ArchiveOptions.AUTOMATIC]:
         if (cleaned is not None and cleaned.instant is not None) or failures:
-            now = TableState.load(storage)
+            known = None
         archived = _isolated(
-            "archive", lambda: archive(storage, options, publish=publish, state=now), failures
+            "archive", lambda: archive(storage, options, publish=publish, state=now()), failures
         )
     if options[ServiceOptions.STRICT] and failures:
         raise ServiceError(

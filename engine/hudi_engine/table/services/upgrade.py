@@ -62,6 +62,7 @@ from hudi_engine.table.txn.recovery import recovered
 logger = logging.getLogger(__name__)
 
 _BATCH = 10
+_PENDING = (".requested", ".inflight")
 _UNBOUNDED = "org.apache.hudi.table.action.compact.strategy.UnBoundedCompactionStrategy"
 _METADATA = {
     "clean": ("hoodieCleanMetadata", CLEAN_METADATA),
@@ -178,13 +179,32 @@ def _check_quiet(storage: Storage, config: TableConfig, timeline: Timeline, vers
             f"the table at {storage.base!r} cannot get version {version} now: {first.action} {first.requested_time} is under "
             "way. Wait for its end, or roll it back, and try again"
         )
-    if not _changes_layout(config, version) or config.table_type is TableType.COPY_ON_WRITE:
+    if not _changes_layout(config, version):
+        return
+    if config.table_version.has_completion_times:
+        _check_downgrade(storage, config, timeline)
+    if config.table_type is TableType.COPY_ON_WRITE:
         return
     logs = [each for each in TableState(storage, config, timeline).view().latest_slices() if each.log_files]
     if logs:
         raise WriteConflictError(
             f"the table at {storage.base!r} cannot get version {version} now: another writer has appended to file group "
             f"{logs[0].file_id!r} after the compaction, and logs are named otherwise there. Try again"
+        )
+
+
+def _check_downgrade(storage: Storage, config: TableConfig, timeline: Timeline) -> None:
+    """Refuse what a table without completion times cannot tell, or could not go back to."""
+    orders = [each.order for each in timeline.completed_writes]
+    if orders != sorted(orders):
+        raise ServiceError(
+            f"writes of the table at {storage.base!r} have completed in another order than they began, which version 6 cannot "
+            "tell: readers of changes would miss some. Archive them first"
+        )
+    if config.table_type is TableType.MERGE_ON_READ and timeline.savepoints:
+        raise ServiceError(
+            f"the table at {storage.base!r} has savepoints, and logs of saved commits cannot be continued in version 6. Delete "
+            "the savepoints first"
         )
 
 
@@ -280,7 +300,9 @@ def _rows_of_log_archive(state: TableState, new: TableConfig) -> Iterator[Archiv
             for name, schema in _PLANS.items():
                 if entry.get(name) is not None:
                     plans[time] = encode_avro_file(schema, entry[name])
-    for time, following in pairwise([*sorted(completed), ""]):
+    for time, following in pairwise([*sorted({*completed, *active}), ""]):
+        if time not in completed:
+            continue
         action, done = completed[time]
         body = _archived_body(action, done, new)
         if body is None or time in active:
@@ -332,5 +354,7 @@ def _remove_leftovers(storage: Storage, config: TableConfig) -> None:
         if not each.is_dir and parse_instant(each.name, 1) is not None
     ]
     if stale:
-        on_threads(storage.remove, stale)
+        # Pending ones first, then from the oldest on: a reader of the old timeline takes what is older for committed.
+        for path in sorted(stale, key=lambda each: (not each.endswith(_PENDING), each)):
+            storage.remove(path)
         storage.delete_tree(f"{HOODIE_FOLDER}/archived")

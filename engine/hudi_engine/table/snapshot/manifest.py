@@ -156,6 +156,7 @@ class Publisher:
                     raise
                 logger.debug("%s moved while its manifest was made, starting again: %s", storage.base, error)
                 found = committed = None
+                config = TableConfig.load(storage)
                 continue
             manifest = _create(place, found, content, stamp)
             if manifest is not None and (
@@ -163,6 +164,8 @@ class Publisher:
             ):
                 return _published(manifest, content.layout, schema, published=True)
             found = committed = None
+            # An upgrade may have moved the timeline, so that the settings of before would show an empty one.
+            config = TableConfig.load(storage)
         raise StorageError(
             f"the snapshot manifest of {storage.base!r} could not be published: other publishers took the number "
             f"in {_ATTEMPTS} attempts. The commit is complete; publish again"

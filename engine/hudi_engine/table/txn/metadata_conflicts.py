@@ -111,6 +111,10 @@ def with_checkpoint(metadata: CommitMetadata, *, instant: str, current: Timeline
     While a write that began earlier is under way none is carried on: that write may bring a newer one, which this commit
     would hide. Readers find the checkpoint further back then.
     """
+    if current.config.table_version.has_completion_times:
+        # This commit will be the newest by completion, and the checkpoint is read from that.
+        newest = max(current.completed_writes, key=attrgetter("order"), default=None)
+        return metadata.carrying(None if newest is None else current.commit_metadata(newest))
     if _is_awaited(instant, current):
         return metadata
     return metadata.carrying(current.newest_metadata(before=instant))

@@ -232,8 +232,8 @@ class OpenInstant:
     def _withdraw(self, conflict: WriteConflictError) -> None:
         """Delete the completed file of a commit that must not stand; raises StorageError, caused by it, when it cannot."""
         try:
-            if self._completed is not None and self.is_ours():
-                self._storage.remove(self._completed)
+            if self.is_ours():
+                self._writer.uncomplete(self.time, self.action)
         except (OSError, StorageError) as error:
             raise StorageError(
                 f"{self.action} {self.time} of {self._storage.base!r} was completed though the work of another process stands "
@@ -242,7 +242,10 @@ class OpenInstant:
 
     def is_ours(self) -> bool:
         """Return whether the completed file is there and this process's own, by its content."""
-        path = self._completed
+        if self._body is None:
+            return False
+        # An error may have come after the file had landed.
+        path = self._completed or self._writer.completed_path(self.time, self.action)
         return path is not None and self._storage.exists(path) and self._storage.read(path) == self._body
 
     def void_late_commit(self) -> None:

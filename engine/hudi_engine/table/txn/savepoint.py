@@ -95,7 +95,21 @@ def plan_restore(storage: Storage, config: TableConfig, timeline: Timeline, inst
     check_slices_remain(storage, timeline, target, later)
     view = FileSystemView.build(storage, config, timeline, as_of=target)
     check_nothing_missing(storage, config, timeline, view, target)
+    _check_logs_continue(config, timeline, view, target)
     return RestorePlan(target, tuple((instant.requested_time, instant.action) for instant in later))
+
+
+def _check_logs_continue(config: TableConfig, timeline: Timeline, view: FileSystemView, target: str) -> None:
+    """Refuse a state from before a downgrade whose logs have names of their own: later logs would sort before them."""
+    if config.table_version.names_logs_by_write:
+        return
+    writes = {each.requested_time for each in timeline.completed_writes if each.action == "deltacommit"}
+    for each in view.latest_slices():
+        if any(log.instant != each.base_instant and log.instant in writes for log in each.log_files):
+            raise TimelineError(
+                f"the table cannot be restored to {target}: it had version 8 or 9 then, and logs of file group "
+                f"{each.file_id!r} from then cannot be continued in version {config.version}. Upgrade the table first"
+            )
 
 
 def check_saved_state(storage: Storage, config: TableConfig, savepoint: Savepoint) -> None:
