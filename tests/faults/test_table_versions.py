@@ -7,24 +7,40 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hudi_engine.errors import ConfigError, ServiceError
+from hudi_engine.errors import ConfigError, ServiceError, StorageError, TimelineError
+from hudi_engine.format.config.other_keys import CHECKPOINT
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.archived import ArchivedTimeline
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.format.timeline.instant import parse_instant
 from hudi_engine.table.inspect import validate
-from hudi_engine.table.services import archive, change_version, clean, run_clustering, schedule_clustering
+from hudi_engine.table.services import (
+    archive,
+    change_version,
+    clean,
+    run_clustering,
+    run_compaction,
+    schedule_clustering,
+    schedule_compaction,
+)
 from hudi_engine.table.services.clustering.plan import show_clusterings
 from hudi_engine.table.services.upgrade import VersionChange
+from hudi_engine.table.snapshot.manifest import Publisher, find_newest
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.savepoint import list_savepoints
+from hudi_engine.table.txn.metadata_conflicts import latest_checkpoint
+from hudi_engine.table.txn.open_instant import OpenInstant
+from hudi_engine.table.txn.publication import UNPUBLISHED
+from hudi_engine.table.txn.savepoint import create_savepoint, delete_savepoint, list_savepoints, restore
+from hudi_engine.table.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, copy_of, killed
 from tests.helpers.fault import FaultInjectingStorage
 from tests.helpers.forms import in_turn
+from tests.helpers.handmade import HandmadeTable
 from tests.unit.services import tables
 from tests.unit.services.tables import MERGED, options, rows
 
@@ -152,6 +168,107 @@ def test_planned_clustering_runs_in_the_other_version(tmp_path: Path) -> None:
     done = run_clustering(storage, by)
 
     assert (done.instant, rows(storage)) == (planned, MERGED)
+
+
+def append(table: HandmadeTable, values: tables.Rows, checkpoint: str = "") -> str:
+    """Append rows to a slice of a table of version 9, with a checkpoint if wanted; return the instant."""
+    storage, group = table.storage, tables.GROUP_1
+    with WriteTransaction.begin(
+        storage, TableConfig.load(storage), options(), publication_of(storage),
+        action="deltacommit", operation="UPSERT",
+    ) as transaction:  # fmt: skip
+        transaction.inflight(CommitMetadata({tables.DAY_1: []}, {}, "UPSERT"))
+        rows_of_day = tables.batch(values, tables.DAY_1)
+        data = b"".join(table.data_blocks(tables.DAY_1, group, rows_of_day, transaction.instant))
+        name = f".{group}_{transaction.instant}.log.1_0-0-0"
+        storage.create(f"{tables.DAY_1}/{name}", data)
+        newest = tables.timeline(storage).newest_metadata()
+        assert newest is not None
+        extra = {key: each for key, each in newest.extra_metadata.items() if key != CHECKPOINT}
+        stat = WriteStat(
+            file_id=group, path=f"{tables.DAY_1}/{name}", prev_commit=transaction.instant,
+            num_writes=len(values), num_update_writes=len(values), total_write_bytes=len(data),
+            file_size_in_bytes=len(data), partition_path=tables.DAY_1, log_version=1, log_offset=0,
+            base_file="", log_files=[name],
+        )  # fmt: skip
+        extra |= {CHECKPOINT: checkpoint} if checkpoint else {}
+        transaction.commit(CommitMetadata({tables.DAY_1: [stat]}, extra, "UPSERT"))
+    return transaction.instant
+
+
+def test_compaction_that_began_earlier_keeps_the_newest_checkpoint(tmp_path: Path) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    change(table.storage, 9)
+    append(table, {"a": 11}, "first")
+    planned = schedule_compaction(table.storage, options()).instant
+    append(table, {"a": 12}, "second")
+
+    assert run_compaction(table.storage, options()).instant == planned
+
+    found = latest_checkpoint(tables.timeline(table.storage))
+    assert found is not None and found[1] == "second"
+    assert rows(table.storage) == {**MERGED, "a": 12}
+
+
+def test_states_from_before_a_downgrade_are_read_and_not_restored(tmp_path: Path) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    change(table.storage, 9)
+    appended = append(table, {"a": 11})
+    before = rows(table.storage)
+    saved = create_savepoint(table.storage, options(), UNPUBLISHED, appended)
+    with pytest.raises(ServiceError, match="has savepoints"):
+        change(table.storage, 6)
+    delete_savepoint(table.storage, options(), saved.instant)
+
+    change(table.storage, 6)
+
+    assert rows(table.storage) == rows(table.storage, appended) == before
+    with pytest.raises(TimelineError, match="it had version 8 or 9 then"):
+        restore(table.storage, options(), UNPUBLISHED, appended)
+    assert rows(table.storage) == before
+
+
+def test_publisher_with_the_settings_of_before_shows_the_table(tmp_path: Path) -> None:
+    storage = tables.copy_on_write(tmp_path / "t", 3).storage
+    before = TableConfig.load(storage)
+    assert Publisher(storage).publish(before).files == 1
+    change(storage, 9)
+
+    Publisher(storage).publish(before)
+
+    newest = find_newest(storage).manifest
+    assert newest is not None and len(newest.lines) == 1
+
+
+def test_commit_that_landed_with_an_error_is_the_writers_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = tables.copy_on_write(tmp_path / "t", 2).storage
+    config = TableConfig.load(storage)
+    opened = OpenInstant.announce(
+        storage, config, tables.timeline(storage), "replacecommit", owned_by=options()
+    )
+    opened.start(b"{}")
+    with monkeypatch.context() as broken:
+        create = storage.create
+
+        def landing(path: str, data: bytes) -> None:
+            create(path, data)
+            broken.setattr(storage, "exists", lambda _: _raise(OSError("down")))
+            raise OSError("timeout")
+
+        broken.setattr(storage, "create", landing)
+        with pytest.raises(StorageError, match="whether it landed"):
+            opened.complete(b"{}")
+
+    assert opened.is_ours()
+    opened.void_late_commit()
+    assert opened.is_completed()
+    opened.release()
+
+
+def _raise(error: Exception) -> bool:
+    raise error
 
 
 def test_version_does_not_change_under_a_writer(tmp_path: Path) -> None:

@@ -140,6 +140,10 @@ class Publisher:
             found = found or find_newest(place)
             timeline = committed if committed is not None and _is_behind(found.manifest, committed) else None
             timeline = timeline or Timeline.load(storage, config)
+            if not timeline.instants:
+                # An upgrade may have moved the timeline since the caller read the settings.
+                config = TableConfig.load(storage)
+                timeline = Timeline.load(storage, config)
             schema = _schema(config, timeline)
             stamp = _stamp(base, config, timeline, schema, "" if place is storage else place.uri())
             shown = found.manifest if found.healthy and not renew else None
