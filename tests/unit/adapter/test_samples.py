@@ -20,7 +20,7 @@ def node(name: str, kind: str = "table", above: tuple[str, ...] = ()) -> SimpleN
         ("view", [], None),
         ("view", ["view"], "view"),
         ("view_of_view", ["view_of_view"], "view_of_view"),
-        ("view_of_view", ["view"], None),
+        ("view_of_view", ["view"], "view"),
         ("ephemeral_of_view", ["view"], "view"),
         ("ephemeral_of_view", ["ephemeral_of_view"], None),
         ("table", [], None),
