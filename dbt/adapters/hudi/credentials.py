@@ -50,7 +50,7 @@ _NO_HOST = ("NA", "localhost")
 _SECRET = re.compile(r"key|secret|token|password|headers|url", re.IGNORECASE)
 _BUNDLE = ("org.apache.spark.sql.hudi.", "org.apache.hudi.", "org.apache.spark.HoodieSpark")
 """How names of classes begin that Hudi's quick start has people set: extensions, catalog, registrator of the serializer."""
-_LOG_LEVELS = ("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL")
+_LOG_LEVELS = tuple("OFF FATAL ERROR WARN INFO DEBUG TRACE ALL".split())
 
 
 def _warn_unused(data: Mapping[str, Any]) -> None:
