@@ -246,20 +246,16 @@ class TableServices:
             ConfigError: The version is lower than the table's, or no legal one.
             ServiceError: A writer or a service is at work on the table.
         """
-        return self._change_version(
-            version, "upgrade", is_wrong=version < TableConfig.load(self.storage).version
-        )
+        return self._change_version(version, "upgrade")
 
     def downgrade(self, version: int) -> services.VersionChange:
         """Downgrade the table to version 8 or 6; errors as `upgrade`."""
-        return self._change_version(
-            version, "downgrade", is_wrong=version > TableConfig.load(self.storage).version
-        )
+        return self._change_version(version, "downgrade")
 
-    def _change_version(self, version: int, doing: str, *, is_wrong: bool) -> services.VersionChange:
-        if is_wrong:
-            present = TableConfig.load(self.storage).version
-            other = "downgrade" if doing == "upgrade" else "upgrade"
+    def _change_version(self, version: int, doing: str) -> services.VersionChange:
+        present = TableConfig.load(self.storage).version
+        other = "downgrade" if doing == "upgrade" else "upgrade"
+        if version != present and (version > present) != (doing == "upgrade"):
             raise ConfigError(f"the table has version {present}, so {version} is no {doing}; use {other}")
         done = services.change_version(
             self.storage, self.options, self.publication(), version, run_tasks=self.run_tasks

@@ -79,7 +79,7 @@ def test_merge_rule_is_the_same_in_every_version(
     given = {"hoodie.datasource.write.payload.class": f"{PACKAGE}.{payload}"}
     old = define(6, table_type, options=given)
     new = define(version, table_type, options=given)
-    back = TableConfig.from_properties(in_version(dict(new.properties), 6))
+    back = TableConfig.from_properties(in_version(new.properties, 6))
 
     # Version 9 has no mode of its own for a marker that deletes: its column and value are properties.
     plain = MergeMode.COMMIT_TIME_ORDERING if (version, mode) == (9, MergeMode.AWS_DMS) else mode
@@ -91,7 +91,7 @@ def test_merge_rule_is_the_same_in_every_version(
 @pytest.mark.parametrize("version", [8, 9])
 def test_upgrade_and_downgrade_give_the_properties_back(version: int) -> None:
     old = define(6).properties
-    up = in_version(dict(old), version)
+    up = in_version(old, version)
     down = in_version(up, 6)
 
     assert up["hoodie.table.initial.version"] == "6"
@@ -101,7 +101,7 @@ def test_upgrade_and_downgrade_give_the_properties_back(version: int) -> None:
 
 def test_partition_kinds_move_into_the_names_and_back() -> None:
     old = define(6, partition_by=["dt:simple", "id:simple"]).properties
-    up = in_version(dict(old), 9)
+    up = in_version(old, 9)
 
     assert up["hoodie.table.partition.fields"] == "dt:simple,id:simple"
     assert "hoodie.engine.partition.kinds" not in up

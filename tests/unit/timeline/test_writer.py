@@ -99,7 +99,7 @@ def test_completed_file_of_layout_2_has_a_time_later_than_all_others(
         writer.complete(mine, "compaction", b"again")
     with pytest.raises(WriteConflictError, match="committed already"):
         check_inflight(storage, config, mine, "compaction")
-    assert writer.uncomplete(mine, "compaction") and not writer.uncomplete(mine, "compaction")
+    assert writer.delete_completed(mine, "compaction") and not writer.delete_completed(mine, "compaction")
 
 
 def test_a_task_may_publish_only_while_its_instant_is_in_flight(

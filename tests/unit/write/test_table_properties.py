@@ -317,7 +317,7 @@ def test_what_places_and_merges_rows_is_of_the_definition_for_rebuilds_and_for_o
     with pytest.raises(WriteConflictError, match="rebuilt or upgraded by another writer"):
         check_same_definition(one, other, "20260101000000001")
     check_same_definition(one, one, "20260101000000001")
-    upgraded = TableConfig.from_properties(in_version(dict(one.properties), 9))
+    upgraded = TableConfig.from_properties(in_version(one.properties, 9))
     with pytest.raises(WriteConflictError, match="differs in version"):
         check_same_definition(one, upgraded, "20260101000000001")
 

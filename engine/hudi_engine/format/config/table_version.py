@@ -58,11 +58,6 @@ class TableVersion:
         """Whether the archive is a history of Parquet files with a manifest; it is made of log files otherwise."""
         return self.timeline_layout >= 2
 
-    @property
-    def has_merge_mode(self) -> bool:
-        """Whether ``hoodie.record.merge.mode`` decides how records merge; otherwise the payload class does."""
-        return self.number >= 8
-
 
 TABLE_VERSIONS = {
     each.number: each

@@ -42,11 +42,11 @@ _MERGE_PROPERTY = "hoodie.record.merge.property."
 _DELETE_KEYS = (TableOptions.DELETE_FIELD.key, TableOptions.DELETE_MARKER.key)
 _TIMELINE = {"hoodie.timeline.path": "timeline", "hoodie.timeline.history.path": "history"}
 _PAYLOAD_STRATEGY = "00000000-0000-0000-0000-000000000000"
-_DEFAULT_PAYLOAD = f"{PAYLOAD_PACKAGE}.DefaultHoodieRecordPayload"
-_LATEST_PAYLOAD = f"{PAYLOAD_PACKAGE}.OverwriteWithLatestAvroPayload"
+EVENT_TIME_PAYLOAD = f"{PAYLOAD_PACKAGE}.DefaultHoodieRecordPayload"
+COMMIT_TIME_PAYLOAD = f"{PAYLOAD_PACKAGE}.OverwriteWithLatestAvroPayload"
 _PLAIN = {
-    MergeMode.EVENT_TIME_ORDERING: (EVENT_TIME_STRATEGY, _DEFAULT_PAYLOAD),
-    MergeMode.COMMIT_TIME_ORDERING: (COMMIT_TIME_STRATEGY, _LATEST_PAYLOAD),
+    MergeMode.EVENT_TIME_ORDERING: (EVENT_TIME_STRATEGY, EVENT_TIME_PAYLOAD),
+    MergeMode.COMMIT_TIME_ORDERING: (COMMIT_TIME_STRATEGY, COMMIT_TIME_PAYLOAD),
 }
 _IGNORE_DEFAULTS = "IGNORE_DEFAULTS"
 _HELPERS: Mapping[MergeMode, tuple[MergeMode, Mapping[str, str]]] = {
@@ -85,7 +85,7 @@ def new_properties(properties: Properties, version: int) -> Properties:
     return found
 
 
-def in_version(properties: Properties, version: int) -> Properties:
+def in_version(properties: Mapping[str, str], version: int) -> Properties:
     """Return the properties of a table after an upgrade or downgrade, step by step; the checksum is left to the caller.
 
     Raises:

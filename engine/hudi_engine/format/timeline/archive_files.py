@@ -24,57 +24,29 @@ from hudi_engine.format.logformat.writer import encode_block
 from hudi_engine.format.schema.avro import decodable
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline import schemas
-from hudi_engine.format.timeline.schemas import NAMESPACE, Schema
+from hudi_engine.format.timeline.schemas import NAMESPACE, STAT_FIELDS, Schema, optional_fields
 
 _DAMAGE = (ValueError, EOFError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 _JAVA = {"avro.java.string": "String"}
 
-_STAT_FIELDS = {
-    "fileId": "string",
-    "path": "string",
-    "prevCommit": "string",
-    "numWrites": "long",
-    "numDeletes": "long",
-    "numUpdateWrites": "long",
-    "totalWriteBytes": "long",
-    "totalWriteErrors": "long",
-    "partitionPath": "string",
-    "totalLogRecords": "long",
-    "totalLogFiles": "long",
-    "totalUpdatedRecordsCompacted": "long",
-    "numInserts": "long",
-    "totalLogBlocks": "long",
-    "totalCorruptLogBlock": "long",
-    "totalRollbackBlocks": "long",
-    "fileSizeInBytes": "long",
-    "logVersion": "int",
-    "logOffset": "long",
-    "baseFile": "string",
-    "logFiles": {"type": "array", "items": "string"},
-    "cdcStats": {"type": "map", "values": "long"},
-}
 _TEXTS = {"type": "map", "values": "string"}
 _TEXT_LISTS = {"type": "map", "values": {"type": "array", "items": "string"}}
 
 
-def _optional_fields(fields: Mapping[str, object]) -> list[Schema]:
-    return [{"name": name, "type": ["null", kind], "default": None} for name, kind in fields.items()]
-
-
 def _commit_metadata(name: str, **more: object) -> Schema:
-    stat = {"type": "record", "name": "HoodieWriteStat", "fields": _optional_fields(_STAT_FIELDS)}
+    stat = {"type": "record", "name": "HoodieWriteStat", "fields": optional_fields(STAT_FIELDS)}
     stats = {"type": "map", "values": {"type": "array", "items": stat}}
-    fields = _optional_fields(
+    fields = optional_fields(
         {"partitionToWriteStats": stats, "compacted": "boolean", "extraMetadata": _TEXTS}
     )
     fields.append({"name": "version", "type": ["int", "null"], "default": 1})
-    fields += _optional_fields({"operationType": "string", **more})
+    fields += optional_fields({"operationType": "string", **more})
     return {"type": "record", "name": name, "namespace": NAMESPACE, "fields": fields}
 
 
 def _archived_meta_entry() -> Schema:
     """Return the schema of an archive's entry; its fields are in the order in which Hudi writes them."""
-    fields = _optional_fields(
+    fields = optional_fields(
         {
             "hoodieCommitMetadata": _commit_metadata("HoodieCommitMetadata"),
             "hoodieCleanMetadata": schemas.CLEAN_METADATA,
@@ -85,7 +57,7 @@ def _archived_meta_entry() -> Schema:
         }
     )
     fields.append({"name": "version", "type": ["int", "null"], "default": 1})
-    fields += _optional_fields(
+    fields += optional_fields(
         {
             "hoodieCompactionPlan": schemas.COMPACTION_PLAN,
             "hoodieCleanerPlan": schemas.CLEANER_PLAN,

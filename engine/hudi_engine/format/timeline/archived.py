@@ -172,7 +172,7 @@ def _taken_back(record: dict[str, Any]) -> list[str]:
 
 def _load_layout_2(storage: Storage, config: TableConfig) -> list[Instant]:
     found = []
-    for name in current_files(storage, config.archive_folder):
+    for name in read_manifest(storage, config.archive_folder)[1]:
         rows = read_history_file(
             storage, f"{config.archive_folder}/{name}", ["instantTime", "completionTime", "action"]
         )
@@ -183,16 +183,16 @@ def _load_layout_2(storage: Storage, config: TableConfig) -> list[Instant]:
     return found
 
 
-def current_files(storage: Storage, folder: str) -> list[str]:
-    """Return the Parquet files named by the current manifest; none where nothing was archived."""
+def read_manifest(storage: Storage, folder: str) -> tuple[int, dict[str, int]]:
+    """Return version and files of the current manifest, with their sizes; 0 and none where nothing was archived."""
     version = None
     for _ in range(2):  # the writer that archives may have taken the manifest away since its version was read
-        version = current_version(storage, folder)
+        version = _current_version(storage, folder)
         if version is None:
-            return []
+            return 0, {}
         try:
             manifest = json.loads(storage.read(f"{folder}/manifest_{version}"))
-            return [entry["fileName"] for entry in manifest["files"]]
+            return version, {entry["fileName"]: entry.get("fileLen", 0) for entry in manifest["files"]}
         except FileNotFoundError:
             continue
         except (ValueError, KeyError, TypeError) as error:
@@ -204,7 +204,7 @@ def current_files(storage: Storage, folder: str) -> list[str]:
     )
 
 
-def current_version(storage: Storage, folder: str) -> int | None:
+def _current_version(storage: Storage, folder: str) -> int | None:
     """Return the version that counts; the greatest while its file is replaced, which Hudi deletes and then makes again."""
     with suppress(FileNotFoundError):
         text = storage.read(f"{folder}/_version_").decode(errors="replace").strip()

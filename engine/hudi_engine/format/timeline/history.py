@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.format.timeline.archived import current_version, read_history_file
+from hudi_engine.format.timeline.archived import read_history_file, read_manifest
+from hudi_engine.format.timeline.schemas import LSM_INSTANT
 
 BATCH = 10
 """Files of a level that are merged into one of the next level (``hoodie.timeline.compaction.batch.size``)."""
@@ -32,24 +33,6 @@ _COLUMNS = pa.schema(
         pa.field("version", pa.int32(), nullable=False),
     ]
 )
-_AVRO_SCHEMA = {
-    "type": "record",
-    "name": "HoodieLSMTimelineInstant",
-    "namespace": "org.apache.hudi.avro.model",
-    "fields": [
-        *(
-            {"name": name, "type": ["null", kind], "default": None}
-            for name, kind in [
-                ("instantTime", "string"),
-                ("completionTime", "string"),
-                ("action", "string"),
-                ("metadata", "bytes"),
-                ("plan", "bytes"),
-            ]
-        ),
-        {"name": "version", "type": "int", "default": 1},
-    ],
-}
 
 
 class ArchivedInstant(NamedTuple):
@@ -78,11 +61,7 @@ class History:
     def __init__(self, storage: Storage, folder: str) -> None:
         self._storage = storage
         self._folder = folder
-        self._version = current_version(storage, folder) or 0
-        self._sizes: dict[str, int] = {}
-        if self._version:
-            manifest = json.loads(storage.read(f"{folder}/manifest_{self._version}"))
-            self._sizes = {entry["fileName"]: entry["fileLen"] for entry in manifest["files"]}
+        self._version, self._sizes = read_manifest(storage, folder)
 
     @property
     def paths(self) -> list[str]:
@@ -141,7 +120,7 @@ class History:
         times = table["instantTime"]
         name = f"{times[0].as_py()}_{times[-1].as_py()}_{level}.parquet"
         table = table.replace_schema_metadata(
-            {"parquet.avro.schema": json.dumps(_AVRO_SCHEMA), "writer.model.name": "avro"}
+            {"parquet.avro.schema": json.dumps(LSM_INSTANT), "writer.model.name": "avro"}
         )
         sink = pa.BufferOutputStream()
         pq.write_table(

@@ -14,6 +14,31 @@ import fastavro
 NAMESPACE = "org.apache.hudi.avro.model"
 
 Schema = dict[str, Any]
+STAT_FIELDS = {
+    "fileId": "string",
+    "path": "string",
+    "prevCommit": "string",
+    "numWrites": "long",
+    "numDeletes": "long",
+    "numUpdateWrites": "long",
+    "totalWriteBytes": "long",
+    "totalWriteErrors": "long",
+    "partitionPath": "string",
+    "totalLogRecords": "long",
+    "totalLogFiles": "long",
+    "totalUpdatedRecordsCompacted": "long",
+    "numInserts": "long",
+    "totalLogBlocks": "long",
+    "totalCorruptLogBlock": "long",
+    "totalRollbackBlocks": "long",
+    "fileSizeInBytes": "long",
+    "logVersion": "int",
+    "logOffset": "long",
+    "baseFile": "string",
+    "logFiles": {"type": "array", "items": "string"},
+    "cdcStats": {"type": "map", "values": "long"},
+}
+"""Fields of ``HoodieWriteStat`` that every release stores; versions 8 and 9 store further ones after them."""
 _REQUIRED = object()
 
 
@@ -55,7 +80,8 @@ def _instant_info() -> Schema:
     return _record("HoodieInstantInfo", _field("commitTime", "string"), _field("action", "string"))
 
 
-def _optional_fields(fields: Mapping[str, object]) -> list[Schema]:
+def optional_fields(fields: Mapping[str, object]) -> list[Schema]:
+    """Return fields that may be null and are null by default."""
     return [_optional(name, kind) for name, kind in fields.items()]
 
 
@@ -63,24 +89,13 @@ def _commit_metadata(name: str, *more: Schema) -> Schema:
     """Return the schema of what a commit wrote, as table versions 8 and 9 store it."""
     runtime = _record(
         "HoodieRuntimeStats",
-        *_optional_fields(dict.fromkeys(("totalScanTime", "totalCreateTime", "totalUpsertTime"), "long")),
+        *optional_fields(dict.fromkeys(("totalScanTime", "totalCreateTime", "totalUpsertTime"), "long")),
     )
     stat = _record(
         "HoodieWriteStat",
-        *_optional_fields(
+        *optional_fields(
             {
-                **dict.fromkeys(("fileId", "path", "prevCommit"), "string"),
-                **dict.fromkeys(("numWrites", "numDeletes", "numUpdateWrites", "totalWriteBytes"), "long"),
-                "totalWriteErrors": "long",
-                "partitionPath": "string",
-                **dict.fromkeys(("totalLogRecords", "totalLogFiles", "totalUpdatedRecordsCompacted"), "long"),
-                **dict.fromkeys(("numInserts", "totalLogBlocks", "totalCorruptLogBlock"), "long"),
-                **dict.fromkeys(("totalRollbackBlocks", "fileSizeInBytes"), "long"),
-                "logVersion": "int",
-                "logOffset": "long",
-                "baseFile": "string",
-                "logFiles": _list_of("string"),
-                "cdcStats": _map_of("long"),
+                **STAT_FIELDS,
                 "prevBaseFile": "string",
                 **dict.fromkeys(("minEventTime", "maxEventTime"), "long"),
                 "runtimeStats": runtime,
@@ -299,4 +314,14 @@ RESTORE_METADATA = _parsed(
         _version(),
         _field("restoreInstantInfo", _list_of("HoodieInstantInfo"), []),
     )
+)
+LSM_INSTANT = _record(
+    "HoodieLSMTimelineInstant",
+    *optional_fields(
+        {
+            **dict.fromkeys(("instantTime", "completionTime", "action"), "string"),
+            **dict.fromkeys(("metadata", "plan"), "bytes"),
+        }
+    ),
+    _field("version", "int", 1),
 )

@@ -106,11 +106,11 @@ class TimelineWriter:
         """
         for state in sorted(states or State, key=lambda each: -each.rank):
             if state is State.COMPLETED:
-                self.uncomplete(time, action)
+                self.delete_completed(time, action)
             else:
                 self._storage.remove(self.path(time, action, state))
 
-    def uncomplete(self, time: str, action: str) -> bool:
+    def delete_completed(self, time: str, action: str) -> bool:
         """Remove the completed file of an instant; return whether there was one."""
         if not self._config.table_version.has_completion_times:
             return self._storage.delete(self.path(time, action, State.COMPLETED))

@@ -125,7 +125,7 @@ def change_version(
     state = TableState.load(storage)
     config = state.config
     config.check_writable()
-    in_version(dict(config.properties), version)
+    in_version(config.properties, version)
     compactions: tuple[str, ...] = ()
     if _changes_layout(config, version) and config.table_type is TableType.MERGE_ON_READ:
         compactions = _merge_logs(storage, options, publication, run_tasks)
@@ -136,7 +136,7 @@ def change_version(
             return VersionChange(before, version, reason=f"the table has version {version} already")
         _check_quiet(storage, config, timeline, version)
         config = drop_foreign_metadata_table(storage, config)
-        changed = TableConfig.from_properties(in_version(dict(config.properties), version)).with_properties()
+        changed = TableConfig.from_properties(in_version(config.properties, version)).with_properties()
         moved = _move_timeline(TableState(storage, config, timeline), changed)
         changed.save(storage)
         _remove_leftovers(storage, changed)
@@ -213,13 +213,7 @@ def _move_timeline(state: TableState, changed: TableConfig) -> int:
     old, new = state.config, changed
     if old.layout_version == new.layout_version:
         return 0
-    files = [*files_of(state.storage, old, state.timeline.completed)]
-    pending = {each.requested_time for each in state.timeline.pending}
-    files += [
-        TimelineFile(instant, status.path, status.modified_ms)
-        for status in state.storage.list(old.timeline_path)
-        if (instant := parse_instant(status.name, old.layout_version)) and instant.requested_time in pending
-    ]
+    files = files_of(state.storage, old, state.timeline.instants)
     times = _completion_times(state, files) if new.table_version.has_completion_times else {}
     clusterings = frozenset(
         each.requested_time for each in state.timeline.pending if is_clustering(state.timeline, each)
@@ -250,12 +244,14 @@ def _completion_times(state: TableState, files: list[TimelineFile]) -> Mapping[s
         for file in files
         if file.instant.is_completed
     }
-    found: dict[str, str] = {}
-    ordered = sorted(made)
-    for time, following in pairwise([*ordered, ""]):
-        newest = max(made[time], _later(time, 1))
-        found[time] = min(newest, max(_later(following, -1), _later(time, 1))) if following else newest
-    return found
+    return {time: _before(following, time, made[time]) for time, following in pairwise([*sorted(made), ""])}
+
+
+def _before(following: str, time: str, completed: str) -> str:
+    """Return a time of completion after the instant's own time and before the next instant, ``""`` where there is none."""
+    first = _later(time, 1)
+    completed = max(completed, first)
+    return min(completed, max(_later(following, -1), first)) if following else completed
 
 
 def _later(time: str, milliseconds: int) -> str:
@@ -307,9 +303,7 @@ def _rows_of_log_archive(state: TableState, new: TableConfig) -> Iterator[Archiv
         body = _archived_body(action, done, new)
         if body is None or time in active:
             continue
-        ended = max(str(done.get("stateTransitionTime") or ""), _later(time, 1))
-        if following:
-            ended = min(ended, max(_later(following, -1), _later(time, 1)))
+        ended = _before(following, time, str(done.get("stateTransitionTime") or ""))
         yield ArchivedInstant(time, ended, action, body, plans.get(time))
 
 
@@ -331,16 +325,10 @@ def _entries_of_history(state: TableState) -> Iterator[Mapping[str, Any]]:
         if row.requested_time in active:
             continue
         if row.plan:
-            action = _action_of_plan(row)
+            action = "compaction" if row.action == "commit" else row.action
             yield archive_entry(Instant(row.requested_time, action, State.REQUESTED), row.plan, "")
         done = Instant(row.requested_time, row.action, State.COMPLETED)
         yield archive_entry(done, row.metadata, row.completion_time)
-
-
-def _action_of_plan(row: ArchivedInstant) -> str:
-    if row.action != "commit":
-        return row.action
-    return "compaction" if row.plan else row.action
 
 
 def _remove_leftovers(storage: Storage, config: TableConfig) -> None:

@@ -233,7 +233,7 @@ class OpenInstant:
         """Delete the completed file of a commit that must not stand; raises StorageError, caused by it, when it cannot."""
         try:
             if self.is_ours():
-                self._writer.uncomplete(self.time, self.action)
+                self._writer.delete_completed(self.time, self.action)
         except (OSError, StorageError) as error:
             raise StorageError(
                 f"{self.action} {self.time} of {self._storage.base!r} was completed though the work of another process stands "

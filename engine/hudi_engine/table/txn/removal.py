@@ -436,7 +436,7 @@ class Removal:
         """Remove the completed file, so that no reader sees the instant while its files go; False if none."""
         if COMPLETED_ACTION.get(self.plan.action, self.plan.action) not in WRITE_ACTIONS:
             return False
-        gone = self._writer.uncomplete(self.plan.instant, self.plan.action)
+        gone = self._writer.delete_completed(self.plan.instant, self.plan.action)
         self._was_completed = self._was_completed or gone
         return gone
 

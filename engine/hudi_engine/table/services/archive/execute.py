@@ -91,11 +91,11 @@ class TimelineFile:
 
 
 def files_of(storage: Storage, config: TableConfig, instants: Iterable[Instant]) -> list[TimelineFile]:
-    """Return the timeline files of completed instants in the order of the instants and their states.
+    """Return the timeline files of instants in the order of the instants and their states.
 
     A completed compaction has its plan under the action ``compaction``, and so on.
     """
-    wanted = {(instant.requested_time, instant.action) for instant in instants}
+    wanted = {(each.requested_time, COMPLETED_ACTION.get(each.action, each.action)) for each in instants}
     found = []
     for status in storage.list(config.timeline_path):
         instant = None if status.is_dir else parse_instant(status.name, config.layout_version)

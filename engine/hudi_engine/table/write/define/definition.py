@@ -21,13 +21,16 @@ from hudi_engine.format.config.table_config import (
     EVENT_TIME_STRATEGY,
     KINDS_PROPERTY,
     PARTITION_FIELDS,
-    PAYLOAD_PACKAGE,
     TableConfig,
     declared_key_generator,
     key_generator_class,
     resolve_merge_mode,
 )
-from hudi_engine.format.config.version_properties import new_properties
+from hudi_engine.format.config.version_properties import (
+    COMMIT_TIME_PAYLOAD,
+    EVENT_TIME_PAYLOAD,
+    new_properties,
+)
 from hudi_engine.format.keygen.generator import build_key_generator, field_type, resolve_field
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import spellings
@@ -348,10 +351,6 @@ def ordering_problems(schema: pa.Schema, field: str) -> list[str]:
         ]
     return []
 
-
-EVENT_TIME_PAYLOAD = f"{PAYLOAD_PACKAGE}.DefaultHoodieRecordPayload"
-
-COMMIT_TIME_PAYLOAD = f"{PAYLOAD_PACKAGE}.OverwriteWithLatestAvroPayload"
 
 _PROPERTY_OPTIONS = (
     TableOptions.HIVE_STYLE_PARTITIONING,
