@@ -8,7 +8,7 @@ import struct
 
 import pytest
 from hudi_engine.errors import CorruptTableError, HudiError, UnsupportedTableError
-from hudi_engine.format.logformat.hfile.block import decode
+from hudi_engine.format.logformat.blocks.data_hfile import decode
 
 SCHEMA = json.dumps(
     {
@@ -18,6 +18,8 @@ SCHEMA = json.dumps(
     }
 )
 GZ, NONE, SNAPPY = 1, 2, 3
+VERSIONED = b"\x0a\x11KEY_VALUE_VERSION\x12\x04\x00\x00\x00\x01"
+INFO = b"PBUF" + bytes([len(VERSIONED) + 2, 0x0A, len(VERSIONED)]) + VERSIONED
 
 
 def part(magic: bytes, body: bytes, codec: int) -> bytes:
@@ -40,7 +42,7 @@ def cells(rows: list[tuple[str, int]], versioned: bool) -> bytes:
 def hfile(*blocks: list[tuple[str, int]], codec: int = GZ, versioned: bool = True) -> bytes:
     data = b"".join(part(b"DATABLK*", cells(rows, versioned), codec) for rows in blocks)
     data += part(b"IDXLEAF2", b"index", codec) + part(b"DATABLK*", cells([("z", 9)], versioned), codec)
-    info = part(b"FILEINF2", b"KEY_VALUE_VERSION\x12\x04\x00\x00\x00\x01" if versioned else b"", codec)
+    info = part(b"FILEINF2", INFO if versioned else b"PBUF\x00", codec)
     place = bytes([len(data) & 0x7F | 0x80, len(data) >> 7])
     fields = b"\x08" + place + b"Z\x03abc" + b"\x60" + bytes([codec])
     trailer = b'TRABLK"$' + bytes([len(fields)]) + fields

@@ -15,9 +15,8 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from hudi_engine.errors import CorruptTableError, UnsupportedTableError
-from hudi_engine.format.logformat.blocks import data_avro, data_parquet
+from hudi_engine.format.logformat.blocks import data_avro, data_hfile, data_parquet
 from hudi_engine.format.logformat.format import LOG_FORMAT_VERSION, MAGIC, BlockPlace, BlockType, LogBlock
-from hudi_engine.format.logformat.hfile import block as data_hfile
 from hudi_engine.format.logformat.source import BytesSource, LogSource
 
 _LOGGER = logging.getLogger(__name__)

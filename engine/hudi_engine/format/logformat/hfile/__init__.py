@@ -1,1 +1,0 @@
-"""HFile log blocks, which tables have whose hoodie.logfile.data.block.format is hfile."""

@@ -1,0 +1,187 @@
+"""Keys of the metadata table, and the file group of its partition that holds a key.
+
+Source: Hudi metadata table format. Columns, partitions and files come into keys as hashes in base64, with padding.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+ALL_PARTITIONS = "__all_partitions__"
+"""Key of the list of partitions in ``files``."""
+ROOT_PARTITION = "."
+"""Name of the one partition of a table without partitions, in keys."""
+NULL_VALUE = "\0"
+"""A null in the key of a secondary index."""
+
+_MASK = (1 << 64) - 1
+_SEED = 0xFFFFFFFFDABADABA
+_PRIMES = (
+    0x9E3779B185EBCA87,
+    0xC2B2AE3D27D4EB4F,
+    0x165667B19E3779F9,
+    0x85EBCA77C2B2AE63,
+    0x27D4EB2F165667C5,
+)
+
+Groups = npt.NDArray[np.int64]
+
+
+def column_stats_key(column: str, partition: str, file_name: str) -> str:
+    """Return the key of the statistics of one column of one file."""
+    return hashed(column) + hashed(partition or ROOT_PARTITION) + hashed_file(file_name)
+
+
+def partition_stats_key(column: str, partition: str) -> str:
+    """Return the key of the statistics of one column of one partition."""
+    return hashed(column) + hashed(partition or ROOT_PARTITION)
+
+
+def bloom_filter_key(partition: str, file_name: str) -> str:
+    """Return the key of the Bloom filter of one base file."""
+    return hashed(partition or ROOT_PARTITION) + hashed_file(file_name)
+
+
+def secondary_key(value: str | None, record_key: str) -> str:
+    """Return the key of one row in a secondary index; a null has a sign of its own."""
+    return f"{NULL_VALUE if value is None else _escaped(value)}${_escaped(record_key)}"
+
+
+def split_secondary_key(key: str) -> tuple[str | None, str]:
+    """Return the value and the record key of a key in a secondary index."""
+    end = _dollar(key)
+    value = key[:end]
+    return None if value == NULL_VALUE else _plain(value), _plain(key[end + 1 :])
+
+
+def hashed_part(secondary: str) -> str:
+    """Return what of a secondary key decides on the file group in table version 9: the value and the sign after it."""
+    return secondary[: _dollar(secondary) + 1]
+
+
+def _dollar(key: str) -> int:
+    """Return where the first sign stands that no backslash precedes."""
+    place = 0
+    while place < len(key) and key[place] != "$":
+        place += 2 if key[place] == "\\" else 1
+    return place
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("$", "\\$").replace("\0", "\\\0")
+
+
+def _plain(text: str) -> str:
+    found, place = [], 0
+    while place < len(text):
+        place += text[place] == "\\" and place + 1 < len(text)
+        found.append(text[place])
+        place += 1
+    return "".join(found)
+
+
+@lru_cache(maxsize=65536)
+def hashed(text: str) -> str:
+    """Return the part of a key for a column or a partition: xxHash64, seeded, of its UTF-8 bytes."""
+    return base64.b64encode(_xxhash64(text.encode()).to_bytes(8, "big")).decode()
+
+
+def hashed_file(name: str) -> str:
+    """Return the part of a key for a file name without folder: its MD5."""
+    return base64.b64encode(hashlib.md5(name.encode(), usedforsecurity=False).digest()).decode()
+
+
+def _xxhash64(data: bytes) -> int:
+    one, two, three, four, five = _PRIMES
+    position, total = 0, len(data)
+    if total >= 32:
+        lanes = [(_SEED + one + two) & _MASK, (_SEED + two) & _MASK, _SEED, (_SEED - one) & _MASK]
+        while position <= total - 32:
+            for lane in range(4):
+                word = int.from_bytes(data[position : position + 8], "little")
+                lanes[lane] = _round(lanes[lane], word)
+                position += 8
+        value = sum(_rotated(lane, turn) for lane, turn in zip(lanes, (1, 7, 12, 18), strict=True)) & _MASK
+        for lane in lanes:
+            value = ((value ^ _round(0, lane)) * one + four) & _MASK
+    else:
+        value = (_SEED + five) & _MASK
+    value = (value + total) & _MASK
+    while position + 8 <= total:
+        word = int.from_bytes(data[position : position + 8], "little")
+        value = (_rotated(value ^ _round(0, word), 27) * one + four) & _MASK
+        position += 8
+    if position + 4 <= total:
+        word = int.from_bytes(data[position : position + 4], "little")
+        value = (_rotated(value ^ (word * one & _MASK), 23) * two + three) & _MASK
+        position += 4
+    for byte in data[position:]:
+        value = (_rotated(value ^ (byte * five & _MASK), 11) * one) & _MASK
+    value = (value ^ value >> 33) * two & _MASK
+    value = (value ^ value >> 29) * three & _MASK
+    return value ^ value >> 32
+
+
+def _round(lane: int, word: int) -> int:
+    return (_rotated((lane + word * _PRIMES[1]) & _MASK, 31) * _PRIMES[0]) & _MASK
+
+
+def _rotated(value: int, turn: int) -> int:
+    return (value << turn | value >> (64 - turn)) & _MASK
+
+
+def group_of(key: str, groups: int) -> int:
+    """Return the number of the file group that holds a key, of ``groups`` in the order of their ids."""
+    return int(groups_of(pa.array([key], pa.string()), groups)[0])
+
+
+def groups_of(keys: pa.Array, groups: int) -> Groups:
+    """Return the number of the file group of each key: the hash of Java's strings, modulo the number of groups."""
+    if groups == 1 or len(keys) == 0:
+        return np.zeros(len(keys), np.int64)
+    hashes = java_hashes(keys).astype(np.int64)
+    # In Java, abs of the smallest int is itself, and the remainder of a negative number is negative.
+    positive = np.where(hashes == -(1 << 31), hashes, np.abs(hashes))
+    return np.abs(np.fmod(positive, groups))
+
+
+def java_hashes(texts: pa.Array) -> npt.NDArray[np.int32]:
+    """Return ``String.hashCode`` of each text: over its UTF-16 units, with 32 bits."""
+    units, ends = _utf16(texts)
+    starts = np.concatenate([[0], ends[:-1]])
+    lengths = ends - starts
+    if not len(units):
+        return np.zeros(len(texts), np.int32)
+    powers = _powers(int(lengths.max()))
+    left = np.repeat(ends, lengths) - np.arange(len(units)) - 1
+    terms = units.astype(np.uint32) * powers[left]
+    sums = np.zeros(len(texts), np.uint32)
+    filled = lengths > 0
+    sums[filled] = np.add.reduceat(terms, starts[filled], dtype=np.uint32)
+    return sums.view(np.int32)
+
+
+def _powers(count: int) -> npt.NDArray[np.uint32]:
+    """Return the powers of 31 modulo 2^32, from 0."""
+    found = np.full(max(count, 1), 31, np.uint32)
+    found[0] = 1
+    return np.multiply.accumulate(found, dtype=np.uint32)
+
+
+def _utf16(texts: pa.Array) -> tuple[npt.NDArray[Any], Groups]:
+    """Return the UTF-16 units of all texts one after the other, and where each text ends."""
+    plain = texts.cast(pa.large_binary())
+    offsets = np.frombuffer(plain.buffers()[1], np.int64, len(plain) + 1, plain.offset * 8)
+    data = np.frombuffer(plain.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    ends = offsets[1:] - offsets[0]
+    if not len(data) or data.max() < 0x80:
+        return data, ends
+    pieces = [np.frombuffer(text.encode("utf-16-le"), np.uint16) for text in texts.to_pylist()]
+    return np.concatenate(pieces), np.cumsum([len(piece) for piece in pieces], dtype=np.int64)

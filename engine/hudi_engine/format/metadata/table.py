@@ -1,0 +1,250 @@
+"""Reading a metadata table: all records of a partition, those of some keys, or those whose keys begin alike.
+
+Source: Hudi metadata table format. It is a merge-on-read table below ``.hoodie/metadata`` whose base files are HFiles. Its logs
+count by the timeline of the table that it describes too: a writer completes its part here before its commit there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import pyarrow as pa
+
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.base_file import BaseFile, parse_base_file
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.filegroup.log_file import parse_log_file
+from hudi_engine.format.filegroup.view import FileGroup, SliceRules, list_partition_files
+from hudi_engine.format.hfile.file import HFile
+from hudi_engine.format.logformat.blocks import delete
+from hudi_engine.format.logformat.format import BlockType, LogBlock
+from hudi_engine.format.logformat.reader import read_blocks
+from hudi_engine.format.metadata.keys import ALL_PARTITIONS, ROOT_PARTITION, groups_of, hashed_part
+from hudi_engine.format.metadata.records import MetadataPartition, Record, decode_record, merge_records
+from hudi_engine.format.storage.base import FileStatus, Storage
+from hudi_engine.format.storage.below import StorageBelow
+from hudi_engine.format.timeline.active import Timeline
+
+METADATA_FOLDER = ".hoodie/metadata"
+_INITIAL = "0" * 14
+"""What the instants of initialisations begin with from version 8 on."""
+
+_Value = tuple[bytes, str]
+"""A record's bytes and the schema that they were written with."""
+_Select = Callable[[HFile], Iterable[tuple[bytes, bytes]]]
+
+
+@dataclass(frozen=True)
+class MetadataTable:
+    """The metadata table of one table, as of a look at both timelines.
+
+    Args:
+        storage: Files below ``.hoodie/metadata``.
+        config: Its own properties.
+        timeline: Its own timeline.
+        table_timeline: Timeline of the table that it describes, read before its own.
+        partitions: Names of its partitions that are complete.
+    """
+
+    storage: Storage
+    config: TableConfig
+    timeline: Timeline
+    table_timeline: Timeline
+    partitions: tuple[str, ...]
+    _slices: dict[str, list[FileSlice]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def open(cls, storage: Storage, config: TableConfig, timeline: Timeline) -> MetadataTable | None:
+        """Open the metadata table of a table; None where the table's properties name no partition of one."""
+        if MetadataPartition.FILES.value not in config.metadata_partitions:
+            return None
+        below = StorageBelow(storage, METADATA_FOLDER)
+        own = TableConfig.load(below)
+        return cls(below, own, Timeline.load(below, own), timeline, config.metadata_partitions)
+
+    @cached_property
+    def _pending(self) -> frozenset[str]:
+        return frozenset(each.requested_time for each in self.table_timeline.pending)
+
+    @cached_property
+    def _completed(self) -> frozenset[str]:
+        return frozenset(each.requested_time for each in self.table_timeline.completed)
+
+    def is_valid(self, instant: str) -> bool:
+        """Return whether log blocks of an instant count: those of a write that has not completed in the table do not."""
+        if instant in self._completed or instant.startswith(_INITIAL):
+            return True
+        return instant not in self._pending and self.timeline.is_committed(instant)
+
+    def groups(self, partition: str) -> list[FileSlice]:
+        """Return the newest slice of each file group of a partition, in the order that the hash of keys goes by."""
+        if partition not in self._slices:
+            self._slices[partition] = self._read_groups(partition)
+        return self._slices[partition]
+
+    def _read_groups(self, partition: str) -> list[FileSlice]:
+        found: dict[str, FileGroup] = {}
+        for status in list_partition_files(self.storage, partition):
+            _add_file(found, partition, status)
+        committed = self.timeline.committed()
+        rules = SliceRules(
+            by_completion_time=self.config.layout_version >= 2,
+            is_committed=lambda instant: instant.startswith(_INITIAL) or committed(instant),
+            completion_time=lambda instant: self.timeline.completion_time(instant) or instant,
+            as_of=None,
+            choose=_longest,
+        )
+        slices = (rules.slices(found[file_id]) for file_id in sorted(found))
+        return [
+            each[0] if each else FileSlice(partition, file_id, "")
+            for file_id, each in zip(sorted(found), slices, strict=True)
+        ]
+
+    def records(self, partition: str) -> Iterator[tuple[str, Record]]:
+        """Yield all keys of a partition with their records, one file group after the other."""
+        for each in self.groups(partition):
+            yield from self._merged(partition, each, HFile.cells).items()
+
+    def lookup(self, partition: str, keys: Collection[str]) -> dict[str, Record]:
+        """Return the records of those keys that a partition has; each file group that can hold one is read once."""
+        slices = self.groups(partition)
+        found: dict[str, Record] = {}
+        for number, some in self._by_group(partition, keys, len(slices)).items():
+            wanted = [key.encode() for key in some]
+            found.update(self._merged(partition, slices[number], partial(_cells_of, wanted)))
+        return found
+
+    def with_prefix(self, partition: str, prefixes: Collection[str]) -> Iterator[tuple[str, Record]]:
+        """Yield the keys of a partition that begin with one of some texts, with their records."""
+        wanted = tuple(prefix.encode() for prefix in prefixes)
+
+        def select(file: HFile) -> Iterator[tuple[bytes, bytes]]:
+            return (cell for prefix in wanted for cell in file.with_prefix(prefix))
+
+        for each in self.groups(partition):
+            yield from self._merged(partition, each, select).items()
+
+    def table_partitions(self) -> list[str]:
+        """Return the partitions of the table, sorted; ``[""]`` for one that is not partitioned."""
+        found = self.lookup(MetadataPartition.FILES.value, [ALL_PARTITIONS]).get(ALL_PARTITIONS, {})
+        names = [name for name, info in _files(found).items() if not info["isDeleted"]]
+        return sorted("" if name == ROOT_PARTITION else name for name in names)
+
+    def table_files(self, partitions: Iterable[str]) -> dict[str, list[FileStatus]]:
+        """Return the files of some partitions of the table, written ones and replaced ones; their times are not known (0)."""
+        wanted = {each or ROOT_PARTITION: each for each in partitions}
+        found = self.lookup(MetadataPartition.FILES.value, list(wanted))
+        return {
+            partition: [
+                FileStatus(f"{partition}/{name}" if partition else name, info["size"], 0, False)
+                for name, info in sorted(_files(found.get(key, {})).items())
+                if not info["isDeleted"]
+            ]
+            for key, partition in wanted.items()
+        }
+
+    def _by_group(self, partition: str, keys: Collection[str], groups: int) -> dict[int, list[str]]:
+        """Return the keys by the number of their file group."""
+        if not groups:
+            return {}
+        texts = list(dict.fromkeys(keys))
+        by_value = MetadataPartition.of(partition) is MetadataPartition.SECONDARY_INDEX
+        hashed = [hashed_part(each) for each in texts] if by_value and self.config.version >= 9 else texts
+        found: dict[int, list[str]] = {}
+        for key, number in zip(texts, groups_of(pa.array(hashed, pa.string()), groups), strict=True):
+            found.setdefault(int(number), []).append(key)
+        return found
+
+    def _merged(
+        self,
+        partition: str,
+        file_slice: FileSlice,
+        select: _Select,
+    ) -> dict[str, Record]:
+        """Return the merged records of a slice that are selected."""
+        kind = MetadataPartition.of(partition)
+        if kind is None:
+            known = ", ".join(each.value for each in MetadataPartition)
+            raise CorruptTableError(f"the metadata table has a partition {partition!r}; known are {known}")
+        merged = _Merged(kind)
+        if file_slice.base_file is not None:
+            with self.storage.open_input(file_slice.base_file.path) as file:
+                merged.add(_opened(file), select)
+        for log in file_slice.log_files:
+            for block in read_blocks(self.storage.read(log.path)):
+                if block.kind is BlockType.CORRUPT or not self.is_valid(block.instant_time):
+                    continue
+                merged.add_block(block, select)
+        return merged.result()
+
+
+def _cells_of(keys: list[bytes], file: HFile) -> Iterable[tuple[bytes, bytes]]:
+    return file.get(keys).items()
+
+
+def _opened(file: pa.NativeFile) -> HFile:
+    return HFile(lambda start, size: file.read_at(size, start), file.size())
+
+
+def _add_file(found: dict[str, FileGroup], partition: str, status: FileStatus) -> None:
+    base = parse_base_file(status.path, partition, status)
+    log = None if base is not None else parse_log_file(status.path, partition, status)
+    if base is not None:
+        found.setdefault(base.file_id, FileGroup(partition, base.file_id)).base_files.append(base)
+    elif log is not None:
+        found.setdefault(log.file_id, FileGroup(partition, log.file_id)).log_files.append(log)
+
+
+def _longest(files: list[BaseFile]) -> BaseFile:
+    """Choose among base files of one instant, of which all but one are left by attempts that failed."""
+    return max(files, key=lambda each: (each.size, each.write_token))
+
+
+def _files(record: Record) -> Mapping[str, Record]:
+    return record.get("filesystemMetadata") or {}
+
+
+class _Merged:
+    """Records of one slice while its files are read, from the base file to the newest log."""
+
+    def __init__(self, kind: MetadataPartition) -> None:
+        self._kind = kind
+        self._found: dict[bytes, _Value | Record] = {}
+
+    def add(self, file: HFile, select: _Select) -> None:
+        """Merge the cells of one file that are selected."""
+        schema = file.info.get("schema", b"").decode()
+        merges = self._kind in (MetadataPartition.FILES, MetadataPartition.PARTITION_STATS)
+        for key, value in select(file):
+            older = self._found.get(key) if merges else None
+            if older is None:
+                self._found[key] = (value, schema)
+                continue
+            self._found[key] = merge_records(self._kind, _record(older), decode_record(value, schema))
+
+    def add_block(self, block: LogBlock, select: _Select) -> None:
+        """Merge a block of a log."""
+        if block.kind is BlockType.HFILE_DATA:
+            self.add(HFile.of_bytes(block.content), select)
+        elif block.kind is BlockType.DELETE:
+            for each in delete.decode(block.content):
+                self._found.pop(each.record_key.encode(), None)
+
+    def result(self) -> dict[str, Record]:
+        """Return the records by key, without those that only mark something as deleted."""
+        found = {key.decode("utf-8", "replace"): _record(value) for key, value in self._found.items()}
+        return {key: record for key, record in found.items() if not _is_deleted(record)}
+
+
+def _record(value: _Value | Record) -> Record:
+    return decode_record(*value) if isinstance(value, tuple) else value
+
+
+_MEMBERS = ("BloomFilterMetadata", "ColumnStatsMetadata", "SecondaryIndexMetadata")
+
+
+def _is_deleted(record: Record) -> bool:
+    return any((record.get(member) or {}).get("isDeleted") for member in _MEMBERS)
