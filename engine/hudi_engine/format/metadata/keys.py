@@ -99,6 +99,7 @@ def hashed_file(name: str) -> str:
 
 
 def _xxhash64(data: bytes) -> int:
+    """Return xxHash64 with the seed that Hudi gives it, an int extended by its sign."""
     one, two, three, four, five = _PRIMES
     position, total = 0, len(data)
     if total >= 32:
