@@ -11,8 +11,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
-from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.config.table_config import ZONE_PROPERTY, TableConfig
 from hudi_engine.format.filegroup.base_file import base_file_name
 from hudi_engine.format.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.format.storage.local import LocalStorage
@@ -21,6 +22,9 @@ from hudi_engine.format.timeline.clock import LOCAL, InstantClock, format_instan
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.table.services.clean.execute import clean
 from hudi_engine.table.services.compaction.plan import compaction_due
+from hudi_engine.table.snapshot.publication import publication_of
+from hudi_engine.table.txn.recovery import rollback_write
+from hudi_engine.table.txn.savepoint import create_savepoint
 
 import tests.faults.mini_table as mini
 
@@ -152,10 +156,10 @@ def test_a_timeline_ahead_of_the_present_is_said_with_what_it_means(
 ) -> None:
     live_at(-5)
     storage = table_of(tmp_path, "LOCAL")
-    other_commit(storage, digits(0), {"k": 1})
+    other_commit(storage, digits(-5 + 0.1), {"k": 1})
     with caplog.at_level(logging.WARNING):
         mini.write(storage, {"a": {"k": 2}})
-    assert re.search(r"newest instant \d{17} lies 4:59:5\d\.\d+ ahead of the present", caplog.text)
+    assert re.search(r"newest instant \d{17} lies 0:05:5\d\.\d+ ahead of the present", caplog.text)
     assert "LOCAL, here XXX -0500" in caplog.text
     assert "Writers of a table need the same zone" in caplog.text
 
@@ -165,3 +169,80 @@ def test_a_zone_that_is_neither_utc_nor_local_is_refused_before_a_write(tmp_path
     with pytest.raises(Exception, match=r"timeline\.timezone='EUROPE/PARIS'; legal are UTC and LOCAL"):
         mini.write(storage, {"a": {"k": 1}})
     assert [status.name for status in storage.list(".hoodie")] == ["hoodie.properties"]
+
+
+def names_in(storage: LocalStorage) -> list[str]:
+    """What is in the timeline folder."""
+    return sorted(status.name for status in storage.list(".hoodie"))
+
+
+@pytest.mark.parametrize(("hours", "said"), [(-5, "5 hours behind"), (5.5, "5.5 hours ahead of")])
+def test_writers_of_another_zone_are_named_before_a_write(
+    hours: float, said: str, tmp_path: Path, live_at
+) -> None:
+    live_at("UTC")
+    storage = table_of(tmp_path, "LOCAL")
+    for rows in ({"k": 1}, {"k": 2}):
+        other_commit(storage, digits(hours), rows)
+        time.sleep(0.002)
+    before = names_in(storage)
+    with pytest.raises(ConfigError, match=rf"are {said} the times at which this machine.*America/New_York"):
+        mini.write(storage, {"a": {"k": 3}})
+    assert names_in(storage) == before
+    assert mini.content(storage) == {("a", "k"): 2}
+
+
+def test_a_zone_that_a_writer_gives_is_kept_for_all_writers(tmp_path: Path, live_at) -> None:
+    live_at("UTC")
+    storage = table_of(tmp_path, "LOCAL")
+    other_commit(storage, digits(-7), {"k": 1})
+    given = mini.options(hoodie__table__timeline__timezone="America/Phoenix")
+    assert create_savepoint(storage, given, publication_of(storage)).instant < digits(-7)
+    for value in (2, 3):
+        before = digits(-7)
+        assert before <= mini.write(storage, {"a": {"k": value}}) <= digits(-7)
+        assert mini.content(storage) == {("a", "k"): value}
+        time.sleep(0.002)
+    other_commit(storage, digits(-7), {"k": 4})
+    assert mini.content(storage) == {("a", "k"): 4}
+
+
+def test_writers_that_leave_the_zone_of_the_table_are_named(tmp_path: Path, live_at) -> None:
+    live_at("UTC")
+    storage = table_of(tmp_path, "LOCAL")
+    config = TableConfig.load(storage)
+    config.with_properties({ZONE_PROPERTY: "America/Phoenix"}).save(storage)
+    other_commit(storage, digits(-5), {"k": 1})
+    with pytest.raises(
+        ConfigError, match=r"2 hours ahead of .* the zone that the table keeps, America/Phoenix"
+    ):
+        mini.write(storage, {"a": {"k": 2}})
+
+
+def test_files_of_a_copied_table_have_no_zone(tmp_path: Path, live_at) -> None:
+    live_at("UTC")
+    storage = table_of(tmp_path, "LOCAL")
+    other_commit(storage, digits(-5), {"k": 1})
+    other_commit(storage, digits(-4.9), {"k": 2})
+    mini.write(storage, {"a": {"k": 3}})
+    assert mini.content(storage) == {("a", "k"): 3}
+
+
+def test_an_unknown_zone_is_refused_before_a_write(tmp_path: Path) -> None:
+    storage = table_of(tmp_path, "LOCAL")
+    before = names_in(storage)
+    with pytest.raises(ConfigError, match=r"timezone is 'New York'; legal values: LOCAL, UTC and IANA names"):
+        rollback_write(
+            storage, mini.options(hoodie__table__timeline__timezone="New York"), publication_of(storage)
+        )
+    assert names_in(storage) == before
+
+
+def test_completion_times_tell_the_zone_of_writers(tmp_path: Path, live_at) -> None:
+    live_at("UTC")
+    storage = table_of(tmp_path, "LOCAL")
+    config = TableConfig.load(storage).with_properties(
+        {"hoodie.table.version": "9", "hoodie.timeline.layout.version": "2"}
+    )
+    storage.create(f"{config.timeline_path}/20200101000000000_{digits(2)}.commit", b"")
+    assert Timeline.load(storage, config).zone_difference() == timedelta(hours=2)

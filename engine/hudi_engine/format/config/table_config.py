@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone, tzinfo
 from functools import cached_property
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from hudi_engine.errors import CorruptTableError, UnsupportedTableError
+from hudi_engine.errors import ConfigError, CorruptTableError, UnsupportedTableError
 from hudi_engine.format.config.declared.table_options import CHANGELOG_PROPERTY, TableOptions
 from hudi_engine.format.config.enums import (
     DECLARED_MERGE_MODES,
@@ -56,6 +57,16 @@ _BY_CLASS = {name: kind for kind, names in _CLASSES.items() for name in names}
 _WITHOUT_VALUES = (KeyGeneratorType.TIMESTAMP, KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE)
 
 
+def named_zone(name: str) -> tzinfo:
+    """Return the zone of an IANA name; raises ConfigError for another text."""
+    try:
+        return timezone.utc if name.upper() == "UTC" else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ConfigError(
+            f"{TableOptions.TIMELINE_ZONE} is {name!r}; legal values: LOCAL, UTC and IANA names such as America/New_York"
+        ) from None
+
+
 def is_of_this_engine(properties: Mapping[str, str]) -> bool:
     """Return whether this engine made a table.
 
@@ -66,7 +77,7 @@ def is_of_this_engine(properties: Mapping[str, str]) -> bool:
     if MADE_BY in properties:
         return True
     return (
-        properties.get("hoodie.table.timeline.timezone", "").strip().upper() == "UTC"
+        properties.get(TableOptions.TIMELINE_ZONE.key, "").strip().upper() == "UTC"
         and "hoodie.partition.metafile.use.base.format" not in properties
         and not any(key in properties for key in _RELEASE_1_KEYS)
     )
@@ -212,6 +223,8 @@ def _with_partial_update(mode: MergeMode, partial: str, says_unavailable: bool) 
 
 
 CREATE_SCHEMA = "hoodie.table.create.schema"
+ZONE_PROPERTY = "hoodie.engine.timeline.timezone"
+"""Where a table with instants in local time keeps the zone that a writer gave (`TableOptions.TIMELINE_ZONE`)."""
 MADE_BY = "hoodie.engine.made.by"
 """Names this engine in its tables of version 8 and later."""
 
@@ -488,17 +501,20 @@ class TableConfig:
     @cached_property
     def timeline_timezone(self) -> str:
         """``UTC``, or ``LOCAL`` when instants are in the zone of whoever wrote them, Hudi's default."""
-        value = self._text("hoodie.table.timeline.timezone", "LOCAL").upper()
+        value = self._text(TableOptions.TIMELINE_ZONE.key, "LOCAL").upper()
         if value not in ("UTC", "LOCAL"):
             raise CorruptTableError(
-                f"table {self.name!r} has hoodie.table.timeline.timezone={value!r}; legal are UTC and LOCAL"
+                f"table {self.name!r} has {TableOptions.TIMELINE_ZONE}={value!r}; legal are UTC and LOCAL"
             )
         return value
 
     @property
     def timeline_zone(self) -> tzinfo | None:
         """Zone of the digits of instants; None for the zone of this machine."""
-        return timezone.utc if self.timeline_timezone == "UTC" else None
+        if self.timeline_timezone == "UTC":
+            return timezone.utc
+        name = self._text(ZONE_PROPERTY)
+        return named_zone(name) if name else None
 
     @cached_property
     def metadata_partitions(self) -> tuple[str, ...]:

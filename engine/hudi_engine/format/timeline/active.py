@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import tzinfo
+from datetime import datetime, timedelta, timezone, tzinfo
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -22,9 +22,10 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.timeline.archived import ArchivedTimeline, archived_completion_times
 from hudi_engine.format.timeline.avro_file import decode_avro_file
-from hudi_engine.format.timeline.clock import InstantClock
+from hudi_engine.format.timeline.clock import InstantClock, format_instant, time_shown
 from hudi_engine.format.timeline.commit_metadata import NO_COMMIT, CommitMetadata
 from hudi_engine.format.timeline.instant import (
+    COMPLETED_ACTION,
     WRITE_ACTIONS,
     Instant,
     State,
@@ -38,6 +39,20 @@ _MAX_BYTES = 4 * 1024 * 1024
 """Of files; in memory they take about ten times as much."""
 
 _Name = tuple[str, str, int, int]
+
+
+_COMPARED = 3
+"""Instants whose digits are compared with the modification times of their files."""
+_QUARTER, _EXACT, _FARTHEST = timedelta(minutes=15), timedelta(seconds=15), timedelta(hours=26)
+
+
+def _lateness(instant: Instant, status: FileStatus, zone: tzinfo | None) -> timedelta | None:
+    """Return how much later a timeline file was modified than its name states, on clocks of one zone; None for no date."""
+    modified = datetime.fromtimestamp(status.modified_ms / 1000, timezone.utc)
+    try:
+        return time_shown(format_instant(modified, zone)) - time_shown(instant.order)
+    except (ValueError, OverflowError):
+        return None
 
 
 class KeptMetadata:
@@ -168,6 +183,36 @@ class Timeline:
     def zone(self) -> tzinfo | None:
         """Zone of the digits of instants; None for the zone of this machine."""
         return self._config.timeline_zone
+
+    def zone_difference(self) -> timedelta | None:
+        """Return by how much the clock of other writers differs from one in the timeline's zone; None when that is not known.
+
+        The newest completed instants are compared with the modification times of their files. Only a whole number of quarter
+        hours that they share is the difference of two zones; files of a copied table were modified at other times.
+        """
+        completed = {
+            (each.requested_time, each.action) for each in self.completed if each.action != "savepoint"
+        }
+        named = (
+            (parse_instant(each.name, self._config.layout_version), each) for each in self._listed.values()
+        )
+        files = [
+            (instant, status) for instant, status in named if instant and instant.state is not State.INFLIGHT
+        ]
+        made: dict[str, tuple[int, timedelta]] = {}
+        # Requested files last: in layout 1 the completed one is younger than its name by as long as the write took.
+        for instant, status in sorted(files, key=lambda each: -each[0].state.rank):
+            done_as = COMPLETED_ACTION.get(instant.action, instant.action)
+            late = _lateness(instant, status, self.zone)
+            if late is not None and (instant.requested_time, done_as) in completed:
+                made[instant.requested_time] = (status.modified_ms, late)
+        newest = [late for _, late in sorted(made.values(), reverse=True)[:_COMPARED]]
+        quarters = {round(late / _QUARTER) for late in newest}
+        if len(quarters) != 1:
+            return None
+        difference = quarters.pop() * _QUARTER
+        is_exact = all(abs(late - difference) <= _EXACT for late in newest)
+        return -difference if is_exact and abs(difference) <= _FARTHEST else None
 
     @cached_property
     def completed(self) -> tuple[Instant, ...]:

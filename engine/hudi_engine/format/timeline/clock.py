@@ -91,6 +91,12 @@ def query_instant(text: str) -> str:
     return digits
 
 
+def time_shown(digits: str) -> datetime:
+    """Return what a clock showed, without a zone, when it gave 14 or 17 digits; raises ValueError for other texts."""
+    shown = datetime.strptime(digits[:14], "%Y%m%d%H%M%S")
+    return shown + int(digits[14:] or 999) * _MILLISECOND
+
+
 class InstantClock:
     """Hands out strictly increasing instants; safe under threads."""
 
@@ -129,7 +135,7 @@ def _warn_when_ahead(newest: str, now: datetime, zone: tzinfo | None) -> None:
             "need the same zone and right clocks, or rows of the one that is behind may not be seen until then",
             newest,
             ahead,
-            "UTC" if zone is not LOCAL else f"LOCAL, here {now.astimezone():%Z %z}",
+            zone if zone is not LOCAL else f"LOCAL, here {now.astimezone():%Z %z}",
         )
 
 

@@ -65,7 +65,8 @@ def open_locked(
     """Return the table as it is after writes of dead writers were rolled back. The caller holds the lock."""
     config = TableConfig.load(storage)
     config.check_writable()
-    return TableState(storage, config, recover(storage, config, options, publication, sweeps=sweeps).timeline)
+    timeline = recover(storage, config, options, publication, sweeps=sweeps).timeline
+    return TableState(storage, timeline.config, timeline)
 
 
 def partitions_in_use(timeline: Timeline) -> frozenset[str] | None:

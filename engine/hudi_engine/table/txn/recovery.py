@@ -15,12 +15,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
-from hudi_engine.errors import HudiError, TimelineError
+from hudi_engine.errors import ConfigError, HudiError, TimelineError
 from hudi_engine.format.config.declared.engine_options import WriterOptions
+from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.enums import ConcurrencyMode, FailedWritesPolicy
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.config.table_config import ZONE_PROPERTY, TableConfig, named_zone
 from hudi_engine.format.storage.base import TEMP_PREFIX, Storage, storage_errors
 from hudi_engine.format.telemetry.services import Done, measured, report_service
 from hudi_engine.format.timeline.active import Timeline
@@ -78,8 +80,15 @@ def recover(
     *,
     sweeps: bool = True,
 ) -> Recovery:
-    """Finish begun restores and rollbacks, roll back what dead writers left, and remove what came late or was forgotten."""
-    timeline = Timeline.load(storage, config)
+    """Finish begun restores and rollbacks, roll back what dead writers left, and remove what came late or was forgotten.
+
+    The timeline that it returns has the settings of the table as they are then: the first writer may give its time zone.
+
+    Raises:
+        ConfigError: Other writers of the table are in another time zone, and none is given.
+    """
+    timeline = _in_its_zone(storage, Timeline.load(storage, config), options)
+    config = timeline.config
     living = Liveness(storage, config, options)
     rolled_back: list[str] = []
     if any(each.action in _UNDOING for each in timeline.pending):
@@ -100,6 +109,35 @@ def recover(
     if sweeps:
         _sweep(storage, config, timeline, living)
     return Recovery(timeline, tuple(rolled_back))
+
+
+def _in_its_zone(storage: Storage, timeline: Timeline, options: Options) -> Timeline:
+    """Return the timeline in the zone of the table's writers, which the table keeps once it was given.
+
+    Instants of another zone would lie hours before or after those of the other writers, and rows of either would be lost.
+    """
+    config, given = timeline.config, options[TableOptions.TIMELINE_ZONE] or ""
+    if config.timeline_timezone == "UTC":
+        return timeline
+    if given.upper() not in ("", "LOCAL"):
+        named_zone(given)
+        if given != config.properties.get(ZONE_PROPERTY):
+            config = config.with_properties({ZONE_PROPERTY: given})
+            config.save(storage)
+            logger.info("%s keeps %s as the time zone of its instants", storage.base, given)
+            timeline = Timeline.load(storage, config)
+        return timeline
+    difference = timeline.zone_difference()
+    if difference:
+        here = "this machine" if timeline.zone is None else f"the zone that the table keeps, {timeline.zone},"
+        hours = abs(difference) / timedelta(hours=1)
+        raise ConfigError(
+            f"table {config.name!r} has instants in local time, and those of its newest commits are {hours:g} hours "
+            f"{'ahead of' if difference > timedelta() else 'behind'} the times at which {here} sees their files: they were "
+            "written in another time zone, and what is written here would be lost between them, or they after it. Give the "
+            f"zone of the other writers, such as {TableOptions.TIMELINE_ZONE}=America/New_York; the table keeps it"
+        )
+    return timeline
 
 
 def _done(result: RollbackResult) -> Done:
@@ -130,7 +168,8 @@ def recovered(
     with storage_errors(storage, doing), table_lock(storage, options):
         config = TableConfig.load(storage)
         config.check_writable()
-        yield config, recover(storage, config, options, publication, sweeps=sweeps).timeline
+        timeline = recover(storage, config, options, publication, sweeps=sweeps).timeline
+        yield timeline.config, timeline
 
 
 def to_roll_back(storage: Storage, timeline: Timeline, instant_time: str | None) -> Instant:

@@ -127,6 +127,7 @@ class WriteTransaction:
                 config = TableConfig.load(storage)
                 config.check_writable()
                 recovery = recover(storage, config, options, publication)
+                config = recovery.timeline.config
                 opened = OpenInstant.announce(
                     storage, config, recovery.timeline, action, body, owned_by=options
                 )

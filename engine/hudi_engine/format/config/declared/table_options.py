@@ -24,6 +24,12 @@ class TableOptions:
         "Version of a new table: 6 is read by all engines, 8 by Apache Hudi 1.0 and later, 9 by 1.1 and later. A table "
         "that is there keeps its version.",
     )
+    TIMELINE_ZONE = text_option(
+        "hoodie.table.timeline.timezone",
+        None,
+        "Zone of the machines that write a table of Apache Hudi whose instants are in local time (`LOCAL`), as an IANA name such "
+        "as `America/New_York`; the table keeps it. New tables, and others with `UTC`, have instants in UTC whatever is given.",
+    )
     DATABASE_NAME = text_option(
         "hoodie.database.name",
         "default",

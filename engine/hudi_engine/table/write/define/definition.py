@@ -401,7 +401,7 @@ def _properties(draft: Draft) -> dict[str, str]:
         "hoodie.table.type": kind,
         "hoodie.archivelog.folder": "archived",
         "hoodie.datasource.write.drop.partition.columns": "false",
-        "hoodie.table.timeline.timezone": "UTC",
+        TableOptions.TIMELINE_ZONE.key: "UTC",
         "hoodie.table.keygenerator.class": _key_generator(options, draft.keys, draft.partitions),
         **{option.key: str(options[option]).lower() for option in _PROPERTY_OPTIONS},
         **_payload(options, draft.orderings, kind),
