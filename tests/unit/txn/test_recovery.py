@@ -12,15 +12,19 @@ from hudi_engine.errors import (
     PathEscapeError,
     TableNotFoundError,
     TimelineError,
+    UnsupportedTableError,
 )
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.markers import marker_folder
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.format.timeline.instant import State
 from hudi_engine.format.timeline.schemas import COMPACTION_PLAN, REQUESTED_REPLACE_METADATA
 from hudi_engine.table.services.upgrade import change_version
+from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.txn.owner import Owner, ProcessIdentity, heartbeat_path
 from hudi_engine.table.txn.publication import UNPUBLISHED
+from hudi_engine.table.txn.recovery import rollback_write
 from hudi_engine.table.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini
@@ -303,3 +307,20 @@ def test_a_savepoint_that_was_begun_long_ago_is_dropped(
     age(storage, path, seconds=age_seconds)
     rolled_back(storage)
     assert storage.exists(path) == expected
+
+
+NON_BLOCKING = {"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"}
+
+
+def test_non_blocking_writes_are_refused_by_name(tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path))
+    mini.write(storage, {"a": {"k": 1}})
+    options = mini.options(**NON_BLOCKING)
+    before = [each.path for each in storage.list("", recursive=True)]
+    with pytest.raises(ConfigError, match=r"mode is NON_BLOCKING_CONCURRENCY_CONTROL.*OPTIMISTIC"):
+        rollback_write(storage, options, publication_of(storage))
+    TableConfig.load(storage).with_properties(NON_BLOCKING).save(storage)
+    with pytest.raises(UnsupportedTableError, match="concurrency.mode=NON_BLOCKING_CONCURRENCY_CONTROL"):
+        mini.write(storage, {"a": {"k": 2}})
+    assert [each.path for each in storage.list("", recursive=True)] == before
+    assert mini.content(storage) == {("a", "k"): 1}

@@ -207,6 +207,8 @@ class ConcurrencyMode(Name):
 
     SINGLE_WRITER = "SINGLE_WRITER"
     OPTIMISTIC_CONCURRENCY_CONTROL = "OPTIMISTIC_CONCURRENCY_CONTROL"
+    NON_BLOCKING_CONCURRENCY_CONTROL = "NON_BLOCKING_CONCURRENCY_CONTROL"
+    """Several writers append to one file group at once (Flink); read, and refused by writes."""
 
 
 class SchemaChange(Name):

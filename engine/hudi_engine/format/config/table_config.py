@@ -15,10 +15,12 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hudi_engine.errors import ConfigError, CorruptTableError, UnsupportedTableError
+from hudi_engine.format.config.declared.engine_options import WriterOptions
 from hudi_engine.format.config.declared.table_options import CHANGELOG_PROPERTY, TableOptions
 from hudi_engine.format.config.enums import (
     DECLARED_MERGE_MODES,
     CdcLogging,
+    ConcurrencyMode,
     KeyGeneratorType,
     MergeMode,
     TableType,
@@ -228,6 +230,7 @@ ZONE_PROPERTY = "hoodie.engine.timeline.timezone"
 MADE_BY = "hoodie.engine.made.by"
 """Names this engine in its tables of version 8 and later."""
 
+_NON_BLOCKING = ConcurrencyMode.NON_BLOCKING_CONCURRENCY_CONTROL
 _BOOTSTRAP_INDEX = "HFileBootstrapIndex"
 _BOOTSTRAP_INDEX_FOLDER = ".hoodie/.aux/.bootstrap/.partitions"
 
@@ -563,6 +566,9 @@ class TableConfig:
             "hoodie.populate.meta.fields=false": not self.populate_meta_fields,
             "hoodie.partition.metafile.use.base.format=true": self.partition_metafile_use_base_format,
             "hoodie.datasource.write.slash.separated.date.partitioning=true": self.slashed_dates,
+            f"{WriterOptions.CONCURRENCY_MODE}={_NON_BLOCKING}": (
+                self._text(WriterOptions.CONCURRENCY_MODE.key).upper() == _NON_BLOCKING
+            ),
         }
         found = [feature for feature, present in features.items() if present]
         if found:

@@ -51,12 +51,19 @@ class Recovery:
 
 
 def table_lock(storage: Storage, options: Options) -> TableLock:
-    """Return the table's lock as the options want it."""
+    """Return the table's lock as the options want it; raises ConfigError for writers that do not exclude each other."""
+    mode = options[WriterOptions.CONCURRENCY_MODE]
+    if mode is ConcurrencyMode.NON_BLOCKING_CONCURRENCY_CONTROL:
+        raise ConfigError(
+            f"{WriterOptions.CONCURRENCY_MODE} is {mode}: tables whose writers append to one file group at once are read here, "
+            f"and not written. Legal values of a write: {ConcurrencyMode.OPTIMISTIC_CONCURRENCY_CONTROL}, "
+            f"{ConcurrencyMode.SINGLE_WRITER}; set one of them once no writer of the table uses that mode any more"
+        )
     return TableLock(
         storage,
         options[WriterOptions.LOCK_WAIT],
         options[WriterOptions.LOCK_EXPIRE] * 60_000,
-        single_writer=options[WriterOptions.CONCURRENCY_MODE] == ConcurrencyMode.SINGLE_WRITER,
+        single_writer=mode is ConcurrencyMode.SINGLE_WRITER,
     )
 
 
