@@ -194,7 +194,7 @@ def _possible_partitions(
 
 
 def _guarantee(config: TableConfig, schema: pa.Schema, partition: str) -> pc.Expression:
-    """Return what holds for every row of a partition, as far as its folder name says it for sure."""
+    """Return a condition that every row of a partition fulfils, made of the values that its folder name gives for certain."""
     known = pc.scalar(True)
     values = partition_values(config, partition)
     for field in config.partition_fields:

@@ -56,7 +56,7 @@ class TableState:
 
     @classmethod
     def load(cls, storage: Storage) -> TableState:
-        """Read properties and timeline anew; raises as TableConfig.load does."""
+        """Read properties and timeline from the storage; raises as TableConfig.load does."""
         config = TableConfig.load(storage)
         timeline = Timeline.load(storage, config)
         if not timeline.instants:
@@ -70,7 +70,7 @@ class TableState:
         return self.timeline.table_schema_json(as_of)
 
     def schema_texts(self) -> dict[str, str]:
-        """Return what a commit that leaves the columns as they are says of them: the Avro schema, and ids where they have some."""
+        """Return the metadata on columns of a commit that does not change them: the Avro schema, and ids where they have some."""
         text = self.schema_json()
         history = load_schema_history(self.storage, self.timeline)
         ids = {} if history is None else {LATEST_SCHEMA: history.texts[-1]}

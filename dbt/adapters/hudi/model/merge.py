@@ -224,7 +224,7 @@ class MergeConfig:
 
 
 def own_strategies(macros: Iterable[Any], project: str = "") -> frozenset[str]:
-    """Return the incremental strategies that a project, or a package it uses, has macros for; `default` stands for no config."""
+    """Return the strategies that a project, or a package it uses, has macros for; `default` is the one of models without one."""
     found: set[str] = set()
     for macro in macros:
         is_projects = macro.package_name == project

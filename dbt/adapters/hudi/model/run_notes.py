@@ -49,7 +49,7 @@ def git_sha(folder: str, run: str = "") -> str | None:  # noqa: ARG001
 
 
 def _head(place: Path) -> str | None:
-    """Return the commit that a work tree stands at, read from git's files so that no program is started."""
+    """Return the commit that is checked out in a work tree, read from git's files so that no program is started."""
     if place.is_file():
         # a separate work tree has the place of its files in this one
         place = (place.parent / place.read_text().partition(":")[2].strip()).resolve()

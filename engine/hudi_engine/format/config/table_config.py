@@ -42,8 +42,8 @@ CLASS_KEY = "hoodie.table.keygenerator.class"
 KEY_GENERATOR_PACKAGE = "org.apache.hudi.keygen"
 PARTITION_FIELDS = "hoodie.table.partition.fields"
 KINDS_PROPERTY = "hoodie.engine.partition.kinds"
-"""Where a table keeps the kinds of its partition fields. Beside their names Hudi has them from version 8 on; before, it
-takes them for part of the names."""
+"""Property with the kinds of a table's partition fields. Hudi writes kinds behind the names of the fields from version 8 on;
+before, it would take a kind for part of the name."""
 
 _CLASSES = {
     KeyGeneratorType.SIMPLE: ("SimpleKeyGenerator", "SimpleAvroKeyGenerator"),

@@ -166,7 +166,7 @@ def _eight_to_nine(given: Properties) -> Properties:
 
 
 def _nine_to_eight(given: Properties) -> Properties:
-    """Name the payload class beside the merge mode again."""
+    """Return the properties of version 8, which name the payload class in addition to the merge mode."""
     found = {key: value for key, value in given.items() if key != _PARTIAL_UPDATES}
     ordering = found.pop(_ORDERING, "")
     if ordering:

@@ -1,7 +1,7 @@
 """Writing the archived timeline of layout 2: an LSM tree of Parquet files, one row an instant, named by a manifest.
 
 A data file ``<first>_<last>_<level>.parquet`` counts once ``manifest_<version>`` names it and ``_version_`` names the manifest,
-so a killed archiving leaves a file that nobody reads. Full levels are merged into the next one (Hudi timeline
+so an archive run that is killed leaves a file that is never read. Full levels are merged into the next one (Hudi timeline
 specification, ``LSMTimelineWriter``). The caller holds the table's lock.
 """
 

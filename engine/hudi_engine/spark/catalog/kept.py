@@ -201,11 +201,11 @@ class ViewDefinition:
     def create(self, spark: SparkSession) -> None:
         """Create the view in a session unless it is there; fails as Spark does when the query is broken.
 
-        Its columns are those that the query's columns of these names give, wherever they stand by now: what the query takes all
-        columns of may have got more of them, or the same in another order, and Spark goes by place here.
+        Columns of the query are matched by name, whatever their order is now: a table of which the query selects all columns may
+        have new ones, or the same ones in another order, and Spark would match the columns of a view by position.
 
         Args:
-            spark: A session that nobody else uses: its settings are others meanwhile, its current schema is afterwards the view's.
+            spark: A session that no other code uses: its settings change meanwhile, its current schema is the view's afterwards.
         """
         mode = "" if spark.version.startswith("3.") else self.mode  # which binds the columns as they are
         as_told, by_name = self._spec(self.query, mode), self._spec(self._query_by_name(), mode)
@@ -220,7 +220,7 @@ class ViewDefinition:
     def _create(
         self, spark: SparkSession, as_told: ViewSpec, by_name: ViewSpec, existing: CatalogEntry | None
     ) -> None:
-        """Create it as it was told, and again by the names of its columns where that gave others."""
+        """Create the view from its query as it is; where this gives other columns, create it again with columns chosen by name."""
         try:
             fresh = put_view(spark, as_told, existing)
         except AnalysisException:

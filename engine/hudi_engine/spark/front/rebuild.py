@@ -96,8 +96,8 @@ def build_instead(
 ) -> WriteResult:
     """Make a table in the folder of another format, which is removed once the table is built next to it.
 
-    If the table is built and cannot be put there, and part of the folder has been removed, the table stays where the message of
-    the StorageError says. After any other error the folder stays.
+    If the table is built but cannot be moved into the folder, and part of the folder has been removed, the table stays at the
+    place that the message of the StorageError names. After any other error the folder stays.
 
     Args:
         df: All rows of the table; they may be read from that folder.

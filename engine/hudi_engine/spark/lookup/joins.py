@@ -319,7 +319,7 @@ def stored_keys(
 ) -> tuple[DataFrame, bool]:
     """Return every stored key of some partitions with its file id, and whether deleted keys may be among them.
 
-    Column ``__hudi_alive`` says whether a key still exists after the merge; one row for each key, or for each row with ``copies``.
+    Column ``__hudi_alive`` is true for a key that exists after the merge; one row for each key, or for each row with ``copies``.
     """
     slices = [(unit, each) for unit in units for each in unit.slices]
     paths = [

@@ -70,7 +70,7 @@ def _is_newest(state: TableState, layout: Layout, manifest: Manifest) -> bool:
 
 
 def _has_sidecars(manifest: Manifest) -> bool:
-    """Return whether the logs of some slice change what its base file says; after a compaction none do."""
+    """Return whether the logs of some slice change rows of its base file; after a compaction none do."""
     return any(label_of(line) >= MASKED_LABEL for line in manifest.lines)
 
 

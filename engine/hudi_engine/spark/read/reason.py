@@ -17,14 +17,14 @@ def spark_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the first line of what Spark or its Java says, without SQL state and full stop."""
+    """Return the first line of an error's message, Spark's or Java's, without SQL state and full stop."""
     java = getattr(error, "java_exception", None)
     text = str(error) if java is None else str(java.getMessage() or java.toString())
     return reason_in(text) or type(error).__name__
 
 
 def reason_in(text: str) -> str:
-    """Return the first line of what Spark says, as reason_of does."""
-    # what Spark's parser says begins with an empty line
+    """Return the first line of an error's text, as reason_of does."""
+    # messages of Spark's parser begin with an empty line
     line = next((line for line in text.splitlines() if line.strip()), "")
     return _STATE.sub("", line).strip().rstrip(".")

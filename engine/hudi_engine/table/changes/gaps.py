@@ -192,7 +192,7 @@ class CleanedFiles:
     def _gone(
         self, point: Point, key: FileGroupKey, found: FileSlice | None, known: Iterable[str] = ()
     ) -> list[str]:
-        # a log that goes alone is one of the slice that its name says
+        # a log that was deleted without its base file belongs to the slice in its name
         deleted = (time for time in self._newest.get(key, ()) if time >= _since(found))
         return [time for time in (*deleted, *known) if point.visible(time)]
 
@@ -308,7 +308,7 @@ def check_returned(state: TableState, start: Moment, end: Moment | None, mode: s
         newer, reached = each.instant.requested_time, reached or is_before
         counts = counts or reached
         if each.is_whole and (reached or mode != ALL):
-            counts = True  # rows that were written anew within the window are compared
+            counts = True  # all rows were replaced within the window, so all are compared
             break
         if reached and (found or not absent):
             break
@@ -348,7 +348,7 @@ def check_types(
         points: State before and state after each step, and its writes.
     """
     if read.schema_history is not None:
-        return  # columns are found by their ids, and such a table is never built anew where it is
+        return  # columns are found by their ids, and such a table is never rebuilt in its place
     needed = {
         point.newest
         for unit in units

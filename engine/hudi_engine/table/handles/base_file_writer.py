@@ -185,7 +185,7 @@ def file_schema(schema: pa.Schema) -> pa.Schema:
 def _row_groups(
     parts: Iterator[pa.Table], schema: pa.Schema, group_bytes: int
 ) -> Iterator[tuple[pa.Table, bool]]:
-    """Cut or gather the rows to tables of about the size of a row group; the last one says so."""
+    """Yield the rows as tables of about the size of a row group, each with whether it is the last one."""
     waiting: list[pa.Table] = []
     waiting_bytes = 0
     for part in parts:

@@ -1,7 +1,7 @@
 """Where keys are stored, for indexes that look beyond the row's own partition.
 
 A row that arrives with another partition either moves (a delete in the old partition, an insert in the new one) or is written
-where its key is, as ``*.index.update.partition.path`` says. A row that moves is merged with the stored one first.
+where its key is; ``*.index.update.partition.path`` decides. A row that moves is merged with the stored one first.
 """
 
 from __future__ import annotations

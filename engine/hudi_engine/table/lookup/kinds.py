@@ -14,7 +14,7 @@ MOVES = {
     IndexType.GLOBAL_SIMPLE: IndexOptions.SIMPLE_MOVES_PARTITION,
     IndexType.GLOBAL_BLOOM: IndexOptions.BLOOM_MOVES_PARTITION,
 }
-"""The global types, and the option that says whether a key that arrives with another partition moves there."""
+"""The global index types, each with the option that decides whether a row that arrives with another partition moves there."""
 
 
 @dataclass(frozen=True)

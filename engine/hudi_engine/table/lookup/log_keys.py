@@ -1,8 +1,9 @@
 """Which file slices hold keys that are in their logs only.
 
 This engine writes new rows into base files, except with a bucket index; Flink, and Hudi's bucket index, insert into logs. The
-write stat of the log's commit says so (``numInserts``); Hudi's bucket index counts such rows as updates, but names its file groups
-after the bucket. A log that no active commit names may hold new keys. On a store that appends, one log is of several commits.
+write stat of the log's commit counts these rows (``numInserts``). Hudi's bucket index counts them as updates, but its file ids
+begin with the number of the bucket. A log that no active commit names may hold new keys. On a store that appends, one log may
+belong to several commits.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _BUCKET_DIGITS = 8
 
 @dataclass
 class _SoughtLog:
-    """A log file whose commits are looked for; ``unexplained`` are the bytes that no commit so far says to have written."""
+    """A log file whose commits are looked for; ``unexplained`` is how many of its bytes no commit read so far wrote."""
 
     group: FileGroupKey
     base_instant: str
@@ -46,7 +47,7 @@ def with_log_keys(timeline: Timeline, slices: Iterable[FileSlice]) -> frozenset[
         if inserted:
             found |= inserted
             sought = {name: each for name, each in sought.items() if each.group not in inserted}
-    # Of a file with bytes that nobody explains, an archived commit may have written some.
+    # Bytes that no active commit wrote may be those of an archived one.
     first = timeline.first_write_time or ""
     return frozenset(
         found | {each.group for each in sought.values() if not each.named or each.base_instant < first}

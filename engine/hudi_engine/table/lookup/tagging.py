@@ -100,7 +100,7 @@ _TIME = re.compile(r"-?\d{4,}-\d\d-\d\d[ T]\d\d:\d\d")
 def check_key_form(read: ReadContext, stored: str | None, keys: pa.Array) -> None:
     """Refuse keys that are times in another form than a stored one; raises InvalidKeyError with the option to set.
 
-    No property says which form a table has, and Hudi's ``bulk_insert`` writes text whatever the option says.
+    No property of a table records the form, and Hudi's ``bulk_insert`` writes text for every value of the option.
     """
     fields = read.config.record_key_fields
     place = read.schema.get_field_index(fields[0]) if len(fields) == 1 else -1

@@ -1,9 +1,9 @@
 """Upgrade and downgrade of a table between versions 6, 8 and 9, in the steps of Apache Hudi's ``UpgradeDowngrade``.
 
 A table keeps its data files; its timeline, its archive and its properties change. Where the layout of the timeline changes, the
-new timeline is written beside the old one, then ``hoodie.properties`` names it, in one step, then the old one goes. A kill
-before that step leaves the table as it was, one after it the new table; what lies beside it is read by nobody and goes with
-the next change of version.
+new timeline is written next to the old one, then ``hoodie.properties`` is changed to it in one step, then the old one is removed.
+A kill before that step leaves the table as it was, one after it the new table. Files of the other timeline that are left are
+never read, and the next change of version removes them.
 """
 
 from __future__ import annotations
@@ -233,8 +233,8 @@ def _move_timeline(state: TableState, changed: TableConfig) -> int:
 def _completion_times(state: TableState, files: list[TimelineFile]) -> Mapping[str, str]:
     """Return when instants completed: when their files were made, but before the next write began.
 
-    In layout 1 writes count in the order in which they began, and slices are told apart by it. Files of a copied table are all as
-    old as the copy, and writes may have overlapped: times of completion in another order would give logs to other slices.
+    In layout 1 writes count in the order in which they began, which decides to which slice a log belongs. Files of a copied table
+    are all as old as the copy, and writes may have overlapped: completion times in another order would move logs to other slices.
     """
     zone = state.timeline.zone
     made = {
@@ -332,7 +332,7 @@ def _entries_of_history(state: TableState) -> Iterator[Mapping[str, Any]]:
 
 
 def _remove_leftovers(storage: Storage, config: TableConfig) -> None:
-    """Remove the timeline and archive of the other layout, which nobody reads."""
+    """Remove the timeline and archive of the other layout, which are not read any more."""
     if config.table_version.timeline_layout == 1:
         storage.delete_tree(f"{HOODIE_FOLDER}/timeline")
         return

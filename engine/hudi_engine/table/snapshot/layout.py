@@ -96,7 +96,7 @@ def path_holds_values(config: TableConfig, schema: pa.Schema | None, partition: 
 
 
 def null_folder_columns(config: TableConfig, schema: pa.Schema | None, partition: str) -> list[str]:
-    """Return the string columns whose folder stands for null and for the empty string alike."""
+    """Return the string columns whose folder name means either null or the empty string."""
     if schema is None:
         return []
     found = []
@@ -113,7 +113,7 @@ def choose_layout(
     partitions: Iterable[str],
     all_null: Callable[[str, str], bool],
 ) -> Layout:
-    """Decide how a table is published; ``all_null`` says whether a column (second) is null in every file of a partition (first)."""
+    """Decide how a table is published; ``all_null(partition, column)`` is true for a column without a value in the partition."""
     hive = folders_hold_values(config, schema) and all(
         path_holds_values(config, schema, partition)
         and all(all_null(partition, column) for column in null_folder_columns(config, schema, partition))

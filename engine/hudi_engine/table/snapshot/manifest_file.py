@@ -5,8 +5,8 @@ of Spark's file stream sink). One batch file is published for each state of the 
 ``<base>/.hoodie/spark_catalog/<layout>/_spark_metadata/<n>.compact``: line 1 is ``v1``, each further line one file as JSON. Spark
 takes the distance of the two newest numbers as its compaction interval, so numbers are 9, 19, 29, ..., each a full list.
 
-The second line is the stamp: it looks like a folder, which Spark leaves out, and says which state the list shows. A publisher
-copies the lines of partitions that did not change from the previous manifest, unparsed.
+The second line is the stamp, the state of the table that the list shows, in the form of a folder's entry, which Spark skips. A
+publisher copies the lines of partitions that did not change from the previous manifest, unparsed.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ def is_derived(line: bytes) -> bool:
 
 
 def label_of(line: bytes) -> int:
-    """Return the modification time that the line of a file says."""
+    """Return the modification time in the line of a file."""
     found = _LABEL.search(line)
     return 0 if found is None else int(found[1])
 

@@ -39,8 +39,8 @@ AS_STORED = {
     "ignoreMissingFiles": "false",
     "parquet.page.verify-checksum.enabled": "true",
 }
-"""Options of Spark's Parquet source: old dates and times are what the file says, and a file that cannot be read, or a page with a
-wrong checksum, is an error and not left out, whatever the session prefers; what reads fewer rows may write them."""
+"""Options of Spark's Parquet source, whatever the session has set: old dates and times are read as they are stored, and a file that
+cannot be read, or a page with a wrong checksum, is an error. A read that skipped them could be the source of a write."""
 
 V1_PARQUET = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
 """Spark's Parquet source of version 1 whatever `spark.sql.sources.useV1SourceList` is: that of version 2 has no places of rows, no

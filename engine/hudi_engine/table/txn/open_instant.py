@@ -195,7 +195,7 @@ class OpenInstant:
             )
 
     def complete(self, body: bytes) -> Instant:
-        """Create the completed file; what the storage says of it is not believed without a look."""
+        """Create the completed file; when the storage reports an error, the file is looked for, as it may be there all the same."""
         self._body = body
         done = self._writer.complete(self.time, self.action, body)
         self._completed = f"{self._config.timeline_path}/{done.file_name}"

@@ -3,7 +3,7 @@
 Which instants are leftovers is decided by who owns them: an owner that is alive keeps its instant, one that
 is provably gone loses it (:mod:`hudi_engine.table.txn.owner`). An instant without any heartbeat file is another
 program's; it is left alone as long as a heartbeat would have counted. Then ``hoodie.cleaner.policy.failed.writes``
-says what happens to it: ``EAGER`` rolls it back, as Apache Hudi does by default, ``LAZY`` leaves it until its
+decides about it: ``EAGER`` rolls it back, as Apache Hudi does by default, ``LAZY`` leaves it until its
 heartbeat proves it dead, ``NEVER`` leaves everything alone. Plans of compaction and clustering are no
 leftovers: their service carries them out.
 """

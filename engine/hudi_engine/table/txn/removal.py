@@ -169,7 +169,7 @@ def data_file(path: str, partition: str, status: FileStatus | None = None) -> Ba
 
 
 def belongs_to(path: str, partition: str, instant: str) -> bool:
-    """Return whether a data file's name says that it exists only because of ``instant``."""
+    """Return whether a data file was made by ``instant``, by the instant in its name."""
     found = data_file(path, partition)
     return found is not None and found.instant == instant
 
@@ -232,7 +232,7 @@ class RollbackFinder:
         ]
 
     def _suspect_slices(self, partition: str) -> set[tuple[str, str]]:
-        """Return the slices that metadata, or a marker named after a base file, says were appended to."""
+        """Return the slices that were appended to according to commit metadata, or to a marker named after their base file."""
         suspects = {(stat.file_id or "", stat.prev_commit or "") for stat in self._stats.get(partition, ())}
         for stat in self._stats.get(partition, ()):
             log = data_file(stat.path or "", partition)
@@ -351,7 +351,7 @@ def _drop_old_markers(storage: Storage, instant: str, now_ms: int) -> None:
 def _is_only_of(storage: Storage, path: str, instant: str) -> bool:
     """Return whether a marked file holds nothing but this write.
 
-    The name of a base file says so. That of a log file may have been taken by another writer between the marker and the create,
+    For a base file its name is enough. That of a log file may have been taken by another writer between the marker and the create,
     so its blocks are read.
     """
     found = data_file(path, path.rpartition("/")[0])

@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 TAKEN_BACK = WRITE_ACTIONS | {"compaction", "logcompaction", "clustering", "indexing"}
 """Actions that a restore takes back; cleans, rollbacks and savepoints stay, and so do indexes that are built.
 
-The building of an index goes with the metadata table that it was for. What is left of one that was built says nothing of data.
+An unfinished index goes with the metadata table that it was for. The instant of a finished one records no change of data.
 """
 
 

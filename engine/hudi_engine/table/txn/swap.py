@@ -77,9 +77,12 @@ _INSTANT = re.compile(r"\d{14}")
 
 
 def check_no_writers(storage: Storage, options: Options, done: str) -> None:
-    """Refuse to move or delete a table, as ``done`` says, while a file of a writer may come; the caller holds its lock.
+    """Refuse to move or delete a table while another writer may still make files in it; the caller holds its lock.
 
     Plans of services that no process has begun do no harm.
+
+    Args:
+        done: What would be done to the table, for the message, such as ``moved``.
     """
     config = TableConfig.load(storage)
     timeline, living = Timeline.load(storage, config), Liveness(storage, config, options)

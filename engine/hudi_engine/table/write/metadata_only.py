@@ -83,7 +83,7 @@ def note_checkpoint(storage: Storage, noted: Callable[[TableState], str], option
 def commit_without_files(
     storage: Storage, options: Options, change_of: Callable[[TableState], Change]
 ) -> WriteResult:
-    """Commit what a look at the table says; overtaken by another writer it looks again, as often as the options say."""
+    """Commit the change that ``change_of`` derives from the table's state; after a conflict it is derived again and retried."""
 
     def attempt() -> WriteResult:
         state = TableState.load(storage)

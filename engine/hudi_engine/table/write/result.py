@@ -22,7 +22,7 @@ class WriteResult(RowCounts):
         figures: Rows that came and were shuffled, bytes rewritten and changed; None when nothing was written.
         seconds: Seconds by phase: ``prepare``, ``begin``, ``write``, ``commit``, ``publish``, ``services``.
         action: What the instant is: ``commit``, ``deltacommit`` or ``replacecommit``.
-        metadata: What the instant says; None when there is none.
+        metadata: The metadata of the commit; None when there is none.
         committed: The timeline right after the commit; None when there is none, or it is not known.
     """
 

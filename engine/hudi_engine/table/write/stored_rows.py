@@ -139,7 +139,7 @@ def _check_rows(state: TableState, generator: KeyGenerator) -> None:
 
 
 def _with_all_values(rows: pa.Table, names: list[str]) -> pa.Table:
-    """Return the rows that have a value in each partition field: the path of null says little about the settings."""
+    """Return the rows that have a value in each partition field: the path of a null depends on few settings."""
     for name in names:
         rows = rows.filter(pc.is_valid(field_values(rows, name)))
     return rows
@@ -326,7 +326,7 @@ def _problem(dropped: pa.Field, wanted: pa.Field) -> str | None:
             "written before cannot be read as"
         )
     if not in_units_of(wanted.type, dropped.type).equals(wanted.type):
-        # files of older Hudi are read by the unit that the table says
+        # times in files of older Hudi are read in the unit of the table's schema
         return (
             f"column {dropped.name!r} was dropped with times in another unit, as {dropped.type}, and would come back as "
             f"{wanted.type}, by which the times in files written before could be taken for others"

@@ -28,7 +28,7 @@ from hudi_engine.table.state import TableState
 _ESCAPABLE = "[\\x01-\\x1f\\x7f\"#%'*/:=?\\\\{\\[\\]^]"
 
 
-# Below this scale a decimal never has an exponent in its text, whatever spark.sql.ansi.enabled says.
+# Up to this scale the text of a decimal never has an exponent, for both values of spark.sql.ansi.enabled.
 _PLAIN_DECIMAL_SCALE = 6
 TEXT_PREFIX = "__hudi_key_text_"
 _SOURCE_PREFIX = "__hudi_key_source_"

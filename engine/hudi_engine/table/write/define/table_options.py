@@ -177,7 +177,7 @@ def _differs(config: TableConfig, key: object, given: str, had: str, why: str = 
 
 
 def with_write_options(config: TableConfig, options: Options) -> TableConfig:
-    """Return settings with what a call says of merges and deletes, of which other writers' tables may keep nothing."""
+    """Return settings with the merge rule and delete marker of a call's options, which tables of other writers may not store."""
     said: dict[str, str] = {}
     payload = options[TableOptions.PAYLOAD_CLASS]
     if payload and not config.payload_class and TableOptions.MERGE_MODE.key not in config.properties:
@@ -189,7 +189,7 @@ def with_write_options(config: TableConfig, options: Options) -> TableConfig:
 
 
 def _bucket_problems(config: TableConfig, options: Options, kept: Mapping[str, str]) -> list[str]:
-    """Return what contradicts the buckets of a table, which hash its whole record key unless it says otherwise."""
+    """Return what contradicts the buckets of a table, which hash its whole record key unless it stores another hash field."""
     hashed = ",".join(config.record_key_fields)
     return [
         f"{key} is {given!r}, but table {config.name!r} was made with {had!r}, which decides where its rows "
@@ -284,7 +284,7 @@ def _time_problems(config: TableConfig, options: Options) -> list[str]:
 
 
 def _problems_with_defaults(config: TableConfig, options: Options) -> list[str]:
-    """Return what contradicts the defaults that a table of this engine goes by where it says nothing."""
+    """Return what contradicts the defaults that hold for settings which a table of this engine does not store."""
     times = config.timestamp_keygen
     zones = zones_that_count(times)
     if not config.is_of_this_engine or "input.timezone" not in times or "timezone" in zones:

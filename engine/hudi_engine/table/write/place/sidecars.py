@@ -187,7 +187,7 @@ class SidecarBefore:
 
     @classmethod
     def of(cls, context: WriteContext, state: SidecarState, file_slice: FileSlice) -> SidecarBefore | None:
-        """Return it; None when no sidecar is there that says it."""
+        """Return what the logs of a slice did; None when it has logs but no sidecar of exactly this state."""
         if not file_slice.log_files:
             return cls(context, SliceDelta(pa.array([], pa.int64()), context.schema.empty_table()), None)
         path, digest = state.before.get((file_slice.partition, file_slice.file_id), ("", ""))
