@@ -265,3 +265,20 @@ def test_any_sequence_with_services_gives_the_rows_of_the_dictionary(spark, tmp_
     while table.compact().instant is not None:
         pass
     assert seen(table.read_optimized()) == sorted(model.values())
+
+
+def test_a_write_upgrades_the_table_when_it_may(spark, tmp_path, caplog):
+    table = make(spark, tmp_path / "t")
+    wanted = {"hoodie.write.table.version": "9"}
+    upsert(spark, table, (1, 1, "a", "first"), (2, 1, "a", "other"))
+    upsert(spark, table, (1, 2, "a", "second"), **wanted)
+    assert table.config.version == 6
+    table.delete_where("id = 2", options={**wanted, "hoodie.write.auto.upgrade": "true"})
+    assert table.config.version == 6
+    assert "keeps table version 6: the rows of this write were read of the table before" in caplog.text
+    upsert(spark, table, (1, 3, "a", "third"), **wanted, **{"hoodie.write.auto.upgrade": "true"})
+    assert table.config.version == 9
+    assert "is upgraded from table version 6 to 9 before the write" in caplog.text
+    upsert(spark, table, (3, 1, "b", "new"), **{"hoodie.write.auto.upgrade": "true"})
+    assert table.config.version == 9
+    assert seen(table.snapshot()) == [(1, 3, "a", "third"), (3, 1, "b", "new")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,7 +14,9 @@ from pyspark.sql.types import StructType
 
 from hudi_engine.errors import ConfigError, RepeatedKeyError
 from hudi_engine.format.config.declared.sync_options import SyncOptions
+from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import AnyCase, spellings
 from hudi_engine.format.schema.meta_fields import META_FIELDS, OPERATION
@@ -43,6 +46,8 @@ from hudi_engine.table.write.result import WriteResult
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+logger = logging.getLogger(__name__)
 
 
 class Writes(Reads):
@@ -412,10 +417,38 @@ class Writes(Reads):
         """Write, from what this object has read of the table if it has, then publish and run the services that are due."""
         if request.options[SyncOptions.ENABLED]:
             check_sync(self.spark, self.storage, self.config, request.options)
+        if request.options[TableOptions.AUTO_UPGRADE]:
+            self._upgrade_before(request)
         known = replace(request, base=request.base or self._rows_read, held=self._held, columns=self._columns)
         known = replace(known, reads_all=self._rows_read is not None)
         result = write(self.spark, self.storage, known)
         return self._published(result, request.options)
+
+    def _upgrade_before(self, request: WriteRequest) -> None:
+        """Upgrade a table of an earlier version than the write names; raises as `TableServices.upgrade`."""
+        wanted, present = (
+            int(request.options[TableOptions.TABLE_VERSION]),
+            TableConfig.load(self.storage).version,
+        )
+        if wanted <= present:
+            return
+        if request.base or self._rows_read:
+            logger.warning(
+                "%s keeps table version %d: the rows of this write were read of the table before. Upgrade it on its own, or with "
+                "a write that reads no rows of it",
+                self.path,
+                present,
+            )
+            return
+        logger.warning(
+            "%s is upgraded from table version %d to %d before the write, as %s is true",
+            self.path,
+            present,
+            wanted,
+            TableOptions.AUTO_UPGRADE,
+        )
+        self._config = None
+        self._services(request.options).upgrade(wanted)
 
     def _published(self, result: WriteResult, options: Options) -> WriteResult:
         """After a commit: publish it, run the services that are due, report it; the commit is kept whatever happens here."""

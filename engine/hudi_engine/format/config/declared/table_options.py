@@ -24,6 +24,12 @@ class TableOptions:
         "Version of a new table: 6 is read by all engines, 8 by Apache Hudi 1.0 and later, 9 by 1.1 and later. A table "
         "that is there keeps its version.",
     )
+    AUTO_UPGRADE = bool_option(
+        "hoodie.write.auto.upgrade",
+        False,
+        "A write to a table of an earlier version than hoodie.write.table.version upgrades it first. False, as here by default, "
+        "keeps the version; Apache Hudi's default is true.",
+    )
     TIMELINE_ZONE = text_option(
         "hoodie.table.timeline.timezone",
         None,
