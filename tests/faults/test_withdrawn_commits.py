@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hudi_engine.errors import StorageError, WriteConflictError
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.table.services import run_compaction
+from hudi_engine.table.services import change_version, run_compaction
+from hudi_engine.table.snapshot.publication import publication_of
 
 import tests.faults.mini_table as mini
 from tests.unit.services import tables
@@ -61,3 +63,29 @@ def test_a_write_that_must_not_stand_and_cannot_be_withdrawn_names_its_file(
     storage = Failing(mini.create_table(str(tmp_path)).base, fails)
     with pytest.raises(StorageError, match="could not be withdrawn: no route"):
         mini.write(storage, {"a": {"k1": 1}})
+
+
+class Suspended(LocalStorage):
+    """The process stops right before it makes its completed file, and another one breaks its lock and commits meanwhile."""
+
+    others: Callable[[], object] | None = None
+
+    def create(self, path: str, data: bytes) -> None:
+        others, self.others = (self.others, None) if path.endswith(".commit") else (None, self.others)
+        if others is not None:
+            self.delete(".hoodie/lock")
+            others()
+        super().create(path, data)
+
+
+def test_a_commit_that_readers_may_have_passed_is_taken_back(tmp_path: Path) -> None:
+    storage = Suspended(mini.create_table(str(tmp_path / "t")).base)
+    (tmp_path / "other").symlink_to(tmp_path / "t")  # a process of its own by its name of the table
+    mini.write(storage, {"a": {"k0": 0}})
+    change_version(storage, mini.options(), publication_of(storage), 9)
+    storage.others = lambda: mini.write(LocalStorage(str(tmp_path / "other")), {"b": {"k2": 2}})
+    with pytest.raises(WriteConflictError, match="readers of changes may have passed"):
+        mini.write(storage, {"c": {"k1": 1}})
+    assert mini.content(storage) == {("a", "k0"): 0, ("b", "k2"): 2}
+    mini.write(storage, {"c": {"k1": 1}})
+    assert mini.content(storage) == {("a", "k0"): 0, ("b", "k2"): 2, ("c", "k1"): 1}

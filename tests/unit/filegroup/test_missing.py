@@ -8,13 +8,16 @@ import hudi_engine
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import CorruptTableError
-from hudi_engine.format.filegroup.missing import check_nothing_missing
+from hudi_engine.format.filegroup.missing import check_nothing_missing, check_slice_whole
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.table.state import TableState
 
 from tests.golden.golden import NAMES, unpack
 from tests.helpers.handmade import HandmadeTable, file_id
+from tests.unit.filegroup.conftest import hudi_name
 from tests.unit.services.tables import DAY_2, GROUP_3, batch, merge_on_read, writes
 
 SCHEMA = pa.schema([("id", pa.string())])
@@ -114,3 +117,34 @@ def test_tables_of_apache_hudi_are_whole_and_looking_asks_the_storage_nothing(
     for call in ("read", "list", "stat", "exists"):
         monkeypatch.setattr(LocalStorage, call, None)
     check_nothing_missing(state.storage, state.config, state.timeline, view)
+
+
+def test_a_lost_log_that_a_compaction_did_not_merge_is_an_error(v9) -> None:
+    stat = WriteStat(
+        file_id="f", path=hudi_name("f@48.log.1"), partition_path="", num_writes=1, file_size_in_bytes=10
+    )
+    v9.instants("10_15.deltacommit", "50_55.commit")
+    v9.instants("48_52.deltacommit", partition_to_write_stats={"": [stat]})
+    v9.files("f@10", "f@50")
+    timeline = Timeline.load(v9.storage, v9.config)
+    for instant in timeline.completed_writes:
+        timeline.commit_metadata(instant)
+    missing = rf"{stat.path}.*commit 0+48 wrote it"
+    with pytest.raises(CorruptTableError, match=missing):
+        check_nothing_missing(v9.storage, v9.config, timeline, v9.view())
+    (newest,) = v9.view().latest_slices()
+    with pytest.raises(CorruptTableError, match=missing):
+        check_slice_whole(v9.storage, v9.config, timeline, newest, [(stat.path, "48".zfill(17))])
+
+
+def test_a_log_that_a_compaction_merged_is_not_missed(v9) -> None:
+    stat = WriteStat(
+        file_id="f", path=hudi_name("f@40.log.1"), partition_path="", num_writes=1, file_size_in_bytes=10
+    )
+    v9.instants("10_15.deltacommit", "50_55.commit")
+    v9.instants("40_45.deltacommit", partition_to_write_stats={"": [stat]})
+    v9.files("f@10", "f@50")
+    timeline = Timeline.load(v9.storage, v9.config)
+    for instant in timeline.completed_writes:
+        timeline.commit_metadata(instant)
+    check_nothing_missing(v9.storage, v9.config, timeline, v9.view())

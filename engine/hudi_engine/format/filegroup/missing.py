@@ -20,6 +20,7 @@ from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.commit_metadata import WriteStat
+from hudi_engine.format.timeline.instant import Instant
 
 GONE = "was deleted since the table was listed"
 """Text for a file that was removed between the look at a table and its reading."""
@@ -58,7 +59,8 @@ def check_slice_whole(
         files: Paths that writes up to that state have made in the group, each with the write's requested time.
     """
     for path, written in files:
-        if _is_missed(found, path, written) and not storage.exists(path):
+        completed = timeline.completion_time(written) or written
+        if _is_missed(found, path, written, completed) and not storage.exists(path):
             if Timeline.load(storage, config).instants != timeline.instants:
                 raise TimelineError(
                     f"file {path!r} of {storage.base!r} went while it was looked for. Read again"
@@ -69,7 +71,7 @@ def check_slice_whole(
             )
 
 
-def _is_missed(found: FileSlice | None, path: str, written: str) -> bool:
+def _is_missed(found: FileSlice | None, path: str, written: str, completed: str) -> bool:
     """Return whether a slice should have a file of a write, or a base file that came later, and has neither."""
     partition = path.rpartition("/")[0]
     base, log = parse_base_file(path, partition), parse_log_file(path, partition)
@@ -80,7 +82,7 @@ def _is_missed(found: FileSlice | None, path: str, written: str) -> bool:
         return False
     if found is None:
         return True
-    return not is_merged(found.base_file, log, written) and all(
+    return not is_merged(found.base_file, log, written, completed) and all(
         log.path != each.path for each in found.log_files
     )
 
@@ -93,7 +95,7 @@ def _missing(timeline: Timeline, view: FileSystemView, as_of: str | None) -> Ite
         if written < first or (as_of is not None and written > as_of):
             continue
         for partition, stat in metadata.write_stats():
-            if _counts(view, partition, stat, written):
+            if _counts(view, partition, stat, instant):
                 yield stat.path or "", written
 
 
@@ -108,16 +110,16 @@ def _first_without_a_gap(timeline: Timeline) -> str | None:
     return timeline.first_write_time if any(each.requested_time > oldest for each in archived) else oldest
 
 
-def _counts(view: FileSystemView, partition: str, stat: WriteStat, written: str) -> bool:
+def _counts(view: FileSystemView, partition: str, stat: WriteStat, write: Instant) -> bool:
     """Return whether a file of a commit belongs to the view and is not in it."""
     base = parse_base_file(stat.file_name, partition)
     if base is not None:
         key = (partition, base.file_id)
-        is_there = base.instant != written or view.has_base_file(key, base.path, base.instant)
+        is_there = base.instant != write.requested_time or view.has_base_file(key, base.path, base.instant)
     else:
         log = parse_log_file(stat.file_name, partition)
         if log is None or log.is_cdc:
             return False
         key = (partition, log.file_id)
-        is_there = view.has_log_file(key, log, written)
+        is_there = view.has_log_file(key, log, write)
     return stat.has_content and not is_there and key not in view.replaced_groups

@@ -225,9 +225,18 @@ def list_files_of(storage: Storage, partitions: Iterable[str]) -> PartitionFiles
     return {partition: list_partition_files(storage, partition) for partition in sorted(set(partitions))}
 
 
-def is_merged(base: BaseFile | None, log: LogFile, written: str) -> bool:
-    """Return whether a base file holds what a write put into a log: it is of that write or a later one, or of a later slice."""
-    return base is not None and (base.instant >= written or base.instant > log.instant)
+def is_merged(base: BaseFile | None, log: LogFile, written: str, completed: str) -> bool:
+    """Return whether a base file holds what a write put into a log: it is of that write or a later one, or of a later slice.
+
+    Args:
+        completed: When the write completed. A base file that was requested before that does not hold what a log named after the
+            write has.
+    """
+    if base is None:
+        return False
+    if log.instant == written:
+        return base.instant == written or base.instant > completed
+    return base.instant >= written or base.instant > log.instant
 
 
 class FileSystemView:
@@ -327,11 +336,11 @@ class FileSystemView:
         newer = any(base.instant >= instant for base in bases)
         return newer or any(status.path == path for status in self.files(partition))
 
-    def has_log_file(self, key: FileGroupKey, log: LogFile, written: str) -> bool:
+    def has_log_file(self, key: FileGroupKey, log: LogFile, write: Instant) -> bool:
         """Return whether a log is there, or its group has a committed base file of a later write, which holds its rows."""
         partition, file_id = key
         slices = self._slices.get(partition, {}).get(file_id, ())
-        merged = any(is_merged(each.base_file, log, written) for each in slices)
+        merged = any(is_merged(each.base_file, log, write.requested_time, write.order) for each in slices)
         if merged or any(log.path == other.path for each in slices for other in each.log_files):
             return True
         return any(status.path == log.path for status in self.files(partition))

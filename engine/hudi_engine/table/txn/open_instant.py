@@ -221,7 +221,7 @@ class OpenInstant:
             return done
         try:
             if not held:
-                self._check_again(lock, seen, check)
+                self._check_again(lock, seen, check, done)
             elif not in_flight:
                 raise WriteConflictError(rolled_back(self._storage, self.time, self.action))
         except WriteConflictError as conflict:
@@ -261,12 +261,16 @@ class OpenInstant:
                 "took back the commit of a dead run of %s %s, which came late", self.action, self.time
             )
 
-    def _check_again(self, lock: TableLock, seen: Timeline, check: Callable[[Timeline], None]) -> None:
+    def _check_again(
+        self, lock: TableLock, seen: Timeline, check: Callable[[Timeline], None], done: Instant
+    ) -> None:
         """Take the lock again and check a commit that was made without it; raises as `complete_fenced`."""
         try:
             lock.regain()
             self.check_mine()
-            check(self._as_of_completion(seen))
+            before = self._as_of_completion(seen)
+            self._check_not_passed(before, done)
+            check(before)
         except WriteConflictError:
             raise
         except (OSError, HudiError) as error:
@@ -274,6 +278,21 @@ class OpenInstant:
                 f"{self.action} {self.time} of {self._storage.base!r} was completed while another process had the lock, and it "
                 f"is not known whether it stands: {error}. Look whether it is on the timeline before you write again"
             ) from error
+
+    def _check_not_passed(self, before: Timeline, done: Instant) -> None:
+        """Refuse a completion time that was drawn earlier than that of a commit which was there before this one.
+
+        Readers of changes that have seen the other commit begin after its completion time, and would never see this one.
+        """
+        drawn = done.completion_time
+        passed = [each for each in before.completed_writes if drawn is not None and each.order > drawn]
+        if passed:
+            other = passed[-1]
+            raise WriteConflictError(
+                f"{self.action} {self.time} of {self._storage.base!r} cannot be committed at {drawn}: this process lost the "
+                f"table's lock, and {other.action} {other.requested_time} was committed at {other.order}, which readers of changes "
+                "may have passed. The table is as the other writer left it; run the write again"
+            )
 
     def release(self) -> None:
         """Remove the owner file and know it no longer; one that cannot be removed is given up and goes with the next write."""
