@@ -16,6 +16,7 @@ class HudiAdapterResponse(AdapterResponse):
     """Result of one write to a Hudi table.
 
     Args:
+        rows_set_aside: Rows that are in the error table instead; None without one.
         bytes_rewritten: Bytes of base files that replace an earlier one; ``bytes_changed`` of them are of changed rows, about.
         seconds: Seconds by phase, such as ``{"prepare": 0.4, "write": 1.2}``.
     """
@@ -32,6 +33,7 @@ class HudiAdapterResponse(AdapterResponse):
     bytes_rewritten: int | None = None
     bytes_changed: int | None = None
     seconds: dict[str, float] | None = None
+    rows_set_aside: int | None = None
 
 
 def short_number(number: int) -> str:
@@ -47,14 +49,18 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def write_response(result: WriteResult, name: str | None = None) -> HudiAdapterResponse:
+def write_response(
+    result: WriteResult, name: str | None = None, *, set_aside: int = 0
+) -> HudiAdapterResponse:
     """Return what dbt prints and keeps of one write.
 
     Args:
         name: Name of the write where it is not the engine's operation, such as ``microbatch``.
+        set_aside: Rows that are in the error table instead.
     """
     code, figures = (name or result.operation).upper(), result.figures
     signed = (("+", result.rows_inserted), ("~", result.rows_updated), ("-", result.rows_deleted))
+    errors = f", {counted(set_aside, 'row')} to the error table" if set_aside else ""
     services = f" | {', '.join(result.services)}" if result.services else ""
     counts = " ".join(f"{sign}{count}" for sign, count in signed if count or sign == "+")
     # rows that an overwrite replaces are no result of the model
@@ -62,7 +68,7 @@ def write_response(result: WriteResult, name: str | None = None) -> HudiAdapterR
     did: dict[str, Any] = {each.name: getattr(result, each.name) for each in fields(RowCounts)}
     return HudiAdapterResponse(
         _message=f"{code} {result.instant or 'no commit'} {counts} rows, "
-        f"{counted(result.files_written, 'file')}, {size(result.bytes_written)}{services}",
+        f"{counted(result.files_written, 'file')}, {size(result.bytes_written)}{errors}{services}",
         code=code,
         rows_affected=result.rows_inserted + result.rows_updated + replaced,
         instant=result.instant,
@@ -73,5 +79,6 @@ def write_response(result: WriteResult, name: str | None = None) -> HudiAdapterR
         bytes_rewritten=None if figures is None else figures.bytes_rewritten,
         bytes_changed=None if figures is None else figures.bytes_changed,
         seconds=dict(result.seconds) or None,
+        rows_set_aside=set_aside or None,
         **did,
     )

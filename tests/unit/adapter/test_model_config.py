@@ -119,6 +119,34 @@ def test_a_location_of_its_own_counts_from_the_project() -> None:
     assert plan(location_root="s3a://bucket/lake/").base == "s3a://bucket/lake/orders"
 
 
+ERRORS = {"hoodie.errortable.enable": True}
+
+
+def test_an_error_table_is_no_option_of_the_write() -> None:
+    resolved = plan(unique_key="id", options=ERRORS)
+    assert resolved.error_table and not plan(unique_key="id").error_table
+    assert "hoodie.errortable.enable" not in (resolved.options | resolved.hook_options)
+
+
+@pytest.mark.parametrize(
+    ("materialized", "config", "why"),
+    [
+        ("snapshot", {"unique_key": "id"}, "a snapshot has none"),
+        ("seed", {}, "a seed has none"),
+        ("incremental", {"unique_key": "id", "incremental_strategy": "delete"}, "'delete' has none"),
+        ("incremental", {"incremental_strategy": "own", "own_strategies": ["own"]}, "'own' has none"),
+        (
+            "incremental",
+            {"unique_key": "id", "not_matched_by_source_action": "delete"},
+            "would take the stored row of a row with an error",
+        ),
+    ],
+)
+def test_an_error_table_is_refused_by_name(materialized: str, config: dict[str, Any], why: str) -> None:
+    assert why in problems(materialized, options=ERRORS, **config)[0]
+    assert not plan(materialized, options={"hoodie.errortable.enable": False}, **config).error_table
+
+
 def test_all_problems_come_in_one_message() -> None:
     found = problems(
         table_type="copy",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.write_options import IndexOptions, WriteOptions
 from hudi_engine.format.config.enums import IndexType
 from hudi_engine.format.config.options import laid_over
@@ -157,6 +158,7 @@ class ModelPlan:
         tests: The tests that these name, each compiled when it runs.
         clone_copy: Whether its clone may copy bytes where files cannot be shared.
         conflict_retries: How often the query is evaluated again when another writer overtook its write.
+        error_table: Whether rows that cannot be written go to the error table, and the others are committed.
     """
 
     schema: str
@@ -177,6 +179,7 @@ class ModelPlan:
     tests: tuple[PlannedTest, ...] = ()
     clone_copy: bool = False
     conflict_retries: int = 0
+    error_table: bool = False
 
     @property
     def named_columns(self) -> dict[str, tuple[str, ...]]:
@@ -256,6 +259,7 @@ def resolve_plan(
     audit = read_audit(config, merge, problems)
     may_copy = boolean("clone_copy", config.get("clone_copy"), problems, False)
     retries = whole_number("conflict_retries", config.get("conflict_retries"), problems)
+    error_table = _error_table(raw, merge)
     location = _own_location(config, places, problems)
     _check_skipping(merge, index, problems)
     _check_format(config, problems)
@@ -281,10 +285,34 @@ def resolve_plan(
         audit=audit,
         clone_copy=bool(may_copy),
         conflict_retries=retries,
+        error_table=error_table,
     )
     problems.extend(engine_problems(plan.definition))
     problems.raise_if_any(what)
     return plan
+
+
+def _error_table(raw: RawConfig, merge: MergeConfig) -> bool:
+    """Return whether a model has an error table; refused for nodes that write no rows of their own query as they are."""
+    option, given = WriteOptions.ERROR_TABLE, raw.options.pop(WriteOptions.ERROR_TABLE.key, None)
+    try:
+        wanted = given is not None and bool(option.parse(given))
+    except ConfigError as error:
+        raw.problems.add(str(error))
+        return False
+    kind = str(raw.config.get("materialized") or "table")
+    why = None
+    if kind not in ("table", "incremental"):
+        why = f"a {kind} has none"
+    elif kind == "incremental" and merge.operation in (None, "delete"):
+        why = f"incremental_strategy {merge.strategy!r} has none"
+    elif merge.clauses is not None and merge.clauses.by_source is not None:
+        why = "not_matched_by_source_action would take the stored row of a row with an error for one that the source lacks"
+    if wanted and why is not None:
+        raw.problems.add(
+            f"{option} is true; {why}. Leave it out, and filter such rows in the query where they may come"
+        )
+    return wanted
 
 
 def _check_skipping(merge: MergeConfig, index: IndexConfig, problems: Problems) -> None:

@@ -12,7 +12,7 @@ from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.spark.write.rows import casts
 from hudi_engine.spark.write.rows.batch import refuse_false_marks
 from hudi_engine.spark.write.rows.casts import DELETE_MARKS
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import types as T
 
 MODEL_ADVICE = ". Select a value that does, or give the column another type: on_schema_change: sync_all_columns, or --full-refresh"
@@ -23,6 +23,14 @@ def fit_to_table(
 ) -> DataFrame:
     """Name, order and cast the columns of a model as the table has them; see `casts.fit_to_table`."""
     return casts.fit_to_table(frame, table, fill_missing=fill_missing, advice=advice)
+
+
+def misfits(frame: DataFrame, table: T.StructType) -> list[Column]:
+    """Return texts that are null where a row's values fit the columns of the table."""
+    given = spellings(frame.columns)
+    fields = {field.name: field for field in frame.schema.fields}
+    found = (casts.misfit(fields[given[each.name]], each) for each in table.fields if each.name in given)
+    return [each for each in found if each is not None]
 
 
 def chosen_columns(given: Sequence[str], wanted: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -21,6 +22,7 @@ from hudi_engine.format.config.declared.engine_options import WriterOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.config.options import laid_over, resolve_options
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
@@ -46,11 +48,13 @@ from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows.alignment import (
     check_named_columns,
     fit_to_table,
+    misfits,
     missing_columns,
     with_delete_mark,
 )
-from dbt.adapters.hudi.rows.constraints import Constraint, checked
+from dbt.adapters.hudi.rows.constraints import Constraint, broken, checked
 from dbt.adapters.hudi.rows.deletes import ordered_deletes, with_one_mark
+from dbt.adapters.hudi.rows.error_table import good_rows, lacking_keys
 from dbt.adapters.hudi.rows.existing_target import (
     build_under_name,
     created_concurrently,
@@ -176,7 +180,20 @@ def rebuild_model(
     to_be = table_properties(schema=None, **definition)
     if _consumes_marks(plan, rows):
         frame = with_one_mark(frame)
-    frame = checked(frame, rows.constraints, only=stays(frame, frame.columns, to_be))
+    with _sound_rows(warehouse, session, plan, rows, frame, frame.schema, to_be) as (sound, failed):
+        return write_response(*_rebuild(warehouse, session, plan, rows, sound, to_be), set_aside=failed)
+
+
+def _rebuild(
+    warehouse: Warehouse,
+    session: SparkSession,
+    plan: ModelPlan,
+    rows: ModelRows,
+    frame: DataFrame,
+    to_be: TableConfig,
+) -> tuple[WriteResult, str | None]:
+    """Make a model's table of rows that may be written."""
+    definition = plan.definition_with(warehouse.options)
     options = resolve_options(definition["options"])
     combines = options[WriteOptions.COMBINE_BEFORE_INSERT]
     frame = ordered_deletes(frame, to_be, options, combines=combines, name=f"{plan.schema}.{plan.name}")
@@ -205,7 +222,7 @@ def rebuild_model(
         )
     table = warehouse.table(session, plan.base)
     warehouse.register_plan(session, plan, table, rebuilt=True)
-    return write_response(result, _response_name(plan))
+    return result, _response_name(plan)
 
 
 def write_model(
@@ -232,8 +249,61 @@ def write_model(
     if _consumes_marks(plan, rows):
         frame = with_one_mark(frame, schema.names)
     fitting = with_delete_mark(schema, frame) if operation == "upsert" else schema
-    if operation != "delete":
-        frame = checked(frame, rows.constraints, only=stays(frame, fitting.names, table.config))
+    with _sound_rows(warehouse, session, plan, rows, frame, fitting, table.config) as (sound, failed):
+        result = _write_rows(warehouse, plan, rows, table, sound, schema, fitting)
+        _warn_duplicate_keys(plan, table, fitting.names, result)
+    with warehouse.one_writer(session, plan.base):
+        if change.removed:
+            forget_columns(table, change.removed)
+        warehouse.register_plan(session, plan, table)
+    return write_response(result, _response_name(plan), set_aside=failed)
+
+
+@contextmanager
+def _sound_rows(
+    warehouse: Warehouse,
+    session: SparkSession,
+    plan: ModelPlan,
+    rows: ModelRows,
+    frame: DataFrame,
+    stored: T.StructType,
+    config: TableConfig,
+) -> Iterator[tuple[DataFrame, int]]:
+    """Yield the rows to write, and how many are in the error table instead; without one the write fails at such a row.
+
+    Args:
+        stored: The columns that the rows are fitted to.
+    """
+    only = stays(frame, stored.names, config)
+    if plan.merge.operation == "delete":
+        yield frame, 0
+    elif not plan.error_table:
+        yield checked(frame, rows.constraints, only=only), 0
+    else:
+        fit_to_table(frame, stored)  # refuses types of which no value fits
+        problems = [*broken(frame, rows.constraints, only), *misfits(frame, stored)]
+        problems += lacking_keys(config.record_key_fields)
+        with good_rows(warehouse, session, plan, frame, problems) as found:
+            yield found
+
+
+def _write_rows(
+    warehouse: Warehouse,
+    plan: ModelPlan,
+    rows: ModelRows,
+    table: HudiTable,
+    frame: DataFrame,
+    schema: T.StructType,
+    fitting: T.StructType,
+) -> WriteResult:
+    """Write rows that may be written, by the model's strategy.
+
+    Args:
+        schema: The columns of the table after the write.
+        fitting: The same, with the mark of deletes that the rows have.
+    """
+    operation = plan.merge.operation
+    assert operation is not None
     update = condition = None
     if operation == "upsert":
         update, condition = _columns_to_update(plan, schema, frame), plan.merge.condition
@@ -266,12 +336,7 @@ def write_model(
         )
     else:
         result = _replace(table, plan, fitted)
-    _warn_duplicate_keys(plan, table, fitted.columns, result)
-    with warehouse.one_writer(session, plan.base):
-        if change.removed:
-            forget_columns(table, change.removed)
-        warehouse.register_plan(session, plan, table)
-    return write_response(result, _response_name(plan))
+    return result
 
 
 def _consumes_marks(plan: ModelPlan, rows: ModelRows) -> bool:

@@ -43,6 +43,22 @@ def _conditions(item: Mapping[str, Any], columns: Sequence[str], name: str) -> l
     return []
 
 
+def broken(frame: DataFrame, constraints: Iterable[Constraint], only: Column) -> list[Column]:
+    """Return for each constraint a text where a row breaks it, null elsewhere."""
+    return [
+        F.when(only & ~_met(frame, each), F.lit(f"constraint violated: {each.name}: {each.condition}"))
+        for each in constraints
+    ]
+
+
+def _met(frame: DataFrame, constraint: Constraint) -> Column:
+    """Return whether a row meets a constraint; null does."""
+    with resolving(f"the constraint {constraint.name} ({constraint.condition}) cannot be evaluated"):
+        met = F.coalesce(expression(constraint.condition), F.lit(True))
+        frame.where(met)
+    return met
+
+
 def checked(
     frame: DataFrame,
     constraints: Iterable[Constraint],
@@ -57,9 +73,7 @@ def checked(
     """
     applies = F.lit(True) if only is None else only
     for constraint in constraints:
-        with resolving(f"the constraint {constraint.name} ({constraint.condition}) cannot be evaluated"):
-            met = F.coalesce(expression(constraint.condition), F.lit(True))
-            frame.where(met)
+        met = _met(frame, constraint)
         message = F.concat(
             F.lit(
                 f"constraint violated: {constraint.name}: {constraint.condition}; nothing was written; a row that breaks it: "

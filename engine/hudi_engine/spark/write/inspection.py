@@ -40,6 +40,16 @@ def before_commit(look: Look) -> Iterator[None]:
         _LOOK.reset(token)
 
 
+@contextmanager
+def not_inspected() -> Iterator[None]:
+    """Write to other tables in a block of `before_commit`: its function is not shown what this block writes."""
+    token = _LOOK.set(None)
+    try:
+        yield
+    finally:
+        _LOOK.reset(token)
+
+
 def reads_if_inspected(reads: ReadsOfWrite | None, begun: Timeline) -> ReadsOfWrite | None:
     """Return what a write depends on: all of the table when somebody looks at it, else what it reads itself."""
     if _LOOK.get() is None:
@@ -61,9 +71,5 @@ def inspect(
     transaction.drop_unwanted_files(metadata)
     timeline = state.timeline.as_if_completed(transaction.instant, transaction.action, metadata)
     rows = snapshot_frame(spark, TableState(state.storage, state.config, timeline), options)
-    token = _LOOK.set(None)
-    try:
-        with phase("inspect"):
-            look(rows)
-    finally:
-        _LOOK.reset(token)
+    with not_inspected(), phase("inspect"):
+        look(rows)

@@ -257,20 +257,49 @@ def fitted(value: str, given: T.DataType, wanted: T.DataType, path: str, advice:
     return _checked(value, given, wanted, path, advice)
 
 
-def _checked(value: str, given: T.DataType, wanted: T.DataType, path: str, advice: str) -> str:
-    """Return SQL of a cast that fails the query at a value that does not fit."""
+def _tried(value: str, given: T.DataType, wanted: T.DataType) -> str | None:
+    """Return SQL of a cast that is null at a value that does not fit; None where every value fits."""
     kind = type_text(wanted)
     same = stored_type(given.simpleString()) == stored_type(wanted.simpleString())
     if same or isinstance(given, T.NullType) or isinstance(wanted, T.StringType):
-        return f"cast({value} as {kind})"
+        return None
     tried = f"try_cast({value} as {kind})"
     if isinstance(wanted, T.FloatType):
         # Spark takes a number that is too large for it for infinite
         grown = f"abs({tried}) = double('inf') and abs(try_cast({value} as double)) <> double('inf')"
         tried = f"if({grown}, null, {tried})"
-    problem = literal(f" of column {path} does not fit its type {wanted.simpleString()}")
+    return tried
+
+
+def _misfit_text(wanted: T.DataType, path: str) -> str:
+    return f" of column {path} does not fit its type {wanted.simpleString()}"
+
+
+def _checked(value: str, given: T.DataType, wanted: T.DataType, path: str, advice: str) -> str:
+    """Return SQL of a cast that fails the query at a value that does not fit."""
+    kind, tried = type_text(wanted), _tried(value, given, wanted)
+    if tried is None:
+        return f"cast({value} as {kind})"
+    problem = literal(_misfit_text(wanted, path))
     failed = f"raise_error(concat('value ', cast({value} as string), {problem}, {advice}))"
     return f"if({value} is null or {tried} is not null, {tried}, cast({failed} as {kind}))"
+
+
+def misfit(source: T.StructField, target: T.StructField) -> Column | None:
+    """Return a text where a value does not fit a column, null elsewhere; None for nested types and where every value fits.
+
+    Spark must be able to cast some value of the type, see `check_cast`.
+    """
+    value = quoted(source.name)
+    if isinstance(target.dataType, _NESTED) or isinstance(source.dataType, _NESTED):
+        return None
+    tried = _tried(value, source.dataType, target.dataType)
+    if tried is None:
+        return None
+    shown = F.concat(
+        F.lit("value "), F.col(value).cast("string"), F.lit(_misfit_text(target.dataType, target.name))
+    )
+    return F.when(F.col(value).isNotNull() & F.expr(tried).isNull(), shown)
 
 
 def never_older(new: Sequence[Column], old: Sequence[Column], names: Sequence[str]) -> Column:
