@@ -146,6 +146,10 @@ class TaskMemoryError(HudiError):
     """A task needs more memory than its Python worker has."""
 
 
+class IncompleteWriteError(HudiError):
+    """What was planned did not come back once each, so that rows may be missing or twice; nothing was committed."""
+
+
 class ServiceError(HudiError):
     """A table service failed; the commits before it are kept."""
 

@@ -99,7 +99,7 @@ def test_clustering_commits_nothing_where_a_base_file_is_damaged(lenient, table)
 def test_clustering_commits_nothing_where_spark_gives_fewer_rows_than_the_files_have(table, monkeypatch):
     everything = spread.slices_frame
     monkeypatch.setattr(spread, "slices_frame", lambda *given: everything(*given).where("id % 2 = 0"))
-    with pytest.raises(ServiceError, match="partition 'x' hold 300 rows, but Spark read 150 of them"):
+    with pytest.raises(ServiceError, match="partition 'x' hold 300 rows, but 150 of them were written"):
         table.cluster(["id"], options=BY_SHUFFLE)
     assert table.snapshot().count() == 600
 

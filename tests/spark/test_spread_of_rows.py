@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine import HudiTable
+from hudi_engine import HudiTable, IncompleteWriteError
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
 from hudi_engine.spark.lookup.joins import NEW_ROWS, new_row_buckets, spread_new_rows
-from hudi_engine.spark.write.spread import distributed
+from hudi_engine.spark.write.spread import distributed, driver_path, executor_path
 from hudi_engine.spark.write.spread.distributed import shuffle_by_bucket
 from hudi_engine.table.lookup.unit import BUCKET
 from pyspark.sql import functions as F
@@ -310,3 +310,51 @@ def test_a_write_leaves_nothing_behind_that_it_sent_to_its_tasks(spark, tmp_path
     assert table.upsert(rows, options=WIDE).path_taken == "joined"
     assert set(sent.iterdir()) <= before
     assert table.snapshot().count() == 400
+
+
+def lose_one(monkeypatch, way):
+    """Let one bucket, or the result of one task, of a write get lost."""
+    if way == "driver":
+        each_once = driver_path.each_once
+        monkeypatch.setattr(driver_path, "each_once", lambda found, *rest: each_once(found[1:], *rest))
+    else:
+        reported = executor_path.collect_buckets
+        monkeypatch.setattr(
+            executor_path, "collect_buckets", lambda *given: (reported(*given)[0], reported(*given)[1][1:])
+        )
+
+
+@pytest.mark.parametrize("operation", ["upsert", "delete"])
+@pytest.mark.parametrize(
+    ("way", "options", "definition"),
+    [
+        ("driver", QUIET, {}),
+        ("partitions", EXECUTORS, {}),
+        ("joined", WIDE, {}),
+        ("partitions", EXECUTORS, {"options": {"hoodie.index.type": "BUCKET"}}),
+        ("partitions", EXECUTORS, {"options": {"hoodie.index.type": "GLOBAL_SIMPLE"}}),
+    ],
+    ids=["driver", "partitions", "joined", "buckets", "global"],
+)
+def test_a_bucket_that_gets_lost_is_no_commit(
+    spark, tmp_path, monkeypatch, operation, way, options, definition
+):
+    table = create(spark, tmp_path, partition_by=["p"], **definition)
+    rows = spark.range(20).selectExpr("id", "id % 2 as p", "'old' as v")
+    table.upsert(rows, options=options)
+    before = rows_of(table, "id", "v")
+    with monkeypatch.context() as patch:
+        lose_one(patch, way)
+        with pytest.raises(IncompleteWriteError, match="nothing was committed"):
+            getattr(table, operation)(rows.selectExpr("id", "p", "'new' as v"), options=options)
+    assert rows_of(table, "id", "v") == before
+    result = getattr(table, operation)(rows.selectExpr("id", "p", "'new' as v"), options=options)
+    assert (result.path_taken, result.rows_updated + result.rows_deleted) == (way, 20)
+
+
+def test_a_bucket_that_two_tasks_write_is_no_commit(spark, tmp_path, monkeypatch):
+    table = create(spark, tmp_path, partition_by=["p"])
+    monkeypatch.setattr(distributed, "shuffle_by_bucket", lambda frame, *_: frame.repartition(3))
+    with pytest.raises(IncompleteWriteError, match="was written by 3 tasks; nothing was committed"):
+        table.upsert(spark.range(60).selectExpr("id", "1 as p"), options=EXECUTORS)
+    assert table.snapshot().count() == 0

@@ -20,7 +20,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from hudi_engine import errors
-from hudi_engine.errors import HudiError, StorageError, TaskMemoryError, translate_unicode_errors
+from hudi_engine.errors import (
+    HudiError,
+    IncompleteWriteError,
+    StorageError,
+    TaskMemoryError,
+    translate_unicode_errors,
+)
 from hudi_engine.format.worker import LEAST_MEMORY, memory_limit, settle_worker
 
 Item = TypeVar("Item")
@@ -167,6 +173,19 @@ def raise_worker_error(error: BaseException) -> None:
             "a Python worker has too little memory to load its libraries: spark.executor.pyspark.memory must be "
             f"{LEAST_MEMORY // 2**20}m at least. Nothing was committed"
         ) from error
+
+
+def each_once(results: list[Result], items: Sequence[object], what: str) -> list[Result]:
+    """Return results, one for each item; raises IncompleteWriteError for fewer or more.
+
+    Args:
+        what: The items, such as ``file groups``.
+    """
+    if len(results) != len(items):
+        raise IncompleteWriteError(
+            f"{len(items)} {what} were planned and {len(results)} came back; nothing was committed. Run it again"
+        )
+    return results
 
 
 def in_turn(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

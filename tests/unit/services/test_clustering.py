@@ -12,6 +12,7 @@ import pytest
 from hudi_engine.errors import (
     ConfigError,
     CorruptTableError,
+    IncompleteWriteError,
     PlannedMeanwhileError,
     ServiceError,
     TimelineError,
@@ -432,3 +433,33 @@ def test_a_plan_by_another_writers_strategy_is_left_to_it_and_bars_no_other(tmp_
     assert rows(storage) == MERGED
     with pytest.raises(UnsupportedTableError, match="SparkSingleFileSort"):
         run_clustering(storage, options(), instant=planned.instant)
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"),
+    [
+        (lambda results: results[1:], "2 groups of file slices were planned and 1 came back"),
+        (lambda results: [results[0], *results], "2 groups of file slices were planned and 3 came back"),
+        (lambda results: [results[0]] * 2, "2 new file groups were planned and 1 came back"),
+    ],
+    ids=["missing", "more", "twice"],
+)
+def test_groups_that_get_lost_or_come_twice_are_no_commit(tmp_path: Path, runs, message: str) -> None:
+    storage = mor(tmp_path)
+    schedule_clustering(storage, options(**BY_QTY))
+    workers = Workers(lambda function, items: runs([function(each) for each in items]))
+    with pytest.raises(IncompleteWriteError, match=message):
+        run_clustering(storage, options(), workers=workers)
+    assert rows(storage) == MERGED
+    assert run_clustering(storage, options()).state == "completed"
+    assert rows(storage) == MERGED
+
+
+def test_a_group_with_fewer_rows_than_its_files_is_no_commit(tmp_path: Path) -> None:
+    storage = LocalStorage(str(tables.copy_on_write(tmp_path / "t", 2).path))
+    before = rows(storage)
+    schedule_clustering(storage, options(**BY_QTY))
+    workers = Workers(lambda function, items: [[] for _ in items])
+    with pytest.raises(ServiceError, match="rows, but 0 of them were written; nothing was committed"):
+        run_clustering(storage, options(), workers=workers)
+    assert rows(storage) == before

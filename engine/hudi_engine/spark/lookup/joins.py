@@ -443,6 +443,22 @@ def _settled(
     )
 
 
+@dataclass(frozen=True)
+class TaggedRows:
+    """Rows with their bucket.
+
+    Args:
+        units: What is known of each bucket.
+        buckets: The buckets, largest first.
+        count: How many rows there are.
+    """
+
+    rows: DataFrame
+    units: Mapping[str, PartitionUnit]
+    buckets: Sequence[str]
+    count: int
+
+
 def tag_files(
     spark: SparkSession,
     context: WriteContext,
@@ -450,17 +466,15 @@ def tag_files(
     units: Mapping[str, PartitionUnit],
     batch: tuple[DataFrame, Mapping[str, int], list[Callable[[], object]]],
     places: PlacesOfNew,
-) -> tuple[DataFrame, dict[str, PartitionUnit], list[str]]:
+) -> TaggedRows:
     """Wide partitions: a bucket is a file group, and new rows are spread over small files with room and new files.
 
     Args:
         batch: The rows, their number by partition, and the list that takes what frees all that is kept here.
         places: Where new rows of a partition go.
-
-    Returns:
-        Rows with their bucket, what is known of each bucket, and the buckets, largest first.
     """
     frame, rows, kept = batch
+    count = sum(rows.values())
     touched = [units[partition] for partition in rows if partition in units]
     found = owners(spark, context, touched, frame, rows, once=plan.single_rows)
     if found is not None:
@@ -471,8 +485,9 @@ def tag_files(
         tagged = _joined(spark, context, plan, touched, frame).persist()
         kept.append(tagged.unpersist)
         counts = _rows_by(tagged, BUCKET)
+        count = sum(counts.values())
     buckets, known, parts = _plan_buckets(units, counts, places)
-    return spread_new_rows(tagged, parts), known, buckets
+    return TaggedRows(spread_new_rows(tagged, parts), known, buckets, count)
 
 
 def _joined(

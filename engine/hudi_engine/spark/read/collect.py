@@ -22,6 +22,7 @@ from hudi_engine.format.parallel import (
     RunTasks,
     WorkerError,
     attempt,
+    each_once,
     raise_worker_error,
     worker_errors,
 )
@@ -40,7 +41,7 @@ _LONG_ROWS = 64
 """Rows of more than the limit divided by this are left out, however few they are: a batch may have many tasks."""
 _ROW_NUMBER = (1 << 33) - 1
 """The bits of Spark's `monotonically_increasing_id` that count the rows of a task."""
-_REPORT_SCHEMA = pa.schema([("stat", pa.string()), ("failure", pa.string())])
+_REPORT_SCHEMA = pa.schema([(name, pa.string()) for name in ("stat", "failure", "bucket", "rows")])
 
 
 @contextmanager
@@ -135,19 +136,29 @@ def current_task(context: WriteContext) -> WriteTask:
     return WriteTask(context, number, stage)
 
 
-def stats_batch(stats: list[WriteStat]) -> pa.RecordBatch:
-    """Write stats as rows of JSON text, the form in which tasks report to the driver."""
-    reports = [
-        pa.array([json.dumps(asdict(stat)) for stat in stats], pa.string()),
-        pa.nulls(len(stats), pa.string()),
-    ]
-    return pa.RecordBatch.from_arrays(reports, schema=_REPORT_SCHEMA)
+def stats_batch(stats: list[WriteStat], bucket: str | None = None, rows: int = 0) -> pa.RecordBatch:
+    """Write stats as rows of JSON text, the form in which tasks report to the driver.
+
+    Args:
+        bucket: The bucket that was written, and ``rows`` that came for it; None without buckets.
+    """
+    reports = [{"stat": json.dumps(asdict(stat))} for stat in stats]
+    if bucket is not None:
+        reports.append({"bucket": bucket, "rows": str(rows)})
+    return pa.RecordBatch.from_pylist(reports, schema=_REPORT_SCHEMA)
 
 
 def collect_stats(
     frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 ) -> list[WriteStat]:
     """Run a writing function over a frame (one Spark job) and return what its tasks report; raises what they met."""
+    return collect_buckets(frame, function)[0]
+
+
+def collect_buckets(
+    frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+) -> tuple[list[WriteStat], list[tuple[str, int]]]:
+    """Do as `collect_stats`, and return each bucket that was reported with the rows that came for it."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle_worker()
@@ -157,16 +168,16 @@ def collect_stats(
         except StorageError as error:
             raise WorkerError(error) from error
         except HudiError as error:
-            nothing = pa.array([None], pa.string())
-            failed = pa.array([Failure.of(error).to_json()], pa.string())
-            yield pa.RecordBatch.from_arrays([nothing, failed], schema=_REPORT_SCHEMA)
+            failed = [{"failure": Failure.of(error).to_json()}]
+            yield pa.RecordBatch.from_pylist(failed, schema=_REPORT_SCHEMA)
 
     with worker_errors_raised():
-        rows = frame.mapInArrow(run, "stat string, failure string").collect()
+        rows = frame.mapInArrow(run, ", ".join(f"{name} string" for name in _REPORT_SCHEMA.names)).collect()
     for row in rows:
         if row.failure is not None:
             raise Failure.from_json(row.failure).error()
-    return [WriteStat(**json.loads(row.stat)) for row in rows]
+    buckets = [(row.bucket, int(row.rows)) for row in rows if row.bucket is not None]
+    return [WriteStat(**json.loads(row.stat)) for row in rows if row.stat is not None], buckets
 
 
 def run_in_spark(spark: SparkSession) -> RunTasks:
@@ -189,6 +200,6 @@ def run_in_spark(spark: SparkSession) -> RunTasks:
         for each in found:
             if isinstance(each, Failure):
                 raise each.error()
-        return list(found)
+        return each_once(list(found), items, "tasks")
 
     return run

@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from hudi_engine.errors import ServiceError
 from hudi_engine.format.config.declared.clustering_options import ClusteringOptions
-from hudi_engine.format.index.filters.footer import read_key_footer
-from hudi_engine.format.parallel import Item, Result, RunTasks, on_threads, run_in_threads
+from hudi_engine.format.parallel import Item, Result, RunTasks, run_in_threads
 from hudi_engine.format.schema.casting import cast_batch
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.spark.read.collect import collect_stats, current_task, run_in_spark, stats_batch
@@ -35,7 +33,7 @@ def run_large_in_spark(spark: SparkSession) -> RunLarge:
     """Return how a session rewrites a group that is too large for one task; one shuffle a group."""
 
     def run(context: ClusteringContext, task: GroupTask) -> list[WriteStat]:
-        """Rewrite one group, and see that none of its rows is missing."""
+        """Rewrite one group."""
         prepare_session(spark)
         write = context.write
         state = TableState.load(write.storage)
@@ -57,30 +55,11 @@ def run_large_in_spark(spark: SparkSession) -> RunLarge:
             )
 
         try:
-            stats = collect_stats(ordered, write_rows)
+            return collect_stats(ordered, write_rows)
         finally:
             shared.destroy()
-        _check_complete(task, stats, context)
-        return stats
 
     return run
-
-
-def _check_complete(task: GroupTask, stats: Sequence[WriteStat], context: ClusteringContext) -> None:
-    """Refuse a group that Spark has given fewer or more rows of than the footers of its files say; raises ServiceError.
-
-    How many rows logs leave is not known without reading them.
-    """
-    bases = [each.base_file for each in task.slices if each.base_file is not None and not each.log_files]
-    if len(bases) < len(task.slices):
-        return
-    footers = on_threads(lambda base: read_key_footer(context.write.storage, base.path), bases)
-    stored, written = sum(footer.rows for footer in footers), sum(stat.num_writes or 0 for stat in stats)
-    if written != stored:
-        raise ServiceError(
-            f"the base files of partition {task.partition!r} hold {stored} rows, but Spark read {written} of them; nothing was "
-            "committed. Check the session for settings that change what Spark reads of files, and run the clustering again"
-        )
 
 
 def _cast(context: ClusteringContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

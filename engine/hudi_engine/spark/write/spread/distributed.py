@@ -224,17 +224,18 @@ def write_distributed(
             frame, rows = locate(spark, state, context, plan, units, frame, batch.kept)
         plan = replace(plan, combine=False)
     keys = None if everywhere else batch.generator
+    # rows that were merged by key since are not counted again
+    counted = None if everywhere and not plan.lookup else sum(rows.values())
     if plan.index.buckets is not None:
         bucketed, units, buckets = parts_by_bucket(spark, context, plan, frame, keys, units, rows)
         shuffled = shuffle_by_bucket(bucketed, buckets, _tasks(context))
-        return "partitions", run_buckets(spark, context, plan, units, shuffled, keys)
+        return "partitions", run_buckets(spark, context, plan, units, shuffled, keys, rows=counted)
     per_file = rows_of_a_file(context, frame, rows)
     if plan.lookup and is_wide(spark, context, units, rows, per_file):
         places = partial(places_of_new, context, plan, per_file)
-        frame, units, buckets = tag_files(spark, context, plan, units, (frame, rows, batch.kept), places)
-        return "joined", run_buckets(
-            spark, context, plan, units, shuffle_by_bucket(frame, buckets, _tasks(context))
-        )
+        tagged = tag_files(spark, context, plan, units, (frame, rows, batch.kept), places)
+        shuffled = shuffle_by_bucket(tagged.rows, tagged.buckets, _tasks(context))
+        return "joined", run_buckets(spark, context, plan, tagged.units, shuffled, rows=tagged.count)
     if not (plan.lookup or plan.combine) and len(rows) == 1:
         [(name, count)] = rows.items()
         small, files = places_of_new(context, plan, per_file, units.get(name) or PartitionUnit(name), count)
@@ -242,7 +243,7 @@ def write_distributed(
             return "bulk", run_bulk(spark, context, without_keys(frame, keys).coalesce(files), keys)
     bucketed, units, buckets = parts_by_rows(frame, keys, units, rows, per_file)
     shuffled = shuffle_by_bucket(bucketed, buckets, _tasks(context))
-    return "partitions", run_buckets(spark, context, plan, units, shuffled, keys)
+    return "partitions", run_buckets(spark, context, plan, units, shuffled, keys, rows=counted)
 
 
 def _write_bulk(

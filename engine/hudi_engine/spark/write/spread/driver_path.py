@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.filegroup.markers import MarkerBook
-from hudi_engine.format.parallel import in_turn, on_threads, run_in_threads
+from hudi_engine.format.parallel import each_once, in_turn, on_threads, run_in_threads
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH
 from hudi_engine.format.storage.base import storage_errors
 from hudi_engine.format.timeline.commit_metadata import WriteStat
@@ -58,7 +58,7 @@ def run_on_driver(
                 first.append(markers.open)
             on_threads(lambda make: make(), first)
             written = threads(lambda each: write_unit(replace(each[0], markers=markers), plan, each[1]), work)
-        return [stat for stats in written for stat in stats]
+        return [stat for stats in each_once(written, work, "file groups") for stat in stats]
 
 
 @contextmanager

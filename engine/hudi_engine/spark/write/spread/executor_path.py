@@ -6,6 +6,7 @@ incoming batch does.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from functools import partial
@@ -14,19 +15,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from hudi_engine.errors import DataError
+from hudi_engine.errors import DataError, IncompleteWriteError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.partition_metadata import begin_partition
 from hudi_engine.format.keygen.generator import KeyGenerator
 from hudi_engine.format.keygen.partition_path import check_new_partition
 from hudi_engine.format.merge.delete_marker import delete_mask
-from hudi_engine.format.parallel import RunTasks
+from hudi_engine.format.parallel import RunTasks, each_once
 from hudi_engine.format.schema.casting import cast_batch
 from hudi_engine.format.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.format.worker import rows_at_once
-from hudi_engine.spark.read.collect import collect_stats, current_task, run_in_spark, stats_batch
+from hudi_engine.spark.read.collect import (
+    collect_buckets,
+    collect_stats,
+    current_task,
+    run_in_spark,
+    stats_batch,
+)
 from hudi_engine.spark.write.rows.key_columns import refuse_keyless
 from hudi_engine.table.handles.create import create_files
 from hudi_engine.table.handles.write_context import WriteContext
@@ -48,6 +55,8 @@ def run_buckets(
     units: Mapping[str, PartitionUnit],
     frame: DataFrame,
     keys: KeyGenerator | None = None,
+    *,
+    rows: int | None = None,
 ) -> list[WriteStat]:
     """Write a batch whose rows carry the bucket they belong to in column ``__hudi_bucket``.
 
@@ -56,6 +65,10 @@ def run_buckets(
         frame: Rows with key columns, data columns and the bucket, already shuffled so that a bucket is in one task. Without
             a partition path the bucket is the partition.
         keys: Key rules for rows that come without a record key; None when they have one, or the writer generates it.
+        rows: Rows of the batch, None where they were not counted as they are now.
+
+    Raises:
+        IncompleteWriteError: A bucket came twice, or the buckets had other rows than were counted.
     """
     shared = spark.sparkContext.broadcast((context, plan, dict(units), keys))
 
@@ -73,12 +86,33 @@ def run_buckets(
             )
             unit = own_units.get(bucket) or PartitionUnit(partition)
             rows = in_order(_with_record_keys(rows.drop_columns([BUCKET]), own_keys))
-            yield stats_batch(write_unit(task, own_plan, tag_unit(own_context, own_plan, unit, rows)))
+            came = rows.num_rows
+            yield stats_batch(
+                write_unit(task, own_plan, tag_unit(own_context, own_plan, unit, rows)), bucket, came
+            )
 
     try:
-        return collect_stats(frame, write)
+        stats, reported = collect_buckets(frame, write)
     finally:
         shared.destroy()
+    _check_buckets(reported, rows)
+    return stats
+
+
+def _check_buckets(reported: Sequence[tuple[str, int]], rows: int | None) -> None:
+    """Refuse a write of which a bucket is missing or came twice; raises IncompleteWriteError."""
+    times = Counter(bucket for bucket, _ in reported)
+    twice = [bucket for bucket, number in times.items() if number > 1]
+    if twice:
+        raise IncompleteWriteError(
+            f"bucket {twice[0]!r} of the batch was written by {times[twice[0]]} tasks; nothing was committed. Run it again"
+        )
+    came = sum(count for _, count in reported)
+    if rows is not None and came != rows:
+        raise IncompleteWriteError(
+            f"the batch was counted as {rows} rows, and tasks wrote buckets of {came}; nothing was committed. Run it again, and "
+            "look for a query whose rows differ from one evaluation to the next"
+        )
 
 
 def _by_bucket(context: WriteContext, held: list[pa.RecordBatch]) -> list[tuple[str, pa.Table]]:
@@ -117,7 +151,7 @@ def run_small_batch(
     def write(item: TaggedUnit) -> list[WriteStat]:
         return write_unit(current_task(context), plan, tag_unit(context, plan, item.unit, item.batch))
 
-    return [stat for stats in run(write, items) for stat in stats]
+    return [stat for stats in each_once(run(write, items), items, "file groups") for stat in stats]
 
 
 def _matched_only(

@@ -11,10 +11,11 @@ from hudi_engine.errors import ServiceError
 from hudi_engine.format.config.declared.clustering_options import ClusteringOptions
 from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.config.options import Options
+from hudi_engine.format.index.filters.footer import read_key_footer
 from hudi_engine.format.layout.layout import RowLayout
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.merge.table_reader import read_context
-from hudi_engine.format.parallel import RunTasks, run_in_threads
+from hudi_engine.format.parallel import RunTasks, each_once, on_threads, run_in_threads
 from hudi_engine.format.schema.meta_fields import without_meta_columns
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.telemetry.services import measured
@@ -157,6 +158,23 @@ def _layout(state: TableState, options: Options, plan: ClusteringPlan, instant: 
     return layout.fitted(without_meta_columns(read.schema))
 
 
+def _check_complete(storage: Storage, task: GroupTask, stats: Sequence[WriteStat]) -> None:
+    """Refuse a group that has other rows than the footers of its files state; raises ServiceError.
+
+    How many rows logs leave is not known without reading them.
+    """
+    bases = [each.base_file for each in task.slices if each.base_file is not None and not each.log_files]
+    if len(bases) < len(task.slices):
+        return
+    footers = on_threads(lambda base: read_key_footer(storage, base.path), bases)
+    stored, written = sum(footer.rows for footer in footers), sum(stat.num_writes or 0 for stat in stats)
+    if written != stored:
+        raise ServiceError(
+            f"the base files of partition {task.partition!r} hold {stored} rows, but {written} of them were written; nothing was "
+            "committed. Check the session for settings that change what Spark reads of files, and run the clustering again"
+        )
+
+
 @dataclass(frozen=True)
 class ClusteringRun(PlanRun[ClusteringResult]):
     """A plan that this process carries out."""
@@ -180,9 +198,14 @@ class ClusteringRun(PlanRun[ClusteringResult]):
             )
         context = self._context()
         written = self.workers.run_tasks(partial(write_group, context), small)
+        written = each_once(written, small, "groups of file slices")
         if run_large is not None:
             written += [run_large(context, task) for task in large]
-        return [stat for found in written for stat in found]
+        made = [stat for found in written for stat in found]
+        each_once([*{stat.file_id for stat in made}], made, "new file groups")
+        for task, stats in zip((*small, *large), written, strict=True):
+            _check_complete(self.state.storage, task, stats)
+        return made
 
     def metadata(self, stats: Sequence[WriteStat]) -> CommitMetadata:
         """Return the commit, which replaces the file groups of the plan."""
