@@ -103,9 +103,8 @@ def _word_on_meta_columns(text: str) -> str:
     if found is None:
         return ""
     return (
-        f"\n{found[1]} is one of Hudi's own columns, which the names of tables leave out: "
-        "{{ hudi_changes(ref('...')) }} has the commit of each row as _commit_time, and "
-        "HudiTable.open(spark, path).snapshot() has all of them"
+        f"\n{found[1]} is one of Hudi's own columns, which queries may name where the columns of the table are listed, and not in "
+        "the same SELECT as a *, in a view or in a statement that writes; HudiTable.open(spark, path).snapshot() has all of them"
     )
 
 

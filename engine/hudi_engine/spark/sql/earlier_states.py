@@ -1,4 +1,4 @@
-"""Temporary views in place of names in queries: earlier states of tables, and ``information_schema``.
+"""Temporary views in place of names in queries: earlier states of tables, meta columns, and ``information_schema``.
 
 `TIMESTAMP AS OF`, `VERSION AS OF` and `hudi_table_changes(...)` are Hudi's words. Spark has no `information_schema`, which
 packages such as dbt_utils query.
@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 
 from hudi_engine.errors import StatementError
 from hudi_engine.format.config.options import resolve_options
-from hudi_engine.format.schema.meta_fields import COMMIT_TIME, meta_fields
+from hudi_engine.format.schema.meta_fields import COMMIT_TIME, META_FIELDS, meta_fields
+from hudi_engine.spark.catalog.entry import READ_OPTIMIZED
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.jvm.plans import JavaPlan
@@ -25,7 +26,7 @@ from hudi_engine.spark.read.spark_read import snapshot_frame
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.own_rows import with_tables_replaced
 from hudi_engine.spark.sql.statement import own_name
-from hudi_engine.spark.sql.statements import closing_bracket, without_leading_dot
+from hudi_engine.spark.sql.statements import closing_bracket, first_keyword, without_leading_dot
 from hudi_engine.spark.sql.warehouse import Warehouse
 from hudi_engine.table.changes.window import CHANGE_TYPE, COMMITTED
 from hudi_engine.table.inspect.as_of import instant_as_of
@@ -179,6 +180,70 @@ def _literal(session: SparkSession, expression: JavaPlan) -> str | None:
     return (
         None if micros is None else (_EPOCH + timedelta(microseconds=micros)).isoformat(" ", "microseconds")
     )
+
+
+_META = re.compile(rf"\b(?:{'|'.join(META_FIELDS)})\b", re.IGNORECASE)
+_QUERIES = ("select", "with", "from")
+
+
+def with_meta_columns(
+    warehouse: Warehouse, session: SparkSession, query: str, own_view: Callable[[str], str]
+) -> str:
+    """Return a query that names meta columns with temporary views that have them, named by ``own_view``, in place of Hudi tables.
+
+    The names themselves lack the columns, as Spark hides no column from ``*``. A table below a ``*`` keeps its name, so that the
+    ``*`` is the same in every query.
+    """
+    if not _META.search(query) or first_keyword(query) not in _QUERIES:
+        return query
+    try:
+        plan = plans.parse(session, query)
+    except SPARK_ERRORS:
+        return query  # Spark runs it again and reports the syntax error with its own words
+    starred = set(_below_stars(plan, is_star=True))
+
+    def instead(parts: list[str], has_alias: bool) -> str | None:
+        named = own_name(session, parts)
+        base = None if named is None else warehouse.hudi_base(session, *named)
+        if named is None or base is None:
+            return None
+        table, entry = warehouse.table(session, base), warehouse.entry(session, *named)
+        reads_files = entry is not None and entry.kind == READ_OPTIMIZED
+        frame = table.read_optimized() if reads_files else table.snapshot()
+        digest = hashlib.sha256(".".join(named).lower().encode()).hexdigest()[:16]
+        view = own_view(f"dbt_hudi_meta_{digest}")
+        frame.createOrReplaceTempView(view)
+        return f"`{view}`" if has_alias else f"`{view}` as {quoted(parts[-1])}"
+
+    return with_tables_replaced(query, plan, instead, without=starred)
+
+
+def _below_stars(node: JavaPlan, *, is_star: bool) -> Iterator[int]:
+    """Give the places of the tables whose columns a ``*`` stands for, or a query without a SELECT.
+
+    Args:
+        is_star: Whether there is one above.
+    """
+    kind = plans.kind(node)
+    if kind == "UnresolvedRelation":
+        span = plans.source_range(node)
+        if span is not None and is_star:
+            yield span[0]
+        return
+    if kind in ("Project", "Aggregate"):
+        chosen = node.projectList() if kind == "Project" else node.aggregateExpressions()
+        is_star = any(map(_has_star, plans.items(chosen)))
+    inside = [] if kind == "UnresolvedWith" else [*plans.items(node.children())]
+    for each in plans.below(node):
+        yield from _below_stars(each, is_star=is_star if each in inside else True)
+
+
+def _has_star(expression: JavaPlan) -> bool:
+    """Return whether an expression is a ``*`` or has one, but for that of ``count(*)``."""
+    kind = plans.kind(expression)
+    if kind == "UnresolvedFunction" and plans.texts(expression.nameParts()) == ["count"]:
+        return False
+    return "Star" in kind or any(map(_has_star, plans.items(expression.children())))
 
 
 _SCHEMA = "information_schema"

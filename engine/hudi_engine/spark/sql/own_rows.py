@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Protocol
 
 from pyspark.errors import AnalysisException, PySparkException
@@ -42,11 +42,20 @@ def with_view(session: SparkSession, query: str, is_meant: Callable[[list[str]],
     return with_tables_replaced(query, plans.parse(session, query), instead)
 
 
-def with_tables_replaced(sql: str, plan: JavaPlan, instead: Callable[[list[str], bool], str | None]) -> str:
-    """Return a statement with the texts that ``instead`` gives for a table's parts and whether it has an alias."""
+def with_tables_replaced(
+    sql: str,
+    plan: JavaPlan,
+    instead: Callable[[list[str], bool], str | None],
+    without: Collection[int] = (),
+) -> str:
+    """Return a statement with the texts that ``instead`` gives for a table's parts and whether it has an alias.
+
+    Args:
+        without: Where tables begin that keep their names.
+    """
     pieces, position = [], 0
     for start, end, parts, has_alias in sorted(mentioned_tables(plan)):
-        text = instead(parts, has_alias)
+        text = None if start in without else instead(parts, has_alias)
         if text is not None:
             pieces += [sql[position:start], text]
             position = end
