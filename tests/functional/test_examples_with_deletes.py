@@ -106,6 +106,7 @@ class TestExamplesOfChanges:
 INPUTS = {
     "order_changes": ("order_id", "amount", "updated_at", "op"),
     "landed_prices": ("product_id", "price"),
+    "unsubscribed": ("subscriber_id", "reason"),
     "events": ("event_id", "happened_at", "kind"),
     "orders": ("order_id", "amount", "order_date"),
     "order_events": ("order_id", "customer_id", "updated_at"),
@@ -113,6 +114,7 @@ INPUTS = {
 FIRST = {
     "order_changes": [(1, 10, 1, "I"), (1, 11, 2, "U"), (2, 20, 3, "D"), (2, 20, 1, "I"), (3, 30, 1, "I")],
     "landed_prices": [(1, 5), (2, 6)],
+    "unsubscribed": [(1, "none")],
     "events": [
         (1, "2026-01-01 10:00:00", "a"),
         (2, "2026-01-02 10:00:00", "b"),
@@ -137,6 +139,7 @@ SECOND = {
         (2, 21, 6, "I"),
     ],
     "landed_prices": [(1, 7), (3, 8)],
+    "unsubscribed": [(2, "moved"), (5, "unknown")],
     "events": [
         (1, "2026-01-01 10:00:00", "x"),
         (3, "2026-01-02 11:00:00", "c"),
@@ -156,6 +159,7 @@ QUERIES = {
     "current_orders": "select order_id, amount from {schema}.current_orders order by 1",
     "open_orders": "select order_id, amount from {schema}.open_orders order by 1",
     "prices": "select product_id, price from {schema}.prices order by 1",
+    "subscribers": "select subscriber_id from {schema}.subscribers order by 1",
     "daily_events": "select event_id, cast(happened_at as string), kind from {schema}.daily_events order by 1",
     "daily_revenue": "select cast(order_date as string), revenue, orders from {schema}.daily_revenue order by 1",
     "customers": "select customer_id, first_seen, last_seen, last_order_id from {schema}.customers order by 1",
@@ -212,6 +216,7 @@ class TestExamplesOfModels:
 
     def test_they_follow_their_inputs(self, project: Any) -> None:
         first, second = state(FIRST), state(SECOND)
+        subscribers: list[tuple[Any, ...]] = []
 
         def expected(feed: pd.DataFrame, now: dict[str, pd.DataFrame]) -> dict[str, list[tuple[Any, ...]]]:
             newest = feed.sort_values("updated_at").groupby("order_id").tail(1)
@@ -220,12 +225,15 @@ class TestExamplesOfModels:
                 "current_orders": tuples(there),
                 "open_orders": tuples(there[there["amount"] > 0]),
                 "prices": tuples(now["landed_prices"]),
+                "subscribers": subscribers,
                 "daily_events": tuples(now["events"]),
                 "daily_revenue": tuples(revenue(now["orders"])),
                 "customers": tuples(customers(now["order_events"])),
             }
 
         assert self.run(project, first) == expected(first["order_changes"], first)
+        project.run_sql("insert into {schema}.subscribers values (2), (3)")
+        subscribers = [(3,)]
         want = expected(pd.concat([first["order_changes"], second["order_changes"]]), second)
         # a day behind the window keeps its row, and so does one without orders, as the page has it
         old, new = revenue(first["orders"]), revenue(second["orders"])
@@ -239,3 +247,10 @@ class TestExamplesOfModels:
         now = now.astype("int64")
         want["customers"] = tuples(pd.concat([now, seen[~seen["customer_id"].isin(now["customer_id"])]]))
         assert self.run(project, second) == want
+        operation, arguments = re.findall(
+            r'dbt run-operation (\w+) --args "([^"]*)"', (DOCS / "deletes.md").read_text("utf-8")
+        )[0]
+        project.run_sql("insert into {schema}.current_orders values (3, 30, 7)")
+        named = arguments.replace("table: current", f"table: {project.test_schema}.current")
+        run_dbt(["run-operation", operation, "--args", named])
+        assert rows(project, "select * from {schema}.current_orders where order_id = 3") == [(3, None, 7)]
