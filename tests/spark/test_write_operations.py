@@ -428,3 +428,32 @@ def test_an_empty_batch_makes_an_instant_unless_asked_not_to(spark, table):
     assert table.upsert(empty).instant is not None
     options = {"hoodie.skip.empty.commit": "true", "hoodie.engine.small.batch.rows": "1000"}
     assert table.upsert(empty, options=options).instant is None
+
+
+EMPTY = "org.apache.hudi.common.model.EmptyHoodieRecordPayload"
+
+
+@pytest.mark.parametrize("key", ["hoodie.datasource.write.payload.class", "hoodie.compaction.payload.class"])
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_an_upsert_of_empty_payloads_deletes(spark, tmp_path, kind, key):
+    table = HudiTable.create(
+        spark, str(tmp_path / "t"), name="t", record_key=["id"], precombine_field="ts", table_type=kind
+    )
+    table.upsert(spark.sql("select id, 5 as ts from range(4)"))
+    before = table.config.properties
+    options = {key: EMPTY, "hoodie.datasource.write.operation": "upsert"}
+    result = table.upsert(spark.sql("select id, 1 as ts from range(2, 6)"), options=options)
+    assert result.rows_deleted == 2
+    assert sorted(row.id for row in table.snapshot().collect()) == [0, 1]
+    assert table.config.properties == before
+    for refused in (
+        lambda: table.insert(spark.sql("select 7L as id, 1 as ts"), options={key: EMPTY}),
+        lambda: table.upsert(
+            spark.sql("select 0L as id, 1 as ts"), options={key: EMPTY}, update_columns=["ts"]
+        ),
+        lambda: HudiTable.create(
+            spark, str(tmp_path / "n"), name="n", record_key=["id"], options={key: EMPTY}
+        ),
+    ):
+        with pytest.raises(ConfigError, match="EmptyHoodieRecordPayload', (with )?which"):
+            refused()

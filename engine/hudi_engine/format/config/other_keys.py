@@ -15,6 +15,10 @@ CHECKPOINT_BEFORE = "dbt_hudi.checkpoint.before"
 """Option of a write that notes a checkpoint: the one that its rows were taken after; without it the one that the table has
 when the write begins; a write that replaces all rows follows none then."""
 
+BATCHES = "_hudi_streaming_sink_checkpoint"
+"""Key of the extra metadata with the last batch of each stream that writes to a table, as JSON, under Apache Hudi's name for its
+streaming sink; every later commit carries it on."""
+
 CLONE_REPLACED = "dbt_hudi.clone.replaced"
 """Property of a clone that took the place of another table: the newest instant of that one. Up to it an instant that the clone
 does not know may have been noted by a reader of what was there before."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.config.enums import SERVICE_OPERATIONS, WriteOperation
-from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.format.config.other_keys import BATCHES, CHECKPOINT
 from hudi_engine.format.config.table_version import TableVersion
 from hudi_engine.format.timeline.avro_file import MAGIC, decode_avro_file, encode_avro_file
 from hudi_engine.format.timeline.schemas import COMMIT_METADATA, REPLACE_COMMIT_METADATA
@@ -146,11 +146,10 @@ class CommitMetadata:
         return {str(stat.path) for stat in stats} | {path for stat in stats for path in stat.cdc_stats or ()}
 
     def carrying(self, before: CommitMetadata | None) -> CommitMetadata:
-        """Return these facts with the checkpoint of the commit before, unless they have one of their own."""
-        kept = None if before is None else before.extra_metadata.get(CHECKPOINT)
-        if kept is None or CHECKPOINT in self.extra_metadata:
-            return self
-        return replace(self, extra_metadata={**self.extra_metadata, CHECKPOINT: kept})
+        """Return these facts with checkpoint and batches of the commit before, unless they have some of their own."""
+        noted = {} if before is None else before.extra_metadata
+        kept = {key: noted[key] for key in (CHECKPOINT, BATCHES) if key in noted}
+        return replace(self, extra_metadata={**kept, **self.extra_metadata}) if kept else self
 
     @classmethod
     def from_bytes(cls, data: bytes, source: str = "commit metadata") -> CommitMetadata:

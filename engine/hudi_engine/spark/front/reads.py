@@ -38,7 +38,7 @@ from hudi_engine.spark.schema.spark_types import arrow_to_spark
 from hudi_engine.spark.services.clustering import run_large_in_spark, service_runner
 from hudi_engine.table.changes.checkpoint import NextWindow, WindowLimits, next_window
 from hudi_engine.table.changes.gaps import check_since
-from hudi_engine.table.changes.window import CHANGE_TYPE, COMMITTED, Span, start_of
+from hudi_engine.table.changes.window import CHANGE_TYPE, COMMITTED, Span, start_of, write_before
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.snapshot.manifest import Published
 from hudi_engine.table.state import TableState
@@ -190,6 +190,7 @@ class Reads:
         mode: str = "net",
         *,
         on_gap: str = "fail",
+        include_start: bool = False,
         skip_insert_overwrite: bool = False,
         options: RawOptions | None = None,
     ) -> DataFrame:
@@ -199,12 +200,13 @@ class Reads:
         and ``_commit_time``. Only file groups that commits of the window wrote or took out are opened.
 
         Args:
-            start: Instant or moment, excluded; None or ``earliest`` for all rows as inserts.
+            start: Instant or moment, excluded unless ``include_start``; None or ``earliest`` for all rows as inserts.
             end: Instant or moment, included; None for now.
             mode: ``net`` gives one change per key, ``all`` those of every commit with the rows before updates, ``latest`` the
                 rows written that still exist, without deletes and without reading earlier files.
             on_gap: What to do when clean, archive or a restore took what the window needs: ``fail``, or ``snapshot`` for
                 all rows as inserts.
+            include_start: Whether the changes of the commit ``start`` are among them.
             skip_insert_overwrite: Leave out what overwrites of partitions or the table did.
             options: ``hoodie.*`` read options.
 
@@ -215,7 +217,10 @@ class Reads:
         """
         state, resolved = TableState.load(self.storage), self._resolved(options)
         wanted = Wanted(mode, on_gap, skip_insert_overwrite=skip_insert_overwrite)
-        frame = changes_between(self.spark, state, resolved, Span(start_of(start), end), wanted)
+        begin = start_of(start)
+        if include_start and begin is not None:
+            begin = write_before(state, begin)
+        frame = changes_between(self.spark, state, resolved, Span(begin, end), wanted)
         if frame is None:
             return self.spark.createDataFrame([], f"{CHANGE_TYPE} string, {COMMITTED} string")
         return frame

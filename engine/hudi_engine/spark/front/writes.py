@@ -38,7 +38,9 @@ from hudi_engine.spark.write.rows.replacement import EventWindow, Replacement, o
 from hudi_engine.spark.write.rows.settled import Decided
 from hudi_engine.spark.write.schema_change import alter_schema
 from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.metadata_conflicts import with_batch
 from hudi_engine.table.write import operation as operations
+from hudi_engine.table.write.define.table_options import deletes_by_payload, of_deletes
 from hudi_engine.table.write.metadata_only import delete_partitions
 from hudi_engine.table.write.operation import Operation
 from hudi_engine.table.write.place.sidecars import made_sidecars
@@ -60,6 +62,7 @@ class Writes(Reads):
         options: RawOptions | None = None,
         update_columns: Sequence[str] | None = None,
         match_condition: str | None = None,
+        batch_id: int | None = None,
     ) -> WriteResult:
         """Update the rows whose key is in the table and insert the others.
 
@@ -69,6 +72,8 @@ class Writes(Reads):
             update_columns: Columns of existing rows to replace; None replaces whole rows.
             match_condition: SQL over the aliases DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST: only stored rows that fulfil it
                 are updated, other rows of the batch are inserted, as in SQL MERGE.
+            batch_id: Number of the batch, as ``foreachBatch`` gives it, noted in the commit. If the table has this or a later
+                batch of ``hoodie.datasource.write.streaming.checkpoint.identifier``, nothing is written: the rows are there.
 
         Raises:
             InvalidKeyError, SchemaError, PathEscapeError, DataError: Rows that cannot be written; nothing was.
@@ -83,6 +88,7 @@ class Writes(Reads):
             options,
             update_columns=None if update_columns is None else self._known_columns(rows, update_columns),
             match_condition=match_condition,
+            batch_id=batch_id,
         )
 
     def replace(
@@ -141,7 +147,14 @@ class Writes(Reads):
         with outside_rows():
             return self._run(request)
 
-    def merge(self, df: Frame, clauses: MergeClauses, *, options: RawOptions | None = None) -> WriteResult:
+    def merge(
+        self,
+        df: Frame,
+        clauses: MergeClauses,
+        *,
+        options: RawOptions | None = None,
+        batch_id: int | None = None,
+    ) -> WriteResult:
         """Update, insert and delete by the clauses of a MERGE, in one instant.
 
         A row whose key is stored is matched, and never inserted as a second row because a condition keeps it from being
@@ -151,6 +164,7 @@ class Writes(Reads):
             df: Rows, as in upsert.
             clauses: What becomes of rows that match and of those that do not.
             options: ``hoodie.*`` options of this call, as in replace.
+            batch_id: As in upsert.
 
         Raises:
             ConfigError: A clause that cannot be resolved, or that sets a key column.
@@ -158,8 +172,8 @@ class Writes(Reads):
             WriteConflictError: Another writer changed the table first.
         """
         rows = self._frame(df)
-        request = WriteRequest(operations.UPSERT, rows, self._resolved(options), changes=clauses)
-        return self._run(request)
+        resolved = with_batch(self._resolved(options), batch_id)
+        return self._run(WriteRequest(operations.UPSERT, rows, resolved, changes=clauses))
 
     def merge_rows(
         self,
@@ -190,13 +204,17 @@ class Writes(Reads):
         changes = Decided(decide, inserts, test, check)
         return self._run(WriteRequest(operations.UPSERT, nothing, self._resolved(options), changes=changes))
 
-    def insert(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
-        """Add rows, small files first; keys are not looked up. Raises as upsert does."""
-        return self.write(operations.INSERT, df, options)
+    def insert(
+        self, df: Frame, *, options: RawOptions | None = None, batch_id: int | None = None
+    ) -> WriteResult:
+        """Add rows, small files first; keys are not looked up; ``batch_id`` and errors as in upsert."""
+        return self.write(operations.INSERT, df, options, batch_id=batch_id)
 
-    def bulk_insert(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
-        """Add rows in one streaming pass to new files; the fastest way for large loads. Raises as upsert does."""
-        return self.write(operations.BULK_INSERT, df, options)
+    def bulk_insert(
+        self, df: Frame, *, options: RawOptions | None = None, batch_id: int | None = None
+    ) -> WriteResult:
+        """Add rows in one streaming pass to new files; the fastest way for large loads; ``batch_id`` and errors as in upsert."""
+        return self.write(operations.BULK_INSERT, df, options, batch_id=batch_id)
 
     def insert_overwrite(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
         """Replace the partitions that the rows belong to, in one replace instant. Raises as upsert does."""
@@ -206,15 +224,18 @@ class Writes(Reads):
         """Replace all rows of the table, in one replace instant. Raises as upsert does."""
         return self.write(operations.INSERT_OVERWRITE_TABLE, df, options)
 
-    def delete(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
+    def delete(
+        self, df: Frame, *, options: RawOptions | None = None, batch_id: int | None = None
+    ) -> WriteResult:
         """Delete the rows whose keys are in ``df``.
 
         Args:
             df: The record key columns, and the partition columns if there are any; without these a key is deleted
                 wherever it is. Other columns are ignored.
             options: ``hoodie.*`` options of this call.
+            batch_id: As in upsert.
         """
-        return self.write(operations.DELETE, df, options)
+        return self.write(operations.DELETE, df, options, batch_id=batch_id)
 
     def delete_partitions(
         self, partitions: Sequence[str], *, options: RawOptions | None = None
@@ -370,6 +391,7 @@ class Writes(Reads):
         match_condition: str | None = None,
         prepped: bool = False,
         base: TableState | None = None,
+        batch_id: int | None = None,
     ) -> WriteResult:
         """Run one operation; the write methods in other words.
 
@@ -382,12 +404,22 @@ class Writes(Reads):
             prepped: Rows carry ``_hoodie_record_key`` and ``_hoodie_partition_path`` of the table.
             base: The table as it was before ``df`` was made from its rows: what others commit after that to the partitions
                 of the rows is a conflict. None when the rows come from elsewhere.
+            batch_id: As in upsert.
         """
+        resolved = with_batch(self._resolved(options), batch_id)
+        if deletes_by_payload(resolved):
+            plain = update_columns is None and match_condition is None and not prepped
+            if operation is not operations.UPSERT or not plain:
+                raise ConfigError(
+                    f"{TableOptions.PAYLOAD_CLASS} is {resolved[TableOptions.PAYLOAD_CLASS]!r}, with which upsert(df) deletes the "
+                    "keys of its rows; leave it out, or call delete(df)"
+                )
+            operation, resolved = operations.DELETE, of_deletes(resolved)
         return self._run(
             WriteRequest(
                 operation,
                 self._frame(df),
-                self._resolved(options),
+                resolved,
                 None if update_columns is None else tuple(update_columns),
                 match_condition,
                 prepped,

@@ -48,6 +48,7 @@ from hudi_engine.spark.write.request import (
     combines,
     extra_metadata,
     following,
+    held_for_batch,
     names_changes,
     skips_existing,
     skips_unchanged,
@@ -119,6 +120,10 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
         timed("hudi.write", {"hudi.table": storage.base}),
         translate_unicode_errors(),
     ):
+        request, replayed = held_for_batch(request, storage)
+        if replayed is not None:
+            logger.info("%s: the table has %s; nothing was written", request.operation.name.value, replayed)
+            return WriteResult(None, request.operation.name.value)
         request = following(request, storage)
         if request.changes is None:
             return _attempt(spark, storage, request)

@@ -13,14 +13,14 @@ from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.config.other_keys import CHECKPOINT, CHECKPOINT_BEFORE
+from hudi_engine.format.config.other_keys import BATCHES, CHECKPOINT, CHECKPOINT_BEFORE
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.schema.meta_fields import OPERATION
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.spark.write.rows.settled import Changes
 from hudi_engine.table.lookup.kinds import IndexKind
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.metadata_conflicts import latest_checkpoint
+from hudi_engine.table.txn.metadata_conflicts import latest_checkpoint, replayed_batch
 from hudi_engine.table.write.define.definition import moved_ordering_problems, ordering_problems
 from hudi_engine.table.write.operation import WHOLE_TABLE, Operation
 
@@ -108,6 +108,11 @@ def skips_unchanged(request: WriteRequest) -> bool:
 def check_request(config: TableConfig, request: WriteRequest, index: IndexKind) -> None:
     """Refuse what the table or the index cannot do; raises ConfigError."""
     _check_taken_ordering(config, request)
+    if request.options[WriteOptions.ERROR_TABLE]:
+        raise ConfigError(
+            f"{WriteOptions.ERROR_TABLE} is true; legal value: false. Only models of dbt have an error table: give it in the "
+            "hudi_options of a model, not in a profile or in Python"
+        )
     operation = request.operation
     upserts = operation.name is WriteOperation.UPSERT and not request.prepped and request.changes is None
     if upserts and not config.record_key_fields:
@@ -205,6 +210,14 @@ def check_columns(config: TableConfig, given: Sequence[str], schema: pa.Schema, 
         raise ConfigError("; ".join(problems), tuple(problems))
 
 
+def held_for_batch(request: WriteRequest, storage: Storage) -> tuple[WriteRequest, str | None]:
+    """Return a request with the table as it looks for its batch there, and that batch, in words, where the table has it."""
+    if BATCHES not in request.options.raw:
+        return request, None
+    held = request.base or request.held or TableState.load(storage)
+    return replace(request, held=held), replayed_batch(held.timeline, request.options)
+
+
 def following(request: WriteRequest, storage: Storage) -> WriteRequest:
     """Return a request with the checkpoint that its own follows.
 
@@ -223,4 +236,5 @@ def following(request: WriteRequest, storage: Storage) -> WriteRequest:
 def extra_metadata(options: Options) -> dict[str, str]:
     """Return the options of a write that its commit keeps: the checkpoint, and those with the prefix of an option."""
     prefix = options[WriteOptions.COMMIT_METADATA_PREFIX] or "_"
-    return {key: value for key, value in options.raw.items() if key.startswith(prefix) or key == CHECKPOINT}
+    always = (CHECKPOINT, BATCHES)
+    return {key: value for key, value in options.raw.items() if key.startswith(prefix) or key in always}

@@ -77,6 +77,17 @@ def position_of(state: TableState, moment: Moment) -> str:
     return digits
 
 
+def write_before(state: TableState, start: Moment) -> str | None:
+    """Return the write before a start that is included, after which its window begins; None for the beginning."""
+    check_not_gone(state, start, asked="start")
+    position = position_of(state, start)
+    for writes in (state.timeline.completed_writes, state.timeline.archived.completed_writes):
+        earlier = [each for each in writes if each.order < position]
+        if earlier:
+            return max(earlier, key=attrgetter("order")).requested_time
+    return None
+
+
 def check_order(state: TableState, start: Moment, end: Moment | None) -> tuple[str, str | None]:
     """Return the positions of a start and an end; raises TimelineError for invalid ones and an end before the start."""
     begin = position_of(state, start)

@@ -1,4 +1,4 @@
-"""Conflicts over what a commit sets for the whole table: schema, column ids and checkpoint.
+"""Conflicts over what a commit sets for the whole table: schema, column ids, checkpoint and batches of streams.
 
 Readers take the schema, and in timelines of this engine the checkpoint, from the write of the greatest requested time that has
 one, not from the one that completed last. So a write that a later one has overtaken cannot change them any more. Hudi takes the
@@ -14,10 +14,13 @@ from dataclasses import replace
 from operator import attrgetter
 
 from hudi_engine.errors import (
+    ConfigError,
     ConsumedMeanwhileError,
     WriteConflictError,
 )
-from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.format.config.declared.write_options import WriteOptions
+from hudi_engine.format.config.options import Options, laid_over, resolve_options
+from hudi_engine.format.config.other_keys import BATCHES, CHECKPOINT
 from hudi_engine.format.schema.internal_schema import SchemaHistory
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline, newest_first
@@ -64,6 +67,61 @@ def latest_checkpoint(timeline: Timeline) -> tuple[Instant, str] | None:
     return None
 
 
+def with_batch(options: Options, batch_id: int | None) -> Options:
+    """Return the options of a write that notes its batch in the commit; raises ConfigError for what is no number of a batch."""
+    if batch_id is None:
+        return options
+    if isinstance(batch_id, bool) or not isinstance(batch_id, int) or batch_id < 0:
+        raise ConfigError(
+            f"batch_id is {batch_id!r}; legal values: whole numbers from 0 on, such as those of foreachBatch"
+        )
+    noted = json.dumps({str(options[WriteOptions.BATCH_IDENTIFIER]): str(batch_id)})
+    return resolve_options(laid_over(options.raw, {BATCHES: noted}))
+
+
+def replayed_batch(timeline: Timeline, options: Options) -> str | None:
+    """Return the batch of a write, in words, when the table has it or a later one of its stream; None otherwise."""
+    return _replayed(timeline, options.raw.get(BATCHES))
+
+
+def check_batch(mine: CommitMetadata, *, instant: str, current: Timeline) -> None:
+    """Raise when another writer has committed the batch of this write meanwhile."""
+    found = _replayed(current, mine.extra_metadata.get(BATCHES))
+    if found is not None:
+        raise WriteConflictError(
+            f"instant {instant} ({mine.operation_type}) cannot be committed: another writer has committed {found} meanwhile; the "
+            "table has the rows"
+        )
+
+
+def _replayed(timeline: Timeline, noted: str | None) -> str | None:
+    if noted is None:
+        return None
+    known = latest_batches(timeline)
+    for stream, batch in _batches(noted).items():
+        if stream in known and int(known[stream]) >= int(batch):
+            return f"batch {batch} of {stream!r} (the last one is {known[stream]})"
+    return None
+
+
+def latest_batches(timeline: Timeline) -> dict[str, str]:
+    """Return the last batch of each stream that a table has."""
+    for _, metadata in newest_first(timeline, attrgetter("order")):
+        if BATCHES in metadata.extra_metadata:
+            return _batches(metadata.extra_metadata[BATCHES])
+    return {}
+
+
+def _batches(text: str) -> dict[str, str]:
+    """Return noted batches by stream; what another writer notes in other words counts for nothing."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    items = found.items() if isinstance(found, dict) else ()
+    return {str(stream): str(batch) for stream, batch in items if str(batch).isdecimal()}
+
+
 def check_schema_and_checkpoint(mine: CommitMetadata, *, instant: str, current: Timeline) -> None:
     """Raise when a schema change or checkpoint of this write would be hidden by a write that began later."""
     younger = [each for each in current.completed_writes if each.requested_time > instant]
@@ -75,6 +133,9 @@ def check_schema_and_checkpoint(mine: CommitMetadata, *, instant: str, current: 
     hiding = _hiding_checkpoint(mine, younger, current)
     if hiding is not None:
         raise WriteConflictError(_message(instant, mine, hiding, "it notes what was consumed of its inputs"))
+    hiding = _hiding_batch(mine, younger, current)
+    if hiding is not None:
+        raise WriteConflictError(_message(instant, mine, hiding, "it notes its batch"))
 
 
 def check_checkpoint_parent(mine: CommitMetadata, follows: str, *, instant: str, current: Timeline) -> None:
@@ -111,6 +172,10 @@ def with_checkpoint(metadata: CommitMetadata, *, instant: str, current: Timeline
     While a write that began earlier is under way none is carried on: that write may bring a newer one, which this commit
     would hide. Readers find the checkpoint further back then.
     """
+    noted = metadata.extra_metadata.get(BATCHES)
+    if noted is not None:
+        batches = json.dumps({**latest_batches(current), **_batches(noted)})
+        metadata = replace(metadata, extra_metadata={**metadata.extra_metadata, BATCHES: batches})
     if current.config.table_version.has_completion_times:
         # This commit will be the newest by completion, and the checkpoint is read from that.
         newest = max(current.completed_writes, key=attrgetter("order"), default=None)
@@ -148,6 +213,14 @@ def _hiding_checkpoint(mine: CommitMetadata, younger: Sequence[Instant], current
         if theirs is not None:
             return None if theirs == noted else each
     return None
+
+
+def _hiding_batch(mine: CommitMetadata, younger: Sequence[Instant], current: Timeline) -> Instant | None:
+    """Return the later write whose batches readers would use; where completion times order the writes this one is the last."""
+    noted = mine.extra_metadata.get(BATCHES)
+    if noted is None or current.config.table_version.has_completion_times:
+        return None
+    return next((each for each in younger if BATCHES in current.commit_metadata(each).extra_metadata), None)
 
 
 def _same_json(one: str, other: str) -> bool:

@@ -36,6 +36,7 @@ from hudi_engine.table.txn.conflict import (
     yields_to_overwrites,
 )
 from hudi_engine.table.txn.metadata_conflicts import (
+    check_batch,
     check_checkpoint_parent,
     check_only_checkpoint,
     check_schema_and_checkpoint,
@@ -278,6 +279,7 @@ class WriteTransaction:
             left=left,
             into_planned_clusterings=updates_allowed(self._options) or self._overwrites_plans(metadata),
         )
+        check_batch(metadata, instant=self.instant, current=current)
         if follows is None:
             check_only_checkpoint(metadata, instant=self.instant, base=self.timeline, current=current)
         else:

@@ -74,7 +74,7 @@ class TableOptions:
         "hoodie.datasource.write.payload.class",
         None,
         "Merge rule of the table by Hudi's payload class; default DefaultHoodieRecordPayload with an ordering field, "
-        "OverwriteWithLatestAvroPayload without.",
+        "OverwriteWithLatestAvroPayload without. With EmptyHoodieRecordPayload an upsert deletes the keys of its rows.",
         aliases=("hoodie.compaction.payload.class",),
     )
     MERGE_MODE = choice_option(

@@ -72,6 +72,17 @@ class WriteOptions:
     SKIP_EMPTY_COMMIT = bool_option(
         "hoodie.skip.empty.commit", False, "A write of no rows makes no instant (this engine's own)."
     )
+    ERROR_TABLE = bool_option(
+        "hoodie.errortable.enable",
+        False,
+        "Models of dbt: rows that break a constraint, do not fit a column's type or lack a key go to the table <table>__errors, "
+        "and the others are committed. Writes of HudiTable refuse it.",
+    )
+    BATCH_IDENTIFIER = text_option(
+        "hoodie.datasource.write.streaming.checkpoint.identifier",
+        "default_single_writer",
+        "The stream, or other program, that a write with batch_id belongs to; of each one the last batch is noted in the commit.",
+    )
     COMMIT_METADATA_PREFIX = text_option(
         "hoodie.datasource.write.commitmeta.key.prefix",
         "_",

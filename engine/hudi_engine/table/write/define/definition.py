@@ -47,6 +47,7 @@ from hudi_engine.table.write.define.table_options import (
     TABLE_TYPES,
     TYPE_OPTIONS,
     USUAL_DATABASE,
+    deletes_by_payload,
     marker_problems,
 )
 
@@ -194,6 +195,11 @@ def definition_problems(draft: Draft) -> list[str]:
 
 def _merge_problems(options: Options, orderings: tuple[str, ...]) -> list[str]:
     """Say what a merge mode lacks, or what contradicts it."""
+    if deletes_by_payload(options):
+        return [
+            f"{TableOptions.PAYLOAD_CLASS} is {options[TableOptions.PAYLOAD_CLASS]!r}, which deletes the keys of one upsert and is "
+            "the merge rule of no table; give it with that call (in dbt use incremental_strategy delete)"
+        ]
     mode = options[TableOptions.MERGE_MODE]
     named = options[TableOptions.MERGE_RULE] or options[TableOptions.PAYLOAD_CLASS]
     if mode == MergeMode.CUSTOM and not named:

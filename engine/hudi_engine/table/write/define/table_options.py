@@ -7,7 +7,13 @@ from collections.abc import Callable, Mapping
 from hudi_engine.errors import ConfigError, WriteConflictError
 from hudi_engine.format.config.declared.table_options import CHANGELOG_PROPERTY, TableOptions
 from hudi_engine.format.config.declared.write_options import IndexOptions
-from hudi_engine.format.config.enums import DECLARED_MERGE_MODES, IndexType, MergeMode, TableType
+from hudi_engine.format.config.enums import (
+    DECLARED_MERGE_MODES,
+    IndexType,
+    MergeMode,
+    TableType,
+    WriteOperation,
+)
 from hudi_engine.format.config.option import Option, OptionValue
 from hudi_engine.format.config.options import Options, canonical_key, laid_over, resolve_options
 from hudi_engine.format.config.table_config import CLASS_KEY, TYPE_KEY, TableConfig, declared_key_generator
@@ -148,6 +154,26 @@ def marker_problems(options: Options) -> list[str]:
     ]
 
 
+_DELETING_PAYLOAD, _OPERATION = "EmptyHoodieRecordPayload", "hoodie.datasource.write.operation"
+
+
+def deletes_by_payload(options: Options) -> bool:
+    """Return whether the rows of an upsert delete their keys, as Apache Hudi's payload without a record does."""
+    return (options[TableOptions.PAYLOAD_CLASS] or "").rpartition(".")[2] == _DELETING_PAYLOAD
+
+
+def of_deletes(options: Options) -> Options:
+    """Return the options of an upsert that deletes by its payload as those of a delete."""
+    upserts = {_OPERATION: WriteOperation.UPSERT.value}
+    return resolve_options(
+        {
+            name: text
+            for name, text in options.raw.items()
+            if canonical_key(name) != TableOptions.PAYLOAD_CLASS.key and upserts.get(name) != text.upper()
+        }
+    )
+
+
 def with_table_options(config: TableConfig, options: Options, operation: str) -> Options:
     """Return the options of a call over those the table keeps."""
     problems = [
@@ -159,7 +185,7 @@ def with_table_options(config: TableConfig, options: Options, operation: str) ->
     problems += _rule_problems(config, options)
     problems += _time_problems(config, options)
     problems += _text_problems(config, options)
-    wanted = options.raw.get("hoodie.datasource.write.operation")
+    wanted = options.raw.get(_OPERATION)
     if wanted is not None and wanted.upper() != operation:
         problems.append(
             f"hoodie.datasource.write.operation is {wanted!r}, but {operation.lower()} was called; leave the option out"
