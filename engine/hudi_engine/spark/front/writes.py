@@ -85,10 +85,9 @@ class Writes(Reads):
         return self.write(
             operations.UPSERT,
             rows,
-            options,
+            self._of_batch(options, batch_id),
             update_columns=None if update_columns is None else self._known_columns(rows, update_columns),
             match_condition=match_condition,
-            batch_id=batch_id,
         )
 
     def replace(
@@ -172,7 +171,7 @@ class Writes(Reads):
             WriteConflictError: Another writer changed the table first.
         """
         rows = self._frame(df)
-        resolved = with_batch(self._resolved(options), batch_id)
+        resolved = self._resolved(self._of_batch(options, batch_id))
         return self._run(WriteRequest(operations.UPSERT, rows, resolved, changes=clauses))
 
     def merge_rows(
@@ -208,13 +207,13 @@ class Writes(Reads):
         self, df: Frame, *, options: RawOptions | None = None, batch_id: int | None = None
     ) -> WriteResult:
         """Add rows, small files first; keys are not looked up; ``batch_id`` and errors as in upsert."""
-        return self.write(operations.INSERT, df, options, batch_id=batch_id)
+        return self.write(operations.INSERT, df, self._of_batch(options, batch_id))
 
     def bulk_insert(
         self, df: Frame, *, options: RawOptions | None = None, batch_id: int | None = None
     ) -> WriteResult:
         """Add rows in one streaming pass to new files; the fastest way for large loads; ``batch_id`` and errors as in upsert."""
-        return self.write(operations.BULK_INSERT, df, options, batch_id=batch_id)
+        return self.write(operations.BULK_INSERT, df, self._of_batch(options, batch_id))
 
     def insert_overwrite(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
         """Replace the partitions that the rows belong to, in one replace instant. Raises as upsert does."""
@@ -235,7 +234,7 @@ class Writes(Reads):
             options: ``hoodie.*`` options of this call.
             batch_id: As in upsert.
         """
-        return self.write(operations.DELETE, df, options, batch_id=batch_id)
+        return self.write(operations.DELETE, df, self._of_batch(options, batch_id))
 
     def delete_partitions(
         self, partitions: Sequence[str], *, options: RawOptions | None = None
@@ -391,7 +390,6 @@ class Writes(Reads):
         match_condition: str | None = None,
         prepped: bool = False,
         base: TableState | None = None,
-        batch_id: int | None = None,
     ) -> WriteResult:
         """Run one operation; the write methods in other words.
 
@@ -404,9 +402,8 @@ class Writes(Reads):
             prepped: Rows carry ``_hoodie_record_key`` and ``_hoodie_partition_path`` of the table.
             base: The table as it was before ``df`` was made from its rows: what others commit after that to the partitions
                 of the rows is a conflict. None when the rows come from elsewhere.
-            batch_id: As in upsert.
         """
-        resolved = with_batch(self._resolved(options), batch_id)
+        resolved = self._resolved(options)
         if deletes_by_payload(resolved):
             plain = update_columns is None and match_condition is None and not prepped
             if operation is not operations.UPSERT or not plain:
@@ -437,6 +434,10 @@ class Writes(Reads):
         """
         rows = as_frame(self.spark, df)
         return self._run(WriteRequest(operation, rows, self._resolved(None), new_schema=True, base=base))
+
+    def _of_batch(self, options: RawOptions | None, batch_id: int | None) -> RawOptions | None:
+        """Return the options of a write that notes its batch; as they are without one."""
+        return options if batch_id is None else with_batch(self._resolved(options), batch_id).raw
 
     def _frame(self, df: Frame) -> DataFrame:
         """Return rows for this table as a DataFrame; only for those of other libraries the table is looked at."""

@@ -67,10 +67,8 @@ def latest_checkpoint(timeline: Timeline) -> tuple[Instant, str] | None:
     return None
 
 
-def with_batch(options: Options, batch_id: int | None) -> Options:
+def with_batch(options: Options, batch_id: int) -> Options:
     """Return the options of a write that notes its batch in the commit; raises ConfigError for what is no number of a batch."""
-    if batch_id is None:
-        return options
     if isinstance(batch_id, bool) or not isinstance(batch_id, int) or batch_id < 0:
         raise ConfigError(
             f"batch_id is {batch_id!r}; legal values: whole numbers from 0 on, such as those of foreachBatch"
