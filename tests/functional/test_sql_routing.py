@@ -369,6 +369,22 @@ class TestStatements:
             project.run_sql("create view {schema}.names as select * from information_schema.tables")
         project.run_sql("drop view {schema}.looked")
 
+    def test_a_query_and_a_model_name_meta_columns(self, project: Any) -> None:
+        query = "select id, _hoodie_record_key, _hoodie_partition_path from {schema}.orders order by id"
+        found = [tuple(row) for row in project.run_sql(query, fetch="all")]
+        assert found == [(1, "1", "dt=x"), (2, "2", "dt=y")]
+        model = project.project_root / "models" / "changed.sql"
+        model.write(
+            "{{ config(materialized='table') }} select id, _hoodie_commit_time as changed_at from {{ ref('orders') }}"
+        )
+        try:
+            run_dbt(["run", "-s", "changed"])
+            with pytest.raises(DbtBaseException, match="not in the same SELECT as a"):
+                project.run_sql("select *, _hoodie_commit_time from {schema}.orders", fetch="all")
+        finally:
+            model.remove()
+        assert len(self.rows(project)) == 2
+
     def test_statements_spark_may_run_are_left_to_it(self, project: Any) -> None:
         project.run_sql("alter table {schema}.orders set tblproperties ('owner.team' = 'data')")
         project.run_sql("analyze table {schema}.orders compute statistics; refresh table {schema}.orders")
