@@ -145,3 +145,59 @@ class TestErrorTables:
         assert rows(project, "select * except (given_amount) from {schema}.clean_payments") == [(1, 10)]
         query = "select from_json(raw_row, 'payment_id int, given_amount string').given_amount from {schema}.clean_payments__errors"
         assert sorted(row[0] for row in rows(project, query)) == ["-1", "5", "ten", "x"]
+
+
+FEED_OF_DAYS = """
+{{ config(materialized='view', event_time='at') }}
+select id, v, cast(at as timestamp) as at from values
+(1, '1', '2026-01-01 10:00:00'), (2, '2', '2026-01-02 10:00:00') {{ var('more', '') }} as t(id, v, at)
+"""
+NUMBER = "{% if is_incremental() %}v{% else %}cast(v as int) as v{% endif %}"
+IN_PYTHON = """
+def model(dbt, session):
+    dbt.config(materialized='incremental', unique_key='id', hudi_options={'hoodie.errortable.enable': True})
+    frame = dbt.ref('days')
+    return frame.select('id', 'v') if dbt.is_incremental else frame.selectExpr('id', 'cast(v as int) as v')
+"""
+BATCHED = "incremental_strategy='microbatch', event_time='at', begin='2026-01-01', batch_size='day'"
+
+
+@pytest.mark.long
+class TestErrorTablesOfOtherModels:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        def sql(config: str, query: str) -> str:
+            return f"{{{{ config(materialized='incremental', unique_key='id', {config}, {ON}) }}}} {query}"
+
+        days, raw = (
+            "from {{ ref('days') }}",
+            "{{ config(materialized='incremental', unique_key='id') }} select id, v",
+        )
+        changes = f"select id, {NUMBER}, c._change_type from {{{{ hudi_changes(ref('raw')) }}}} c"
+        return {
+            "days.sql": FEED_OF_DAYS,
+            "raw.sql": f"{raw} {days}",
+            "batched.sql": sql(BATCHED, f"select id, {NUMBER}, at {days}"),
+            "changed.sql": sql("table_type='mor', location_root='elsewhere'", changes),
+            "in_python.py": IN_PYTHON,
+            "taken.sql": sql("table_type='cow'", f"select id, {NUMBER} {days}"),
+            "taken__errors.sql": "select 1 as x",
+        }
+
+    def test_batches_changes_and_python_models_set_rows_aside(self, project: Any) -> None:
+        window = ["--event-time-start", "2026-01-01", "--event-time-end", "2026-01-03"]
+        run_dbt(["run", *window])
+        more = ", (3, 'x', '2026-01-01 11:00:00'), (4, '4', '2026-01-02 12:00:00'), (5, 'y', '2026-01-02 13:00:00')"
+        results = run_dbt(["run", *window, "--vars", f'{{more: "{more}"}}'], expect_pass=False)
+        (failed,) = (each for each in results if each.status == "error")
+        assert "taken__errors is the name of an error table (hoodie.errortable.enable)" in failed.message
+        for name in ("batched", "changed", "in_python"):
+            query = f"select get_json_object(raw_row, '$.v') from {{schema}}.{name}__errors order by 1"
+            assert rows(project, query) == [("x",), ("y",)], name
+            assert rows(project, f"select id, v from {{schema}}.{name} order by 1") == [
+                (1, 1),
+                (2, 2),
+                (4, 4),
+            ], name
+        assert (project.project_root / "elsewhere" / "changed__errors" / ".hoodie").check()
+        assert rows(project, "select id from {schema}.taken order by 1") == [(1,), (2,)]

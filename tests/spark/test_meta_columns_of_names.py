@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.spark.catalog import TableName, register_table
+from hudi_engine.spark.sql.own_rows import reads_table
 from hudi_engine.spark.sql.router import StatementRouter
 from pyspark.errors import AnalysisException
 
@@ -90,3 +91,13 @@ def test_other_queries_are_not_parsed(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("hudi_engine.spark.jvm.plans.parse", lambda *_: pytest.fail("parsed"))
     query = f"select id from {SCHEMA}.cow"
     assert router.with_states(spark, query, str) == query
+
+
+def test_a_query_with_meta_columns_reads_its_tables(spark, tmp_path, instants):
+    router = StatementRouter(Folder(tmp_path))
+    query = f"select id, {COMMIT} from {SCHEMA}.cow where id > (select min(id) from {SCHEMA}.mor_rt)"
+    frame = spark.sql(router.with_states(spark, query, lambda stem: f"{stem}_own"))
+    assert reads_table(frame, TableName(SCHEMA, "cow"), bounds=False)
+    assert reads_table(frame, TableName(SCHEMA, "mor"))
+    assert not reads_table(frame, TableName(SCHEMA, "mor"), bounds=False)
+    assert not reads_table(frame, TableName(SCHEMA, "other"))

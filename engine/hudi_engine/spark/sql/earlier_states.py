@@ -18,13 +18,14 @@ from pyspark.sql import functions as F
 from hudi_engine.errors import StatementError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.schema.meta_fields import COMMIT_TIME, META_FIELDS, meta_fields
+from hudi_engine.spark.catalog import TableName
 from hudi_engine.spark.catalog.entry import READ_OPTIMIZED
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.jvm.plans import JavaPlan
 from hudi_engine.spark.read.spark_read import snapshot_frame
 from hudi_engine.spark.schema.fit import quoted
-from hudi_engine.spark.sql.own_rows import with_tables_replaced
+from hudi_engine.spark.sql.own_rows import meta_view, with_tables_replaced
 from hudi_engine.spark.sql.statement import own_name
 from hudi_engine.spark.sql.statements import closing_bracket, first_keyword, without_leading_dot
 from hudi_engine.spark.sql.warehouse import Warehouse
@@ -210,8 +211,7 @@ def with_meta_columns(
         table, entry = warehouse.table(session, base), warehouse.entry(session, *named)
         reads_files = entry is not None and entry.kind == READ_OPTIMIZED
         frame = table.read_optimized() if reads_files else table.snapshot()
-        digest = hashlib.sha256(".".join(named).lower().encode()).hexdigest()[:16]
-        view = own_view(f"dbt_hudi_meta_{digest}")
+        view = own_view(meta_view(TableName(*named)))
         frame.createOrReplaceTempView(view)
         return f"`{view}`" if has_alias else f"`{view}` as {quoted(parts[-1])}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Protocol
 
@@ -95,6 +96,14 @@ def _tables_of_with(node: JavaPlan, queries: frozenset[str]) -> Iterator[tuple[i
     yield from _tables(node.child(), node, queries)
 
 
+_META_VIEW = "dbt_hudi_meta"
+
+
+def meta_view(table: TableName) -> str:
+    """Return how the name of a temporary view begins that has a table's rows with their meta columns."""
+    return f"{_META_VIEW}_{hashlib.sha256(table.label.lower().encode()).hexdigest()[:16]}"
+
+
 def reads_table(frame: DataFrame, table: TableName, *, bounds: bool = True) -> bool:
     """Tell whether a query reads a table, itself or through views.
 
@@ -102,9 +111,10 @@ def reads_table(frame: DataFrame, table: TableName, *, bounds: bool = True) -> b
         bounds: Whether it counts where all that is read of the table is one value that a filter compares rows with, as in
             ``where at > (select max(at) from ...)``.
     """
-    wanted = {table.with_suffix(suffix).label.lower() for suffix in _SUFFIXES}
+    faces = [table.with_suffix(suffix) for suffix in _SUFFIXES]
+    wanted, views = {each.label.lower() for each in faces}, tuple(map(meta_view, faces))
     found = _read_tables(analyzed_plan(frame), {}, bounds)
-    return any(label in wanted for label in found)
+    return any(label in wanted or label.startswith(views) for label in found)
 
 
 def _read_tables(node: JavaPlan, definitions: dict[int, JavaPlan], bounds: bool) -> Iterator[str]:
@@ -120,6 +130,8 @@ def _read_tables(node: JavaPlan, definitions: dict[int, JavaPlan], bounds: bool)
     elif kind == "SubqueryAlias":
         if qualifier := plans.texts(node.identifier().qualifier()):
             yield f"{qualifier[-1]}.{node.alias()}".lower()
+        elif str(node.alias()).startswith(_META_VIEW):
+            yield str(node.alias())
     elif kind == "Filter" and not bounds:
         compared = [*_single_values(node.condition())]
         below = [each for each in below if each not in compared]
