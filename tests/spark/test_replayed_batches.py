@@ -137,5 +137,7 @@ def test_changes_may_include_the_commit_they_start_with(spark, table, mode):
     for number, instant in enumerate(instants):
         found = table.changes(instant, mode=mode, include_start=True)
         assert sorted(row.id for row in found.collect()) == [1, 2, 3][number:]
+        alone = table.changes(instant, instant, mode=mode, include_start=True)
+        assert [row.id for row in alone.collect()] == [number + 1]
     assert table.changes(instants[2], mode=mode).count() == 0
     assert table.changes("earliest", mode=mode, include_start=True).count() == 3

@@ -28,6 +28,12 @@ def test_the_message_names_instant_rows_files_and_bytes() -> None:
     assert response.partitions_written == 2
 
 
+def test_rows_in_the_error_table_are_named() -> None:
+    response = write_response(WriteResult("1", "UPSERT", 1, rows_inserted=3), set_aside=1)
+    assert str(response) == "UPSERT 1 +3 rows, 1 file, 0 B, 1 row to the error table"
+    assert (response.rows_affected, response.rows_set_aside) == (3, 1)
+
+
 def test_a_write_without_a_commit_says_so() -> None:
     assert str(write_response(WriteResult(None, "DELETE"))) == "DELETE no commit +0 rows, 0 files, 0 B"
 
