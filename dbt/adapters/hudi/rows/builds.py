@@ -250,7 +250,33 @@ def write_model(
         frame = with_one_mark(frame, schema.names)
     fitting = with_delete_mark(schema, frame) if operation == "upsert" else schema
     with _sound_rows(warehouse, session, plan, rows, frame, fitting, table.config) as (sound, failed):
-        result = _write_rows(warehouse, plan, rows, table, sound, schema, fitting)
+        update = condition = None
+        if operation == "upsert":
+            update, condition = _columns_to_update(plan, schema, sound), plan.merge.condition
+        fitted = _fitted(warehouse, plan, table, sound, fitting)
+        if plan.is_empty_run and operation != "delete" and fitted.isEmpty():
+            # with --empty no stored rows are replaced
+            options = _options_of_batch(plan) if plan.merge.window is not None else plan.write_options
+            result = table.write(operations.INSERT, fit_to_table(sound, schema, fill_missing=True), options)
+        elif plan.merge.clauses is not None:
+            clauses = replace(
+                plan.merge.clauses,
+                on=condition,
+                update_columns=None if update is None else tuple(update),
+                test=lambda made, kept: checked(
+                    made, rows.constraints, schema.names, kept & stays(made, made.columns, table.config)
+                ),
+            )
+            result = table.merge(fitted, clauses, options=plan.write_options)
+        elif operation in OPERATIONS:
+            # no row names the only partition of such a table where the query has none
+            whole = operation == "insert_overwrite" and not table.config.partition_fields
+            made = operations.INSERT_OVERWRITE_TABLE if whole else OPERATIONS[operation]
+            result = table.write(
+                made, fitted, plan.write_options, update_columns=update, match_condition=condition
+            )
+        else:
+            result = _replace(table, plan, fitted)
         _warn_duplicate_keys(plan, table, fitting.names, result)
     with warehouse.one_writer(session, plan.base):
         if change.removed:
@@ -287,56 +313,18 @@ def _sound_rows(
             yield found
 
 
-def _write_rows(
-    warehouse: Warehouse,
-    plan: ModelPlan,
-    rows: ModelRows,
-    table: HudiTable,
-    frame: DataFrame,
-    schema: T.StructType,
-    fitting: T.StructType,
-) -> WriteResult:
-    """Write rows that may be written, by the model's strategy.
-
-    Args:
-        schema: The columns of the table after the write.
-        fitting: The same, with the mark of deletes that the rows have.
-    """
+def _fitted(
+    warehouse: Warehouse, plan: ModelPlan, table: HudiTable, frame: DataFrame, fitting: T.StructType
+) -> DataFrame:
+    """Return rows in the columns of the table; reading rows of a key that no order decides fails."""
     operation = plan.merge.operation
-    assert operation is not None
-    update = condition = None
-    if operation == "upsert":
-        update, condition = _columns_to_update(plan, schema, frame), plan.merge.condition
     fitted = fit_to_table(frame, fitting, fill_missing=operation != "delete")
-    if operation != "delete":
-        resolved = resolve_options(laid_over(warehouse.options, plan.write_options))
-        combines = operation == "upsert" and resolved[WriteOptions.COMBINE_BEFORE_UPSERT]
-        name = f"{plan.schema}.{plan.name}"
-        fitted = ordered_deletes(fitted, table.config, resolved, combines=combines, name=name)
-    if plan.is_empty_run and operation != "delete" and fitted.isEmpty():
-        # with --empty no stored rows are replaced
-        options = _options_of_batch(plan) if plan.merge.window is not None else plan.write_options
-        result = table.write(operations.INSERT, fit_to_table(frame, schema, fill_missing=True), options)
-    elif plan.merge.clauses is not None:
-        clauses = replace(
-            plan.merge.clauses,
-            on=condition,
-            update_columns=None if update is None else tuple(update),
-            test=lambda made, kept: checked(
-                made, rows.constraints, schema.names, kept & stays(made, made.columns, table.config)
-            ),
-        )
-        result = table.merge(fitted, clauses, options=plan.write_options)
-    elif operation in OPERATIONS:
-        # no row names the only partition of such a table where the query has none
-        whole = operation == "insert_overwrite" and not table.config.partition_fields
-        made = operations.INSERT_OVERWRITE_TABLE if whole else OPERATIONS[operation]
-        result = table.write(
-            made, fitted, plan.write_options, update_columns=update, match_condition=condition
-        )
-    else:
-        result = _replace(table, plan, fitted)
-    return result
+    if operation == "delete":
+        return fitted
+    resolved = resolve_options(laid_over(warehouse.options, plan.write_options))
+    combines = operation == "upsert" and resolved[WriteOptions.COMBINE_BEFORE_UPSERT]
+    name = f"{plan.schema}.{plan.name}"
+    return ordered_deletes(fitted, table.config, resolved, combines=combines, name=name)
 
 
 def _consumes_marks(plan: ModelPlan, rows: ModelRows) -> bool:
