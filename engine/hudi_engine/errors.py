@@ -121,9 +121,9 @@ class WriteConflictError(HudiError):
 
 
 class ConsumedMeanwhileError(WriteConflictError):
-    """Another writer stored another checkpoint than the one that the rows of this write start from.
+    """Another writer stored another checkpoint than the one that the rows of this write start from, or the batch itself.
 
-    Writing them again does not help: read the changes again from the checkpoint that the table has now.
+    Writing them again does not help: read the changes again from the checkpoint that the table has now, and leave the batch out.
     """
 
 

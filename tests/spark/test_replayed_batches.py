@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hudi_engine import ConfigError, HudiTable, WriteConflictError
+from hudi_engine import ConfigError, ConsumedMeanwhileError, HudiTable, WriteConflictError
 from hudi_engine.format.config.other_keys import BATCHES
 from hudi_engine.spark.write import pipeline
 from hudi_engine.table.state import TableState
@@ -101,9 +101,10 @@ def test_two_writers_of_a_batch_write_it_once(spark, table, monkeypatch, batch_i
         table.insert(rows(spark, 1), batch_id=1)
         assert batches(table) == {"default_single_writer": "1", "other": "5"}
         return
+    retries = {"hoodie.write.num.retries.on.conflict.failures": "2" if not options else "0"}
     message = "has committed batch 1 of" if not options else "it notes its batch"
-    with pytest.raises(WriteConflictError, match=message):
-        table.insert(rows(spark, 1), batch_id=1)
+    with pytest.raises(ConsumedMeanwhileError if not options else WriteConflictError, match=message):
+        table.insert(rows(spark, 1), batch_id=1, options=retries)
     assert ids(table) == [2]
     assert (table.insert(rows(spark, 1), batch_id=1).instant is None) == (not options)
 

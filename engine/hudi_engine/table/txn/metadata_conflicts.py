@@ -86,7 +86,7 @@ def check_batch(mine: CommitMetadata, *, instant: str, current: Timeline) -> Non
     """Raise when another writer has committed the batch of this write meanwhile."""
     found = _replayed(current, mine.extra_metadata.get(BATCHES))
     if found is not None:
-        raise WriteConflictError(
+        raise ConsumedMeanwhileError(
             f"instant {instant} ({mine.operation_type}) cannot be committed: another writer has committed {found} meanwhile; the "
             "table has the rows"
         )
