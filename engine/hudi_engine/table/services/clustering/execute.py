@@ -7,17 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import pyarrow.parquet as pq
+
 from hudi_engine.errors import ServiceError
 from hudi_engine.format.config.declared.clustering_options import ClusteringOptions
 from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.index.filters.footer import read_key_footer
 from hudi_engine.format.layout.layout import RowLayout
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.parallel import RunTasks, each_once, on_threads, run_in_threads
 from hudi_engine.format.schema.meta_fields import without_meta_columns
 from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.damage import damaged_parquet
 from hudi_engine.format.telemetry.services import measured
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.format.timeline.instant import Instant
@@ -166,13 +168,19 @@ def _check_complete(storage: Storage, task: GroupTask, stats: Sequence[WriteStat
     bases = [each.base_file for each in task.slices if each.base_file is not None and not each.log_files]
     if len(bases) < len(task.slices):
         return
-    footers = on_threads(lambda base: read_key_footer(storage, base.path), bases)
-    stored, written = sum(footer.rows for footer in footers), sum(stat.num_writes or 0 for stat in stats)
+    stored = sum(on_threads(lambda base: _rows_in(storage, base.path), bases))
+    written = sum(stat.num_writes or 0 for stat in stats)
     if written != stored:
         raise ServiceError(
             f"the base files of partition {task.partition!r} hold {stored} rows, but {written} of them were written; nothing was "
             "committed. Check the session for settings that change what Spark reads of files, and run the clustering again"
         )
+
+
+def _rows_in(storage: Storage, path: str) -> int:
+    """Return the rows of a base file by its footer."""
+    with storage.open_input(path) as source, damaged_parquet(f"base file {path!r}"):
+        return int(pq.read_metadata(source).num_rows)
 
 
 @dataclass(frozen=True)
