@@ -379,6 +379,7 @@ class TestStatements:
         )
         try:
             run_dbt(["run", "-s", "changed"])
+            run_dbt(["run", "-s", "changed", "--empty"])
             with pytest.raises(DbtBaseException, match="not in the same SELECT as a"):
                 project.run_sql("select *, _hoodie_commit_time from {schema}.orders", fetch="all")
         finally:

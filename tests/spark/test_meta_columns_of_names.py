@@ -53,6 +53,8 @@ def run(spark, tmp_path, instants):
         "select * from (select {c}, id, v from {t}) as model",
         "select m.{c}, t.* from {t} t join (select id, {c} from {t}) m on m.id = t.id",
         "from {t} select {c}, id, v",
+        "select {c}, id, v from (select * from {t} where id < 9 limit 10) part",
+        "select p.{c}, id, v from (select * from (select * from {t}) limit 10) p lateral view explode(array(1)) e",
     ],
 )
 def test_a_query_may_name_meta_columns(run, instants, kind, query):
@@ -81,7 +83,16 @@ def test_a_star_leaves_meta_columns_out(spark, run, kind):
         (0, "old"),
         (1, "new"),
     ]
-    for query in ("select *, {c} from {t}", "select t.*, t.{c} from {t} t"):
+    assert run("select v, '{c}' from (select distinct * from {t} union select * from {t})", kind) == [
+        ("new", COMMIT),
+        ("old", COMMIT),
+    ]
+    assert run("select id, '{c}' from {t} natural join {t} x", kind) == [(0, COMMIT), (1, COMMIT)]
+    for query in (
+        "select *, {c} from {t}",
+        "select t.*, t.{c} from {t} t",
+        "select * from (select * from {t}) where {c} > ''",
+    ):
         with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
             run(query, kind)
 

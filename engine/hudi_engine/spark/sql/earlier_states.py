@@ -185,6 +185,8 @@ def _literal(session: SparkSession, expression: JavaPlan) -> str | None:
 
 _META = re.compile(rf"\b(?:{'|'.join(META_FIELDS)})\b", re.IGNORECASE)
 _QUERIES = ("select", "with", "from")
+# What more columns would change, though nobody names them.
+_BY_ALL_COLUMNS = ("Distinct", "Union", "Except", "Intersect", "Pivot", "Unpivot")
 
 
 def with_meta_columns(
@@ -231,11 +233,20 @@ def _below_stars(node: JavaPlan, *, is_star: bool) -> Iterator[int]:
             yield span[0]
         return
     if kind in ("Project", "Aggregate"):
-        chosen = node.projectList() if kind == "Project" else node.aggregateExpressions()
-        is_star = any(map(_has_star, plans.items(chosen)))
+        chosen = [*plans.items(node.projectList() if kind == "Project" else node.aggregateExpressions())]
+        # of (select * from t limit 10), as dbt has it for a part of a table, the query around it chooses the columns
+        is_star = is_star if _is_only_star(chosen) else any(map(_has_star, chosen))
+    elif kind in _BY_ALL_COLUMNS or (kind == "Join" and "Natural" in str(node.joinType())):
+        is_star = True
     inside = [] if kind == "UnresolvedWith" else [*plans.items(node.children())]
     for each in plans.below(node):
         yield from _below_stars(each, is_star=is_star if each in inside else True)
+
+
+def _is_only_star(chosen: list[JavaPlan]) -> bool:
+    return [plans.kind(each) for each in chosen] == ["UnresolvedStar"] and plans.option(
+        chosen[0].target()
+    ) is None
 
 
 def _has_star(expression: JavaPlan) -> bool:
