@@ -53,6 +53,20 @@ def test_much_is_compacted_by_tasks_of_spark(spark, table, monkeypatch):
     assert table.compact().instant is None  # nothing was left
 
 
+def test_a_compaction_has_no_more_tasks_than_allowed(spark, table, monkeypatch):
+    monkeypatch.setattr(clustering, "_MIN_BYTES", 0)
+    started = []
+    run = clustering.run_in_spark
+    monkeypatch.setattr(
+        clustering,
+        "run_in_spark",
+        lambda session: lambda function, items: started.append(len(items)) or run(session)(function, items),
+    )
+    table.compact(options={"hoodie.engine.services.parallelism": "2"})
+    assert started == [2]
+    assert values(table) == EXPECTED
+
+
 def test_much_is_clustered_by_tasks_of_spark(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(clustering, "_MIN_BYTES", 0)
     made = keyed_table(spark, tmp_path / "t", "cow", precombine_field=None)

@@ -250,6 +250,40 @@ def test_every_partition_gets_a_task_of_its_own_whatever_its_name(spark):
     ]
 
 
+@pytest.mark.parametrize("tasks", [1, 5])
+def test_buckets_share_as_many_tasks_as_allowed(spark, tasks):
+    rows = spark.createDataFrame([(name,) for name in ODD_NAMES for _ in range(5)], f"{BUCKET} string")
+    shuffled = shuffle_by_bucket(rows, ODD_NAMES, tasks)
+    found = shuffled.groupBy(F.spark_partition_id().alias("task"), BUCKET).count().collect()
+    assert sorted((row["task"], row[BUCKET], row["count"]) for row in found) == sorted(
+        (number % tasks, name, 5) for number, name in enumerate(ODD_NAMES)
+    )
+
+
+@pytest.mark.parametrize(
+    ("operation", "key"),
+    [
+        ("upsert", "hoodie.upsert.shuffle.parallelism"),
+        ("insert", "hoodie.insert.shuffle.parallelism"),
+        ("delete", "hoodie.delete.shuffle.parallelism"),
+    ],
+)
+def test_a_write_has_no_more_tasks_than_its_option_allows(spark, tmp_path, operation, key):
+    table = create(spark, tmp_path, partition_by=["dt"])
+    rows = spark.range(0, 40).selectExpr("id", "concat('d', id % 8) as dt", "'x' as v")
+    if operation == "delete":
+        table.bulk_insert(rows, options=QUIET)
+        rows = rows.where("id < 32")
+    for tasks, found in ((3, 3), (0, 8)):
+        options = {**EXECUTORS, key: str(tasks)}
+        result = getattr(table, operation)(rows, options=options)
+        names = [name for name in file_names(table) if result.instant in name]
+        assert len(names) == 8
+        assert len(tasks_of(names)) == found
+        if operation == "delete":
+            table.upsert(spark.range(0, 40).selectExpr("id", "concat('d', id % 8) as dt", "'x' as v"))
+
+
 def test_rows_whose_partition_is_the_time_are_written_where_they_were_counted(spark, tmp_path, monkeypatch):
     spark.range(100).write.parquet(str(tmp_path / "rows"))
     rows = spark.read.parquet(str(tmp_path / "rows"))

@@ -21,6 +21,7 @@ from hudi_engine.errors import (
 from hudi_engine.format.parallel import (
     Failure,
     WorkerError,
+    at_most,
     attempt,
     raise_worker_error,
     run_in_threads,
@@ -180,3 +181,15 @@ def test_a_turn_that_is_shorter_already_stays() -> None:
         assert sys.getswitchinterval() < 0.0002
     finally:
         sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize(("tasks", "started"), [(0, 7), (1, 1), (3, 3), (7, 7), (20, 7)])
+def test_a_runner_starts_no_more_tasks_than_allowed(tasks: int, started: int) -> None:
+    calls: list[int] = []
+
+    def run(function: Any, items: Any) -> list[Any]:
+        calls.append(len(items))
+        return [function(each) for each in items]
+
+    assert at_most(run, tasks)(lambda each: each * each, list(range(7))) == [n * n for n in range(7)]
+    assert calls == [started]

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
 
 from hudi_engine import errors
 from hudi_engine.errors import (
@@ -199,6 +200,37 @@ def run_in_threads(
     """Run in threads of this process, as many as there are processors: for work."""
     with short_switch_interval():
         return _in_threads(function, items, min(os.cpu_count() or 1, most or len(items)))
+
+
+@dataclass(frozen=True)
+class _Share(Generic[Item]):
+    """Items that one task takes one after the other."""
+
+    items: tuple[Item, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the items, as far as they state theirs."""
+        return sum(getattr(each, "size", 0) for each in self.items)
+
+
+def _run_share(function: Callable[[Item], Result], share: _Share[Item]) -> list[Result]:
+    return [function(each) for each in share.items]
+
+
+def at_most(run_tasks: RunTasks, tasks: int) -> RunTasks:
+    """Return a runner that starts at most so many tasks at a time; 0 leaves it as it is."""
+    if not tasks:
+        return run_tasks
+
+    def run(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        if len(items) <= tasks:
+            return run_tasks(function, items)
+        shares = [_Share(tuple(items[number::tasks])) for number in range(tasks)]
+        found = run_tasks(partial(_run_share, function), shares)
+        return [found[number % tasks][number // tasks] for number in range(len(items))]
+
+    return run
 
 
 def on_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from hudi_engine.errors import ConfigError, HudiError, TimelineError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
-from hudi_engine.format.config.declared.service_options import ArchiveOptions
+from hudi_engine.format.config.declared.service_options import ArchiveOptions, ServiceOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.parallel import at_most
 from hudi_engine.format.storage.base import Storage, storage_errors
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.telemetry.phases import phase
@@ -79,6 +80,12 @@ class TableServices:
     run_large: services.RunLarge | None = None
     find_partitions: Callable[[str], list[str]] | None = None
 
+    @property
+    def workers(self) -> services.Workers:
+        """Who does the work of a service, with as many tasks as the options allow."""
+        tasks = self.options[ServiceOptions.PARALLELISM]
+        return services.Workers(at_most(self.run_tasks, tasks), self.run_large)
+
     def rollback(self, instant: str) -> RollbackResult:
         """Undo the newest completed write, or a pending instant."""
         renewed: list[Published] = []
@@ -141,7 +148,11 @@ class TableServices:
     def compact(self, instant: str | None = None) -> services.CompactionResult:
         """Run a pending compaction, the next one for None; without one, schedule it first."""
         return services.run_compaction(
-            self.storage, self.options, instant=instant, run_tasks=self.run_tasks, publish=self.publication()
+            self.storage,
+            self.options,
+            instant=instant,
+            run_tasks=self.workers.run_tasks,
+            publish=self.publication(),
         )
 
     def compactions(self) -> list[services.PendingCompaction]:
@@ -160,7 +171,7 @@ class TableServices:
             self.storage,
             self.options,
             instant=instant,
-            workers=services.Workers(self.run_tasks, self.run_large),
+            workers=self.workers,
             publish=self.publication(),
             plans=plans,
         )
@@ -258,7 +269,7 @@ class TableServices:
         if version != present and (version > present) != (doing == "upgrade"):
             raise ConfigError(f"the table has version {present}, so {version} is no {doing}; use {other}")
         done = services.change_version(
-            self.storage, self.options, self.publication(), version, run_tasks=self.run_tasks
+            self.storage, self.options, self.publication(), version, run_tasks=self.workers.run_tasks
         )
         if not done.reason:
             self.publish_or_warn()
@@ -327,7 +338,7 @@ class TableServices:
             report = services.run_after_commit(
                 self.storage,
                 self.options,
-                workers=services.Workers(self.run_tasks, self.run_large),
+                workers=self.workers,
                 publish=self.publication(),
                 state=None if committed is None else TableState(self.storage, committed.config, committed),
             )

@@ -73,6 +73,14 @@ def test_table_properties_take_every_option_and_may_repeat_what_options_say() ->
     assert (resolved.table.table_type, resolved.properties) == ("mor", {"team": "a"})
 
 
+@pytest.mark.parametrize("config", ["options", "hudi_options", "tblproperties"])
+def test_flinks_options_are_refused_with_their_counterpart(config: str) -> None:
+    assert problems(**{config: {"compaction.delta_commits": 3}}) == [
+        f"{config}: option 'compaction.delta_commits' is of Apache Hudi's Flink connector; use "
+        "hoodie.compact.inline.max.delta.commits"
+    ]
+
+
 def test_a_key_makes_upsert_the_default() -> None:
     resolved = plan(unique_key="id")
     assert resolved.table.record_key == ("id",)

@@ -9,7 +9,8 @@ import pytest
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.service_options import CleanOptions
 from hudi_engine.format.config.declared.write_options import FileOptions, IndexOptions, WriteOptions
-from hudi_engine.format.config.options import OPTIONS, resolve_options
+from hudi_engine.format.config.options import OPTIONS, hudi_keys, resolve_options
+from hudi_engine.format.config.other_keys import _FLINK, DEFINED_ELSEWHERE, NOT_DONE
 
 
 def test_an_absent_option_has_hudis_default():
@@ -169,3 +170,26 @@ def test_the_value_of_an_option_of_which_none_is_legal_is_not_repeated():
     with pytest.raises(ConfigError, match=f"{key} is set; legal values: none. The entries") as caught:
         resolve_options({key: "jdbc:hive2://host/db;user=me;password=hunter2"})
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "counterpart"),
+    [
+        ("write.tasks", "use hoodie.upsert.shuffle.parallelism"),
+        ("compaction.delta_commits", "use hoodie.compact.inline.max.delta.commits"),
+        ("read.streaming.start-commit", "HudiTable.changes(start, end)"),
+        ("write.batch.size.MB", "use hoodie.parquet.block.size"),
+        ("metadata.enabled", "this engine keeps no metadata table"),
+        ("write.sort.memory", "Spark's sort spills by itself"),
+    ],
+)
+def test_an_option_of_flink_is_refused_with_its_counterpart(key, counterpart):
+    with pytest.raises(ConfigError, match="of Apache Hudi's Flink connector") as refused:
+        resolve_options({key: "1"})
+    assert counterpart in str(refused.value)
+
+
+def test_counterparts_of_flinks_options_are_options():
+    named = {key for text in _FLINK.values() for key in re.findall(r"hoodie\.[\w.]*\w", text)}
+    assert named - {*OPTIONS, *DEFINED_ELSEWHERE, *NOT_DONE} == set()
+    assert not set(_FLINK) & {*OPTIONS, *hudi_keys()}

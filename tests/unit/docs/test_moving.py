@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from hudi_engine.format.config.other_keys import _FLINK, flink_problem
 
 from dbt.adapters.hudi.model.known_configs import (
     OF_DBT,
@@ -41,3 +42,17 @@ def test_refused_configs_are_refused(config: str) -> None:
 @pytest.mark.parametrize("config", named("the same"))
 def test_same_configs_are_used(config: str) -> None:
     assert config in {*USED, *OF_DBT, "append", "merge", "insert_overwrite", "microbatch", "replace_where"}
+
+
+FLINK_ROW = re.compile(r"^\| (`[\w.-]+`(?:, `[\w.-]+`)*) \| (.+?) \|$", re.MULTILINE)
+
+
+def test_options_of_flink_have_the_counterpart_of_the_page() -> None:
+    part = PAGE.read_text(encoding="utf-8").partition("## From Flink")[2].partition("\n## ")[0]
+    rows = FLINK_ROW.findall(part)
+    assert len(rows) > 15
+    for left, right in rows:
+        for key in re.findall(r"`([\w.-]+)`", left):
+            said = flink_problem(key) or ""
+            named = re.findall(r"`([^`]+)`", right)[:1]
+            assert key in _FLINK and all(each in said for each in named), key

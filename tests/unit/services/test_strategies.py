@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 from hudi_engine.errors import ConfigError
+from hudi_engine.table.services.compaction import plan
 from hudi_engine.table.services.compaction.plan import (
     IO_MB,
     LOG_BYTES,
@@ -70,6 +73,20 @@ def test_by_day_a_partition_that_is_no_date_comes_last() -> None:
     found = [operation("text", partition="zebra"), operation("date", partition="2026-02-30")]
     found.append(operation("day", partition="2026-01-01"))
     assert chosen(found, "DayBased")[0] == "day"
+
+
+@pytest.mark.parametrize("style", ["2026/01/{}", "2026-01-{}", "y=2026/m=01/d={}"])
+def test_partition_aware_strategies_share_the_days_between_them(
+    style: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "_today", lambda: date(2026, 1, 20))
+    found = [operation(day, partition=style.format(day)) for day in ("12", "19", "20", "10", "09", "21")]
+    found.append(operation("text", partition="zebra"))
+
+    bounded = chosen(found, "BoundedPartitionAware", compaction__daybased__target__partitions=10)
+    unbounded = chosen(found, "UnBoundedPartitionAware", compaction__daybased__target__partitions=10)
+    assert bounded == ["21", "20", "19", "12", "10"]
+    assert unbounded == ["09", "text"]
 
 
 def test_an_unknown_strategy_is_refused_with_the_known_ones() -> None:

@@ -40,14 +40,14 @@ def context(table_type="COPY_ON_WRITE", **options):
     return Context(Config(TableType(table_type)), resolve_options(named))
 
 
-def slice_of(file_id, size, logs=0):
+def slice_of(file_id, size, logs=0, log_bytes=10):
     base = BaseFile("p", file_id, "0-0-0", T, "parquet", size, 0)
     return FileSlice(
         "p",
         file_id,
         T,
         base,
-        tuple(LogFile("p", file_id, T, n, "0-0-0", False, 10, 0) for n in range(1, logs + 1)),
+        tuple(LogFile("p", file_id, T, n, "0-0-0", False, log_bytes, 0) for n in range(1, logs + 1)),
     )
 
 
@@ -80,8 +80,22 @@ def test_file_groups_under_compaction_or_clustering_take_no_rows():
 def test_merge_on_read_offers_its_smallest_file_only_its_logs_counted():
     slices = [slice_of("logged", MB, logs=1), slice_of("b", 3 * MB), slice_of("a", 2 * MB)]
     assert shares(share_inserts(context("MERGE_ON_READ"), slices, 10)) == [("logged", 10)]
-    slices = [slice_of("logged", MB, logs=1), slice_of("a", MB)]
+    slices = [slice_of("logged", MB, logs=1, log_bytes=100), slice_of("a", MB)]
     assert shares(share_inserts(context("MERGE_ON_READ"), slices, 10)) == [("a", 10)]
+
+
+def test_logs_count_by_what_they_become_in_a_base_file():
+    slices = [slice_of("logged", MB, logs=1, log_bytes=2 * MB), slice_of("b", 2 * MB)]
+    assert shares(share_inserts(context("MERGE_ON_READ"), slices, 10)) == [("logged", 10)]
+    whole = context("MERGE_ON_READ", **{"hoodie.logfile.to.parquet.compression.ratio": "1.0"})
+    assert shares(share_inserts(whole, slices, 10)) == [("b", 10)]
+
+
+def test_the_room_of_a_slice_is_that_of_its_compacted_file():
+    large = {"hoodie.engine.insert.packing.max.bytes": str(200 * MB)}
+    logged = [slice_of("a", 20 * MB, logs=2, log_bytes=100 * MB)]
+    (taken, _) = share_inserts(context("MERGE_ON_READ", **large), logged, 200_000)
+    assert (taken.file_slice.file_id, taken.rows) == ("a", 30 * 1024)
 
 
 def test_logs_that_keep_every_change_are_not_ended_by_new_rows():

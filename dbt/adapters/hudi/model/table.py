@@ -10,6 +10,7 @@ from typing import Any
 from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.enums import MergeMode
 from hudi_engine.format.config.options import canonical_key, laid_over
+from hudi_engine.format.config.other_keys import flink_problem
 from hudi_engine.format.spelling import did_you_mean
 
 from dbt.adapters.hudi.model.known_configs import OTHER_SPELLINGS
@@ -121,6 +122,8 @@ class RawConfig:
                 self._short[key] = value
             elif key.startswith("hoodie.") or key in _OTHER_OPTIONS:
                 self._lay_over(key, option_text(value))
+            elif of_flink := flink_problem(key):
+                self.problems.add(f"{source}: {of_flink}")
             else:
                 legal = (*_SHORT_OPTIONS, *_OTHER_OPTIONS)
                 self.problems.add(
@@ -146,6 +149,8 @@ class RawConfig:
                 self._take(self._short, name, value)
             elif name.startswith("hoodie.") or name in _OTHER_OPTIONS:
                 self._take(self.options, name, option_text(value))
+            elif "." in name and (of_flink := flink_problem(name)):
+                self.problems.add(f"tblproperties: {of_flink}")
             else:
                 self.properties[key] = option_text(value)
 

@@ -26,7 +26,13 @@ from hudi_engine.format.config.declared import (
     write_options,
 )
 from hudi_engine.format.config.option import Option, OptionValue, declared_in
-from hudi_engine.format.config.other_keys import CHECKPOINT, CHECKPOINT_BEFORE, DEFINED_ELSEWHERE, NOT_DONE
+from hudi_engine.format.config.other_keys import (
+    CHECKPOINT,
+    CHECKPOINT_BEFORE,
+    DEFINED_ELSEWHERE,
+    NOT_DONE,
+    flink_problem,
+)
 from hudi_engine.format.config.trusted_rules import RULE_PROPERTY, trust_rules
 
 _FILE = "hudi_keys.txt"
@@ -185,7 +191,8 @@ def _unknown(key: str, of: str) -> str | None:
     if key in (CHECKPOINT, CHECKPOINT_BEFORE, *DEFINED_ELSEWHERE, *NOT_DONE) or key.startswith("_"):
         return None
     if not key.startswith("hoodie."):
-        return f"option {key!r} is not a hoodie.* key; see the configuration reference"
+        unknown = f"option {key!r} is not a hoodie.* key; see the configuration reference"
+        return flink_problem(key) or unknown
     if key in hudi_keys():
         _warn_once(key, of, "option %s of Apache Hudi has no effect in this engine%s")
         return None

@@ -31,6 +31,15 @@ class FileSlice:
         base = self.base_file.size if self.base_file is not None else 0
         return base + sum(log.size for log in self.log_files)
 
+    def merged_size(self, log_ratio: float) -> int:
+        """Return about the bytes of the base file that the slice would be compacted to.
+
+        Args:
+            log_ratio: Bytes of a base file that a byte of logs becomes.
+        """
+        base = self.base_file.size if self.base_file is not None else 0
+        return base + int(sum(log.size for log in self.log_files) * log_ratio)
+
     @property
     def paths(self) -> tuple[str, ...]:
         """Every file of the slice, change data included, relative to the table's base path."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hudi_engine.format.config.enums import CurveBuild, LayoutStrategy, PartitionFilter
-from hudi_engine.format.config.option import bool_option, choice_option, float_option, int_option, text_option
+from hudi_engine.format.config.option import bool_option, choice_option, int_option, text_option
 
 CLUSTERING = "Clustering"
 _MEGABYTE = 1024 * 1024
@@ -103,11 +103,6 @@ class ClusteringOptions:
         "hoodie.clustering.plan.strategy.sort.columns",
         None,
         "Columns by which rows are ordered, with commas between; none keeps their order.",
-    )
-    LOG_COMPRESSION_RATIO = float_option(
-        "hoodie.logfile.to.parquet.compression.ratio",
-        0.35,
-        "Bytes of a base file that a byte of logs becomes, about.",
     )
     EXECUTION_STRATEGY = text_option(
         "hoodie.clustering.execution.strategy.class",

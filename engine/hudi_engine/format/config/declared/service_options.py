@@ -24,6 +24,11 @@ class ServiceOptions:
     STRICT = bool_option(
         "hoodie.engine.services.strict", False, "A failed table service fails the write that started it."
     )
+    PARALLELISM = int_option(
+        "hoodie.engine.services.parallelism",
+        0,
+        "Most tasks (without Spark, threads) of a compaction or clustering; 0: one for each file group, as cores are free.",
+    )
 
 
 class CompactionOptions:
@@ -55,7 +60,8 @@ class CompactionOptions:
     STRATEGY = text_option(
         "hoodie.compaction.strategy",
         "org.apache.hudi.table.action.compact.strategy.LogFileSizeBasedCompactionStrategy",
-        "Order and limit of a plan: LogFileSizeBased, LogFileNumBased, BoundedIO, DayBased or UnBounded...CompactionStrategy.",
+        "Order and limit of a plan: LogFileSizeBased, LogFileNumBased, BoundedIO, DayBased, UnBounded, "
+        "BoundedPartitionAware or UnBoundedPartitionAware...CompactionStrategy.",
     )
     TARGET_IO = int_option(
         "hoodie.compaction.target.io", 500 * 1024, "MB read and written by one bounded plan.", minimum=1
@@ -67,7 +73,11 @@ class CompactionOptions:
         "hoodie.compaction.logfile.num.threshold", 0, "Log files a slice needs to be planned."
     )
     TARGET_PARTITIONS = int_option(
-        "hoodie.compaction.daybased.target.partitions", 10, "Partitions of one day-based plan.", minimum=1
+        "hoodie.compaction.daybased.target.partitions",
+        10,
+        "Partitions of one day-based plan; of the partition-aware strategies the days back from today that BoundedPartitionAware "
+        "takes, and UnBoundedPartitionAware leaves.",
+        minimum=1,
     )
     ORDER = choice_option(
         "hoodie.compaction.order",

@@ -9,7 +9,14 @@ from hudi_engine.format.config.enums import (
     LogBlockFormat,
     ParquetCodec,
 )
-from hudi_engine.format.config.option import bool_option, choice_option, int_option, rate_option, text_option
+from hudi_engine.format.config.option import (
+    bool_option,
+    choice_option,
+    float_option,
+    int_option,
+    rate_option,
+    text_option,
+)
 
 WRITE = "Writing"
 INDEX = "Index"
@@ -62,8 +69,13 @@ class WriteOptions:
         "hoodie.bulkinsert.shuffle.parallelism", 0, "Tasks of a bulk_insert; 0 lets Spark decide."
     )
     UPSERT_PARALLELISM = int_option(
-        "hoodie.upsert.shuffle.parallelism", 0, "Tasks of an upsert's shuffle; 0 lets Spark decide."
+        "hoodie.upsert.shuffle.parallelism",
+        0,
+        "Most tasks that write an upsert or merge; 0: one for each file group or partition it writes, as cores are free. The "
+        "number of files does not depend on it. Small batches are written by threads of the driver.",
     )
+    INSERT_PARALLELISM = int_option("hoodie.insert.shuffle.parallelism", 0, "The same for an insert.")
+    DELETE_PARALLELISM = int_option("hoodie.delete.shuffle.parallelism", 0, "The same for a delete.")
     NULL_FOR_MISSING_COLUMNS = bool_option(
         "hoodie.write.set.null.for.missing.columns",
         True,
@@ -184,6 +196,12 @@ class FileOptions:
         "hoodie.copyonwrite.insert.auto.split",
         True,
         "Rows of a new base file are computed from the average row size.",
+    )
+    LOG_COMPRESSION_RATIO = float_option(
+        "hoodie.logfile.to.parquet.compression.ratio",
+        0.35,
+        "Bytes of a base file that a byte of logs becomes, about: what logs count when a file with room for new rows is looked "
+        "for, and in a clustering plan.",
     )
     LOG_FILE_SIZE = int_option(
         "hoodie.logfile.max.size", 1024 * 1024 * 1024, "Bytes after which a new log file is begun.", minimum=1

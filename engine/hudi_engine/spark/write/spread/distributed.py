@@ -44,7 +44,12 @@ from hudi_engine.spark.read.collect import to_arrow_within_limit, worker_errors_
 from hudi_engine.spark.read.layout import sorted_frame
 from hudi_engine.spark.write.rows.batch import AlignedBatch, is_parquet_scan
 from hudi_engine.spark.write.rows.key_columns import refuse_keyless, rows_by_partition, with_key_columns
-from hudi_engine.spark.write.spread.executor_path import check_partition_count, run_buckets, run_bulk
+from hudi_engine.spark.write.spread.executor_path import (
+    check_partition_count,
+    most_tasks,
+    run_buckets,
+    run_bulk,
+)
 from hudi_engine.table.handles.base_file_options import SAMPLE_ROWS
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.lookup.kinds import IndexKind
@@ -228,21 +233,22 @@ def write_distributed(
     counted = None if everywhere and not plan.lookup else sum(rows.values())
     if plan.index.buckets is not None:
         bucketed, units, buckets = parts_by_bucket(spark, context, plan, frame, keys, units, rows)
-        shuffled = shuffle_by_bucket(bucketed, buckets, _tasks(context))
+        shuffled = shuffle_by_bucket(bucketed, buckets, most_tasks(context))
         return "partitions", run_buckets(spark, context, plan, units, shuffled, keys, rows=counted)
     per_file = rows_of_a_file(context, frame, rows)
     if plan.lookup and is_wide(spark, context, units, rows, per_file):
         places = partial(places_of_new, context, plan, per_file)
         tagged = tag_files(spark, context, plan, units, (frame, rows, batch.kept), places)
-        shuffled = shuffle_by_bucket(tagged.rows, tagged.buckets, _tasks(context))
+        shuffled = shuffle_by_bucket(tagged.rows, tagged.buckets, most_tasks(context))
         return "joined", run_buckets(spark, context, plan, tagged.units, shuffled, rows=tagged.count)
     if not (plan.lookup or plan.combine) and len(rows) == 1:
         [(name, count)] = rows.items()
         small, files = places_of_new(context, plan, per_file, units.get(name) or PartitionUnit(name), count)
         if not small and 1 < files and min(files, spark.sparkContext.defaultParallelism) <= tasks_of(frame):
-            return "bulk", run_bulk(spark, context, without_keys(frame, keys).coalesce(files), keys)
+            tasks = min(files, most_tasks(context) or files)
+            return "bulk", run_bulk(spark, context, without_keys(frame, keys).coalesce(tasks), keys)
     bucketed, units, buckets = parts_by_rows(frame, keys, units, rows, per_file)
-    shuffled = shuffle_by_bucket(bucketed, buckets, _tasks(context))
+    shuffled = shuffle_by_bucket(bucketed, buckets, most_tasks(context))
     return "partitions", run_buckets(spark, context, plan, units, shuffled, keys, rows=counted)
 
 
@@ -263,10 +269,6 @@ def _write_bulk(
     if context.layout == BY_KEY:
         context = replace(context, layout=RowLayout())  # tasks get them in that order
     return run_bulk(spark, context, ordered, keys)
-
-
-def _tasks(context: WriteContext) -> int:
-    return context.options[WriteOptions.UPSERT_PARALLELISM]
 
 
 def rows_of_a_file(context: WriteContext, frame: DataFrame, rows: Mapping[str, int]) -> int:
@@ -431,16 +433,18 @@ def shuffle_by_bucket(frame: DataFrame, buckets: Sequence[str], tasks: int) -> D
 
     Args:
         frame: Rows with column ``__hudi_bucket``.
-        tasks: Tasks wanted when there are many buckets; 0 lets the session's setting decide.
+        buckets: Largest first.
+        tasks: Most tasks; 0 gives each bucket one, and leaves it to the session's setting when there are many buckets.
     """
     if not buckets:
         return frame
     if len(buckets) > MAX_EVEN_BUCKETS:
         wanted = tasks or int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
         return frame.repartition(wanted, BUCKET)
-    count = len(buckets)
+    count = min(len(buckets), tasks or len(buckets))
+    own = _slots(count)
     # One literal: a call of Java for each bucket would take a second where they are many.
-    slots = json.dumps(dict(zip(buckets, _slots(count), strict=True)))
+    slots = json.dumps({bucket: own[number % count] for number, bucket in enumerate(buckets)})
     slot = F.from_json(F.lit(slots), "map<string,int>")[F.col(BUCKET)]
     return frame.withColumn("__hudi_slot", slot).repartition(count, "__hudi_slot").drop("__hudi_slot")
 

@@ -17,12 +17,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudi_engine.errors import DataError, IncompleteWriteError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
+from hudi_engine.format.config.declared.write_options import WriteOptions
+from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.partition_metadata import begin_partition
 from hudi_engine.format.keygen.generator import KeyGenerator
 from hudi_engine.format.keygen.partition_path import check_new_partition
 from hudi_engine.format.merge.delete_marker import delete_mask
-from hudi_engine.format.parallel import RunTasks, each_once
+from hudi_engine.format.parallel import RunTasks, at_most, each_once
 from hudi_engine.format.schema.casting import cast_batch
 from hudi_engine.format.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.format.timeline.commit_metadata import WriteStat
@@ -46,6 +48,17 @@ from hudi_engine.table.write.place.unit import check_symbols, write_unit
 
 MANY_ROWS = 8192
 """Pieces with fewer rows are put together before they are written: hashing and encoding cost more by the piece than a copy."""
+
+
+_PARALLELISM = {
+    WriteOperation.INSERT.value: WriteOptions.INSERT_PARALLELISM,
+    WriteOperation.DELETE.value: WriteOptions.DELETE_PARALLELISM,
+}
+
+
+def most_tasks(context: WriteContext) -> int:
+    """Return the most tasks that a keyed write or an insert may have; 0 for as many as it has file groups."""
+    return context.options[_PARALLELISM.get(context.operation, WriteOptions.UPSERT_PARALLELISM)]
 
 
 def run_buckets(
@@ -141,7 +154,7 @@ def run_small_batch(
     ]
     if not items:
         return []
-    run = run_in_spark(spark)
+    run = at_most(run_in_spark(spark), most_tasks(context))
     if len(items) < spark.sparkContext.defaultParallelism:
         tagged = [
             tag_unit(context, plan, each.unit, each.batch, partial(_matched_only, run)) for each in items

@@ -215,12 +215,12 @@ def _free_slices(state: TableState) -> tuple[Sequence[FileSlice], str]:
 def _groups(slices: Sequence[FileSlice], options: Options) -> Iterable[ClusteringGroup]:
     """Pack the slices of a partition into groups, the largest first."""
     most = options[ClusteringOptions.MAX_GROUP_BYTES]
-    ratio = options[ClusteringOptions.LOG_COMPRESSION_RATIO]
-    ordered = sorted(slices, key=lambda each: (-_new_bytes(each, ratio), each.file_id))
+    ratio = options[FileOptions.LOG_COMPRESSION_RATIO]
+    ordered = sorted(slices, key=lambda each: (-each.merged_size(ratio), each.file_id))
     group: list[FileSlice] = []
     size = 0.0
     for each in ordered:
-        bytes_ = _new_bytes(each, ratio)
+        bytes_ = each.merged_size(ratio)
         if group and size + bytes_ > most:
             yield from _group(group, size, options)
             group, size = [], 0.0
@@ -257,11 +257,6 @@ def _metrics(slices: Sequence[FileSlice], options: Options) -> dict[str, float]:
 
 def _base_bytes(file_slice: FileSlice) -> int:
     return file_slice.base_file.size if file_slice.base_file is not None else 0
-
-
-def _new_bytes(file_slice: FileSlice, ratio: float) -> float:
-    """Return about how many bytes the rows of a slice take in a base file."""
-    return _base_bytes(file_slice) + ratio * sum(log.size for log in file_slice.log_files)
 
 
 def clustering_due(timeline: Timeline, options: Options) -> bool:

@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from functools import partial
 from typing import Any
 
@@ -320,12 +320,37 @@ def day_based(operations: Sequence[CompactionOperation], options: Options) -> li
     )
 
 
-def _day_key(partition: str) -> tuple[bool, date, str]:
+def bounded_partitions(
+    operations: Sequence[CompactionOperation], options: Options
+) -> list[CompactionOperation]:
+    """Return slices of the last days up to today, newest first; partitions that are no dates are left to the other strategy."""
+    first = _today() - timedelta(days=options[CompactionOptions.TARGET_PARTITIONS])
+    recent = [each for each in operations if (_day(each.partition) or date.min) >= first]
+    return sorted(recent, key=lambda each: _day_key(each.partition), reverse=True)
+
+
+def unbounded_partitions(
+    operations: Sequence[CompactionOperation], options: Options
+) -> list[CompactionOperation]:
+    """Return the slices that `bounded_partitions` leaves, so that a long compaction of them does not meet short ones."""
+    recent = {each.partition for each in bounded_partitions(operations, options)}
+    return [each for each in operations if each.partition not in recent]
+
+
+def _today() -> date:
+    return datetime.now().astimezone().date()
+
+
+def _day(partition: str) -> date | None:
     match = _DATE.match(partition)
     try:
-        day = date(*(int(group) for group in match.groups())) if match else None
+        return date(*(int(group) for group in match.groups())) if match else None
     except ValueError:
-        day = None
+        return None
+
+
+def _day_key(partition: str) -> tuple[bool, date, str]:
+    day = _day(partition)
     return (day is not None, day or date.min, partition)
 
 
@@ -339,6 +364,8 @@ STRATEGIES: dict[str, Strategy] = {
     "BoundedIOCompactionStrategy": bounded_io,
     "DayBasedCompactionStrategy": day_based,
     "UnBoundedCompactionStrategy": lambda operations, _: list(operations),
+    "BoundedPartitionAwareCompactionStrategy": bounded_partitions,
+    "UnBoundedPartitionAwareCompactionStrategy": unbounded_partitions,
 }
 
 

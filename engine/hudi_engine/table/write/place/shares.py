@@ -113,10 +113,11 @@ def share_inserts(
     """Divide new rows of one partition over small files and new files."""
     shares: list[InsertShare] = []
     left = rows
+    ratio = context.options[FileOptions.LOG_COMPRESSION_RATIO]
     for small in small_files(context, slices, frozen):
         if left == 0:
             break
-        room = context.file_size.room_in(small.size)
+        room = context.file_size.room_in(small.merged_size(ratio))
         if room <= 0:
             continue
         taken = min(left, room)
@@ -136,18 +137,19 @@ def small_files(
         return []
     config = context.config
     merge_on_read = config.table_type is TableType.MERGE_ON_READ
+    ratio = context.options[FileOptions.LOG_COMPRESSION_RATIO]
     if merge_on_read:
         limit = min(limit, context.options[EngineOptions.PACKING_MAX_BYTES])
     found = [
         each
         for each in slices
         if each.base_file is not None
-        and each.size < limit
+        and each.merged_size(ratio) < limit
         and (each.partition, each.file_id) not in frozen
         # Changelog mode keeps changes in logs, which a rewritten base file would end.
         and not (config.keeps_operations and each.log_files)
     ]
-    found.sort(key=lambda each: (each.size, each.file_id))
+    found.sort(key=lambda each: (each.merged_size(ratio), each.file_id))
     return found[:1] if merge_on_read else found
 
 
