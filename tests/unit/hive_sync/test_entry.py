@@ -26,13 +26,13 @@ SCHEMA = pa.schema(
 ROWS = pa.table({"Id": [1], "dt": ["a"], "Tags": [[]]}, schema=SCHEMA)
 
 
-def entries(folder, merge_on_read=False, **given):
+def entries(folder, merge_on_read=False, keys=("dt",), schema=SCHEMA, **given):
     table = HandmadeTable(folder / "t", SCHEMA, ("dt",), merge_on_read=merge_on_read)
     table.commit({"dt=a": {"f-0": ROWS}})
     state = TableState.load(open_storage(str(folder / "t")))
     options = {SYNC + "table": "T"}
     options |= {f"hoodie.{name.replace('__', '.')}": value for name, value in given.items()}
-    return entries_of(state, SCHEMA, resolve_options(options), ("dt",), "4.0.0")
+    return entries_of(state, schema, resolve_options(options), keys, "4.0.0")
 
 
 def test_a_copy_on_write_table_has_one_entry_with_partition_keys_apart(tmp_path):
@@ -77,6 +77,30 @@ def test_spark_finds_provider_and_schema_in_parts_with_partition_columns_last(tm
     assert [field["name"] for field in json.loads(text)["fields"]][-3:] == ["Id", "Tags", "dt"]
     assert found.properties["spark.sql.sources.provider"] == "hudi"
     assert found.properties["spark.sql.sources.schema.partCol.0"] == "dt"
+
+
+def test_partition_fields_that_the_table_lacks_are_texts(tmp_path):
+    (found,) = entries(tmp_path, keys=("year", "month"))
+    assert found.keys == [("year", "string"), ("month", "string")]
+    assert ("dt", "string") in found.columns
+    fields = json.loads(found.properties["spark.sql.sources.schema.part.0"])["fields"]
+    assert [(each["name"], each["type"]) for each in fields[-2:]] == [("year", "string"), ("month", "string")]
+
+
+@pytest.mark.parametrize(("support", "kind"), [("true", "timestamp"), ("false", "bigint")])
+def test_timestamps_are_numbers_where_they_are_not_supported(tmp_path, support, kind):
+    moment = pa.timestamp("us", "UTC")
+    schema = pa.schema(
+        [("at", moment), ("all", pa.list_(pa.struct([("timestamp", moment)]))), ("dt", pa.string())]
+    )
+    (found,) = entries(
+        tmp_path,
+        schema=schema,
+        datasource__hive_sync__support_timestamp=support,
+        datasource__hive_sync__omit_metadata_fields="true",
+    )
+    assert found.columns == [("at", kind), ("all", f"array<struct<timestamp:{kind}>>")]
+    assert '"timestamp"' in found.properties["spark.sql.sources.schema.part.0"]
 
 
 def test_without_a_data_source_only_the_input_format_speaks(tmp_path):

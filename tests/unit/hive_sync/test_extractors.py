@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.spark.hive_sync import sync
 from hudi_engine.spark.hive_sync.entry import PartitionValues
 
 from tests.helpers.table_settings import version_6
@@ -32,6 +34,51 @@ def values(partitions, path, extractor=None, decode=False, **more):
 def test_each_extractor_reads_its_paths(extractor, path, expected):
     partitions = "region,year" if len(expected) == 2 else "region"
     assert values(partitions, path, extractor) == expected
+
+
+def country_and_year(path):
+    country, _, rest = path.partition("-")
+    return [country.upper(), rest[:4]]
+
+
+class OfDays:
+    def __call__(self, path):
+        return [path.replace("/", "")]
+
+
+def no_list(path):
+    return path
+
+
+def of_python(name, path, fields=()):
+    config = version_6("id", "region", {}, {})
+    return PartitionValues(config, f"{__name__}:{name}", decode=False, fields=fields).of(path)
+
+
+def test_a_function_of_ones_own_reads_paths():
+    assert of_python("country_and_year", "de-20240102", ("land", "year")) == ("DE", "2024")
+    assert of_python("OfDays", "2024/01/02") == ("20240102",)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("absent", "cannot be imported"),
+        ("HIVE", "it must be a function"),
+        ("no_list", "no list of texts"),
+        ("country_and_year", "2 values for 1 partition columns"),
+    ],
+)
+def test_a_function_that_does_not_fit_is_refused(name, said):
+    with pytest.raises(ConfigError, match=said):
+        of_python(name, "de-20240102")
+
+
+def test_partition_fields_name_the_values_of_a_path():
+    config = version_6("id", "day", {}, {})
+    options = {"hoodie.datasource.hive_sync.partition_fields": "year, month, day"}
+    found = sync._values(config, resolve_options(options))
+    assert (found.fields, found.of("2024/01/02")) == (("year", "month", "day"), ("2024", "01", "02"))
 
 
 def test_without_an_extractor_the_partitioning_decides():

@@ -116,6 +116,55 @@ def test_an_answer_that_is_not_of_http_is_a_warning_without_its_text(warnings):
     assert "a-secret" not in warnings[0]
 
 
+RECEIVED: list[dict] = []
+
+
+def keep(message):
+    RECEIVED.append(message)
+
+
+class Keeper:
+    def __call__(self, message):
+        RECEIVED.append(message)
+
+
+def fail(_):
+    raise KeyError("no such queue")
+
+
+def of_python(name):
+    return resolve_options(
+        {
+            "hoodie.write.commit.callback.on": "true",
+            "hoodie.write.commit.callback.class": f"{__name__}:{name}",
+        }
+    )
+
+
+@pytest.mark.parametrize("name", ["keep", "Keeper"])
+def test_a_python_function_gets_hudis_message(name):
+    RECEIVED.clear()
+    check_callback(of_python(name))
+    call(of_python(name))
+    (message,) = RECEIVED
+    assert (message["commitTime"], message["tableName"]) == ("20260101000000000", "t")
+    assert [stat["numWrites"] for stat in message["hoodieWriteStat"]] == [3]
+
+
+def test_a_python_function_that_fails_is_a_warning(warnings):
+    call(of_python("fail"))
+    assert "the commit 20260101000000000 of t is complete" in warnings[0] and "no such queue" in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("absent", "cannot be imported"), ("METADATA", "it must be a function"), ("a b", "package.module:name")],
+)
+def test_a_python_function_is_found_before_anything_is_written(name, said):
+    with pytest.raises(ConfigError, match=said):
+        check_callback(of_python(name))
+
+
 def test_a_header_that_cannot_be_sent_is_a_warning_without_its_value(receiver, warnings):
     call(options(receiver, **{"hoodie.write.commit.callback.http.api.key": "a\nsecret"}))
     assert "failed: ValueError" in warnings[0] and "secret" not in warnings[0]

@@ -10,7 +10,8 @@ from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.telemetry import phases
 from hudi_engine.format.telemetry.figures import WriteFigures
 from hudi_engine.format.telemetry.phases import phase, seconds_so_far, timed
-from hudi_engine.format.telemetry.services import commit_metrics, report
+from hudi_engine.format.telemetry.reporters import report
+from hudi_engine.format.telemetry.services import commit_metrics
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.table.table_services import TableServices
 
@@ -50,8 +51,8 @@ def test_the_metrics_file_has_hudis_names_and_keeps_what_is_not_reported_again(t
     values = commit_metrics(
         "commit", "20260101000000000", METADATA, {"write": 1.5, "commit": 0.5}, config.timeline_zone
     )
-    report(options, config, values)
-    report(options, config, {"clean.numFilesDeleted": 3})
+    report(options, config.name, values)
+    report(options, config.name, {"clean.numFilesDeleted": 3})
 
     (path,) = (tmp_path / "metrics").iterdir()
     lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
@@ -74,7 +75,7 @@ def test_the_metrics_file_is_for_whom_the_umask_says(mask, mode, tmp_path):
     options = {"hoodie.metrics.on": "true", "hoodie.engine.metrics.textfile.dir": str(tmp_path / "m")}
     before = os.umask(mask)
     try:
-        report(resolve_options(options), config, {"a": 1})
+        report(resolve_options(options), config.name, {"a": 1})
     finally:
         os.umask(before)
     (path,) = (tmp_path / "m").iterdir()
@@ -83,7 +84,9 @@ def test_the_metrics_file_is_for_whom_the_umask_says(mask, mode, tmp_path):
 
 def test_nothing_is_written_unless_metrics_are_on(tmp_path):
     config = tables.copy_on_write(tmp_path / "t", 1).config
-    report(resolve_options({"hoodie.engine.metrics.textfile.dir": str(tmp_path / "m")}), config, {"a": 1})
+    report(
+        resolve_options({"hoodie.engine.metrics.textfile.dir": str(tmp_path / "m")}), config.name, {"a": 1}
+    )
     assert not (tmp_path / "m").exists()
 
 
@@ -91,7 +94,7 @@ def test_a_folder_that_cannot_be_written_is_a_warning(tmp_path, warnings):
     config = tables.copy_on_write(tmp_path / "t", 1).config
     (tmp_path / "file").write_text("")
     options = {"hoodie.metrics.on": "true", "hoodie.engine.metrics.textfile.dir": str(tmp_path / "file")}
-    report(resolve_options(options), config, {"a": 1})
+    report(resolve_options(options), config.name, {"a": 1})
     assert "could not be written" in warnings[0]
 
 

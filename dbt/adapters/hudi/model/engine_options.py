@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hudi_engine.errors import ConfigError, HudiError
+from hudi_engine.format.config.declared.sync_options import SyncOptions
 from hudi_engine.format.config.declared.table_options import TABLE, TableOptions
 from hudi_engine.format.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.format.config.declared.write_options import INDEX
@@ -20,10 +21,22 @@ from hudi_engine.table.write.define.definition import table_properties
 
 PROFILE_ONLY = (
     TelemetryOptions.TEXTFILE_FOLDER.key,
+    TelemetryOptions.JSON_FILE.key,
+    TelemetryOptions.REPORTER.key,
+    TelemetryOptions.GATEWAY_HOST.key,
+    TelemetryOptions.GATEWAY_PORT.key,
+    TelemetryOptions.STATSD_HOST.key,
+    TelemetryOptions.STATSD_PORT.key,
     TelemetryOptions.CALLBACK_API_KEY.key,
     TelemetryOptions.CALLBACK_HEADERS.key,
     TelemetryOptions.CALLBACK_URL.key,
 )
+_NAMES_OF_CLASSES = (
+    TelemetryOptions.CALLBACK_CLASS.key,
+    SyncOptions.EXTRACTOR.key,
+    *SyncOptions.EXTRACTOR.aliases,
+)
+"""Options with a class of Hudi's, or a Python function of one's own, which a model must not name."""
 _ALIASES: Mapping[str, Option[OptionValue]] = {
     alias: option for option in OPTIONS.values() for alias in option.aliases
 }
@@ -42,8 +55,8 @@ def profile_only_problems(options: Mapping[str, str]) -> Sequence[str]:
     """Return a problem for each option that only a profile may set: those decide what dbt's machine connects and writes to."""
     return [
         f"{key} is set; only options of the profile may, remove it from the model"
-        for key in PROFILE_ONLY
-        if key in options
+        for key in (*PROFILE_ONLY, *_NAMES_OF_CLASSES)
+        if key in options and (key not in _NAMES_OF_CLASSES or ":" in options[key])
     ]
 
 

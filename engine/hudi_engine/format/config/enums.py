@@ -250,6 +250,18 @@ class PartitionFilter(Name):
     SELECTED_PARTITIONS = "SELECTED_PARTITIONS"
 
 
+class MetricsReporter(Name):
+    """``hoodie.metrics.reporter.type``."""
+
+    INMEMORY = "INMEMORY"
+    """No receiver: figures are in results and commits, and in the files that other options name."""
+    PROMETHEUS = "PROMETHEUS"
+    """A text file for the collector of the node exporter."""
+    PROMETHEUS_PUSHGATEWAY = "PROMETHEUS_PUSHGATEWAY"
+    DATADOG = "DATADOG"
+    """Datagrams of statsd, with Datadog's tags, to an agent."""
+
+
 class SyncStrategy(Name):
     """``hoodie.datasource.hive_sync.table.strategy``: which entries a merge-on-read table gets."""
 

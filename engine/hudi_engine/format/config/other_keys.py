@@ -103,7 +103,6 @@ NOT_DONE: Mapping[str, tuple[str, str]] = MappingProxyType(
         "hoodie.datasource.hive_sync.bucket_sync": ("false", _OWN_FORM),
         "hoodie.datasource.hive_sync.create_managed_table": ("false", _OWN_FORM),
         "hoodie.datasource.hive_sync.serde_properties": ("", _OWN_FORM),
-        "hoodie.datasource.hive_sync.support_timestamp": ("true", _OWN_FORM),
         "hoodie.datasource.hive_sync.sync_comment": ("false", _OWN_FORM),
         "hoodie.datasource.hive_sync.table_properties": ("", _OWN_FORM),
         "hoodie.datasource.hive_sync.use_pre_apache_input_format": ("false", _OWN_FORM),

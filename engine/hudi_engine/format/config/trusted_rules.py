@@ -1,4 +1,4 @@
-"""Which merge rules of the user's own may be imported.
+"""Which code of the user's own is imported: merge rules, and what an option names as ``package.module:name``.
 
 A table names its rule in its properties, and whoever can write to the table's folder can write there. So a rule is imported
 only when this process was given its name: by an option of a call, or by the session. The answer travels with the table's
@@ -7,6 +7,10 @@ settings to the executors.
 
 from __future__ import annotations
 
+import importlib
+import re
+
+from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.table_options import TableOptions
 
 RULE_PROPERTY = TableOptions.MERGE_RULE.key
@@ -16,6 +20,7 @@ SESSION_SETTING = "spark.hudi.merge.rules"
 """Spark setting: import paths, separated by commas, that tables may name."""
 
 _trusted: set[str] = set()
+_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z")
 
 
 def trust_rules(paths: str | None) -> None:
@@ -26,3 +31,25 @@ def trust_rules(paths: str | None) -> None:
 def is_trusted(path: str) -> bool:
     """Return whether the rule at an import path may be imported."""
     return path in _trusted
+
+
+def imported(path: str, key: str) -> object:
+    """Return what an import path names. The caller has to know that the user gave it, and not a table.
+
+    Args:
+        key: The option, for messages.
+
+    Raises:
+        ConfigError: It is no import path, or nothing is there.
+    """
+    if not _PATH.match(path):
+        raise ConfigError(f"{key} is {path!r}; it must look like 'package.module:name'")
+    module_name, _, name = path.partition(":")
+    try:
+        found: object = getattr(importlib.import_module(module_name), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(
+            f"{key} is {path!r}, which cannot be imported: {error}. Install the package that has it for the driver and for the "
+            "executors"
+        ) from error
+    return found

@@ -1,50 +1,39 @@
-"""What follows a commit: its metrics, and Apache Hudi's write commit callback over HTTP.
+"""What follows a commit: its metrics, and Apache Hudi's write commit callback, over HTTP or to a function of the user's own.
 
 The message is that of Hudi's ``HoodieWriteCommitHttpCallback``: table, place, instant and what was written, as JSON. A
-failure is a warning and leaves the commit as it is; the wait is bounded, and no redirect is followed.
+failure is a warning and leaves the commit as it is; the wait for an address is bounded, and no redirect is followed.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.format.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.telemetry.services import commit_metrics, report
+from hudi_engine.format.config.trusted_rules import imported
+from hudi_engine.format.telemetry.reporters import check_reporters, is_address, post, report
+from hudi_engine.format.telemetry.services import commit_metrics
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 
 logger = logging.getLogger(__name__)
 
 HTTP_CALLBACK = "org.apache.hudi.callback.impl.HoodieWriteCommitHttpCallback"
 _KEY_HEADER = "HUDI_CALLBACK_KEY"
-_NOT_OF_A_URL = re.compile(r"[^\x21-\x7e]")
-
-
-class _NoRedirect(HTTPRedirectHandler):
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
 
 
 def check_callback(options: Options) -> None:
-    """Refuse a callback that cannot be made, before anything is written."""
-    if not options[TelemetryOptions.CALLBACK]:
+    """Refuse metrics and a callback that cannot be sent, before anything is written."""
+    check_reporters(options)
+    if not options[TelemetryOptions.CALLBACK] or own_callback(options) is not None:
         return
-    chosen = options[TelemetryOptions.CALLBACK_CLASS]
-    if chosen != HTTP_CALLBACK:
-        raise ConfigError(
-            f"hoodie.write.commit.callback.class is {chosen!r}; only {HTTP_CALLBACK} works here: leave it out"
-        )
-    if not _is_address(options[TelemetryOptions.CALLBACK_URL] or ""):
+    if not is_address(options[TelemetryOptions.CALLBACK_URL] or ""):
         raise ConfigError(
             "hoodie.write.commit.callback.on is true, and hoodie.write.commit.callback.http.url is no address of HTTP; "
             "set it to one such as https://hooks.example.com/hudi, without a login: what the receiver requires can be sent "
@@ -53,17 +42,24 @@ def check_callback(options: Options) -> None:
     _headers(options)
 
 
-def _is_address(text: str) -> bool:
-    """Return whether a request can be sent to an address: it has a host, no login, a port that is one, and no blanks."""
-    if _NOT_OF_A_URL.search(text):
-        return False
-    try:
-        url = urlsplit(text)
-        return (
-            url.scheme in ("http", "https") and bool(url.hostname) and "@" not in url.netloc and url.port != 0
+def own_callback(options: Options) -> Callable[[dict[str, Any]], object] | None:
+    """Return the function that ``hoodie.write.commit.callback.class`` names; None for Hudi's callback over HTTP.
+
+    Raises:
+        ConfigError: It is another class of Java's, cannot be imported, or cannot be called.
+    """
+    key, chosen = TelemetryOptions.CALLBACK_CLASS.key, options[TelemetryOptions.CALLBACK_CLASS]
+    if chosen == HTTP_CALLBACK:
+        return None
+    if ":" not in chosen:
+        raise ConfigError(
+            f"{key} is {chosen!r}; legal are only {HTTP_CALLBACK} and a Python function as package.module:name: leave it out"
         )
-    except ValueError:
-        return False
+    found = imported(chosen, key)
+    made = found() if isinstance(found, type) else found
+    if not callable(made):
+        raise ConfigError(f"{key} is {chosen!r}, which is {type(made).__name__}; it must be a function")
+    return made
 
 
 @dataclass(frozen=True)
@@ -92,17 +88,16 @@ def report_commit(
     if options[TelemetryOptions.METRICS]:
         zone = config.timeline_zone
         figures = commit_metrics(commit.action, commit.instant, commit.metadata, commit.seconds, zone)
-        report(options, config, figures)
+        report(options, config.name, figures)
     call_back(options, (config.name, base), commit.instant, commit.action, commit.metadata)
 
 
 def call_back(
     options: Options, place: tuple[str, str], instant: str, action: str, metadata: CommitMetadata
 ) -> None:
-    """Post the message of a commit; a failure is a warning."""
+    """Send the message of a commit; a failure is a warning."""
     if not options[TelemetryOptions.CALLBACK]:
         return
-    url = options[TelemetryOptions.CALLBACK_URL] or ""
     message = {
         "commitTime": instant,
         "tableName": place[0],
@@ -111,20 +106,23 @@ def call_back(
         "commitActionType": action,
         "extraMetadata": metadata.extra_metadata,
     }
-    request = Request(url, json.dumps(message).encode(), _headers(options), method="POST")
-    seconds = options[TelemetryOptions.CALLBACK_TIMEOUT]
+    url = options[TelemetryOptions.CALLBACK_URL] or ""
+    chosen = options[TelemetryOptions.CALLBACK_CLASS]
+    receiver = urlsplit(url).hostname if chosen == HTTP_CALLBACK else chosen
     try:
-        with build_opener(_NoRedirect).open(request, timeout=seconds) as answer:
-            answer.read(1)
-    except (OSError, HTTPException, ValueError) as error:
-        # of these two the text may be a line of the answer, the address or a header
-        reason = type(error).__name__ if isinstance(error, (HTTPException, ValueError)) else error
+        own = own_callback(options)
+        if own is not None:
+            own(message)
+        else:
+            seconds = options[TelemetryOptions.CALLBACK_TIMEOUT]
+            post(url, json.dumps(message).encode(), _headers(options), seconds)
+    except Exception as error:  # noqa: BLE001 - code of the user's own, after the commit
         logger.warning(
             "the commit %s of %s is complete, but the callback to %s failed: %s",
             instant,
             place[0],
-            urlsplit(url).hostname,
-            reason,
+            receiver,
+            error,
         )
 
 

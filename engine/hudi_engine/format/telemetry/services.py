@@ -1,4 +1,4 @@
-"""Metrics of commits and table services under Hudi's names (``HoodieMetrics``), as a text file for Prometheus.
+"""Metrics of commits and table services under Hudi's names (``HoodieMetrics``).
 
 A compaction and a clustering report what a commit does, as ``compaction`` and ``replacecommit``; the others how long they
 took and what they removed.
@@ -7,13 +7,11 @@ took and what they removed.
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from functools import wraps
-from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from hudi_engine.errors import HudiError
@@ -21,14 +19,11 @@ from hudi_engine.format.config.declared.telemetry_options import TelemetryOption
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.telemetry.figures import replaces_file
+from hudi_engine.format.telemetry.reporters import report
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.clock import parse_instant_time
 from hudi_engine.format.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata
-
-_ILLEGAL = re.compile(r"[^a-zA-Z0-9_:]")
-_SAMPLE = re.compile(r"^([a-zA-Z_:][a-zA-Z0-9_:]*) (\S+)$")
 
 
 def commit_metrics(
@@ -54,40 +49,6 @@ def commit_metrics(
         **{f"{name}.duration": round(taken * 1000) for name, taken in seconds.items()},
     }
     return {f"{action}.{name}": value for name, value in values.items()}
-
-
-def report(options: Options, config: TableConfig, values: Mapping[str, int]) -> None:
-    """Bring a table's metrics file up to date; a failure is a warning."""
-    folder = options[TelemetryOptions.TEXTFILE_FOLDER]
-    if folder is None or not options[TelemetryOptions.METRICS]:
-        return
-    prefix = options[TelemetryOptions.METRICS_PREFIX] or config.name
-    path = Path(folder) / f"{_name(prefix)}.prom"
-    try:
-        known = _samples(path)
-        known.update({_name(f"{prefix}.{name}"): str(value) for name, value in values.items()})
-        _write(path, known)
-    except OSError as error:
-        logger.warning("the metrics of %s could not be written to %s: %s", config.name, path, error)
-
-
-def _samples(path: Path) -> dict[str, str]:
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return {}
-    return {found[1]: found[2] for line in text.splitlines() if (found := _SAMPLE.match(line))}
-
-
-def _write(path: Path, samples: Mapping[str, str]) -> None:
-    """Replace the file as a whole: a collector never reads half of it."""
-    lines = [f"# TYPE {name} gauge\n{name} {samples[name]}\n" for name in sorted(samples)]
-    LocalStorage(str(path.parent)).replace(path.name, "".join(lines).encode())
-
-
-def _name(text: str) -> str:
-    name = _ILLEGAL.sub("_", text)
-    return f"_{name}" if name[:1].isdigit() else name
 
 
 logger = logging.getLogger(__name__)
@@ -142,6 +103,6 @@ def report_service(storage: Storage, options: Options, done: Done, seconds: floa
             metadata = timeline.commit_metadata(timeline.find(instant, action))
             values.update(commit_metrics(done.action, instant, metadata, {}, config.timeline_zone))
         values[f"{done.action}.duration"] = round(seconds * 1000)
-        report(options, config, values)
+        report(options, config.name, values)
     except (HudiError, OSError) as error:
         logger.warning("the metrics of %s of %s could not be reported: %s", done.action, storage.base, error)

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import pyarrow as pa
+from pyspark.sql import types as T
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.sync_options import SyncOptions
 from hudi_engine.format.config.enums import SyncStrategy, TableType
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.config.trusted_rules import imported
 from hudi_engine.format.keygen.partition_path import unescape_partition_value
 from hudi_engine.format.schema.meta_fields import with_meta_columns
 from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
@@ -65,7 +67,7 @@ def entries_of(
 ) -> list[HiveEntry]:
     """Return the entries that a table gets."""
     whole = schema if options[SyncOptions.OMIT_META] else with_meta_columns(schema)
-    rest, of_keys = _columns(whole, keys)
+    rest, of_keys = _columns(whole, keys, timestamps=options[SyncOptions.SUPPORT_TIMESTAMP])
     properties = {"EXTERNAL": "TRUE", LAST_COMMIT: _last_commit(state)}
     if options[SyncOptions.AS_DATASOURCE]:
         properties |= _for_spark(whole, keys, options[SyncOptions.SCHEMA_PART], spark_version)
@@ -121,10 +123,29 @@ def outlived_names(config: TableConfig, options: Options) -> list[str]:
     return [each for each in (name + READ_OPTIMIZED_SUFFIX, name + REALTIME_SUFFIX) if each not in kept]
 
 
-def _columns(schema: pa.Schema, keys: Sequence[str]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    kinds = {field.name: field.dataType.simpleString() for field in arrow_to_spark(schema).fields}
+def _columns(
+    schema: pa.Schema, keys: Sequence[str], *, timestamps: bool
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    fields = arrow_to_spark(schema).fields
+    kinds = {
+        each.name: (each.dataType if timestamps else _as_numbers(each.dataType)).simpleString()
+        for each in fields
+    }
     rest = [(name.lower(), kind) for name, kind in kinds.items() if name not in keys]
     return rest, [(name.lower(), kinds.get(name, "string")) for name in keys]
+
+
+def _as_numbers(kind: T.DataType) -> T.DataType:
+    """Return a type with numbers in place of timestamps, at whatever depth."""
+    if isinstance(kind, T.TimestampType):
+        return T.LongType()
+    if isinstance(kind, T.ArrayType):
+        return T.ArrayType(_as_numbers(kind.elementType))
+    if isinstance(kind, T.MapType):
+        return T.MapType(_as_numbers(kind.keyType), _as_numbers(kind.valueType))
+    if isinstance(kind, T.StructType):
+        return T.StructType([T.StructField(each.name, _as_numbers(each.dataType)) for each in kind.fields])
+    return kind
 
 
 def _last_commit(state: TableState) -> str:
@@ -142,6 +163,10 @@ def _serde_properties(location: str, is_optimized: bool, options: Options) -> di
 def _for_spark(schema: pa.Schema, keys: Sequence[str], part: int, spark_version: str) -> dict[str, str]:
     """Return the properties by which Spark knows a table of a provider; partition columns are the last of its schema."""
     columns = json.loads(arrow_to_spark(schema).json())
+    known = {field["name"] for field in columns["fields"]}
+    columns["fields"] += [
+        {"name": key, "type": "string", "nullable": False, "metadata": {}} for key in keys if key not in known
+    ]
     columns["fields"].sort(key=lambda field: keys.index(field["name"]) + 1 if field["name"] in keys else 0)
     text = json.dumps(columns, separators=(",", ":"), ensure_ascii=False)
     parts = [text[start : start + part] for start in range(0, len(text), part)]
@@ -198,18 +223,17 @@ class PartitionValues:
     """The values of partitions, for one table.
 
     Args:
-        extractor: Class of Apache Hudi, with its package or without; None for the one that fits the partitioning.
+        extractor: Class of Apache Hudi, with its package or without, or a function of the user's own as
+            ``package.module:name``; None for the one that fits the partitioning.
+        fields: Partition columns of the entries; empty for those of the table.
     """
 
-    def __init__(self, config: TableConfig, extractor: str | None, *, decode: bool) -> None:
-        self.fields = tuple(field.name for field in config.partition_fields)
-        chosen = extractor or _fitting(config)
-        self._name = chosen.removeprefix(_PACKAGE)
-        if self._name not in _BY_NAME:
-            raise ConfigError(
-                f"hoodie.datasource.hive_sync.partition_extractor_class is {chosen!r}; legal values: "
-                + ", ".join(_PACKAGE + name for name in _BY_NAME)
-            )
+    def __init__(
+        self, config: TableConfig, extractor: str | None, *, decode: bool, fields: Sequence[str] = ()
+    ) -> None:
+        self.fields = tuple(fields) or tuple(field.name for field in config.partition_fields)
+        self._name = (extractor or _fitting(config, len(self.fields))).removeprefix(_PACKAGE)
+        self._extract = _extractor(self._name)
         if self._name == _NONE:
             self.fields = ()
         self._decode = decode
@@ -217,7 +241,9 @@ class PartitionValues:
     def of(self, path: str) -> tuple[str, ...]:
         """Return the values of a partition, one for each field."""
         try:
-            values = _BY_NAME[self._name](path)
+            values = self._extract(path)
+            if not isinstance(values, (list, tuple)) or not all(isinstance(each, str) for each in values):
+                raise ValueError(f"it returned {values!r}, which is no list of texts")
             if len(values) != len(self.fields):
                 raise ValueError(f"it has {len(values)} values for {len(self.fields)} partition columns")
         except ValueError as error:
@@ -228,8 +254,23 @@ class PartitionValues:
         return tuple(map(unescape_partition_value, values) if self._decode else values)
 
 
-def _fitting(config: TableConfig) -> str:
-    count = len(config.partition_fields)
-    if not count:
+def _extractor(name: str) -> Extract:
+    """Return what makes values of a path, a class of Hudi's or a function of the user's own."""
+    key = SyncOptions.EXTRACTOR.key
+    if ":" in name:
+        found = imported(name, key)
+        made = found() if isinstance(found, type) else found
+        if not callable(made):
+            raise ConfigError(f"{key} is {name!r}, which is {type(made).__name__}; it must be a function")
+        extract: Extract = made
+        return extract
+    if name not in _BY_NAME:
+        legal = ", ".join(_PACKAGE + each for each in _BY_NAME)
+        raise ConfigError(f"{key} is {name!r}; legal values: {legal}, or a function as package.module:name")
+    return _BY_NAME[name]
+
+
+def _fitting(config: TableConfig, count: int) -> str:
+    if not config.partition_fields:
         return _NONE
     return _HIVE_STYLE if count == 1 and config.hive_style else _MULTI_PART

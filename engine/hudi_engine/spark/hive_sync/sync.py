@@ -16,6 +16,7 @@ from hudi_engine.errors import ConfigError, HudiError, ServiceError, TableExists
 from hudi_engine.format.config.declared.sync_options import SyncOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.layout.layout import split_names
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.uris import KINDS
 from hudi_engine.format.timeline.active import Timeline
@@ -146,7 +147,9 @@ def _check_newest(state: TableState) -> None:
 
 
 def _values(config: TableConfig, options: Options) -> PartitionValues:
-    return PartitionValues(config, options[SyncOptions.EXTRACTOR], decode=options[SyncOptions.DECODE])
+    fields = split_names(options[SyncOptions.PARTITION_FIELDS])
+    extractor, decode = options[SyncOptions.EXTRACTOR], options[SyncOptions.DECODE]
+    return PartitionValues(config, extractor, decode=decode, fields=fields)
 
 
 def _of_partitions(values: PartitionValues, paths: Iterable[str]) -> dict[str, tuple[str, ...]]:

@@ -33,8 +33,20 @@ class SyncOptions:
         None,
         "How a partition path becomes values: NonPartitionedExtractor, MultiPartKeysValueExtractor, "
         "HiveStylePartitionValueExtractor, SinglePartPartitionValueExtractor, SlashEncodedDayPartitionValueExtractor or "
-        "SlashEncodedHourPartitionValueExtractor of `org.apache.hudi.hive`; without it by the table's partitioning.",
+        "SlashEncodedHourPartitionValueExtractor of `org.apache.hudi.hive`, or a Python function as package.module:name, which "
+        "gets a path and returns its values (not in a dbt model); without it by the table's partitioning.",
         aliases=("hoodie.datasource.partition_extractor_class",),
+    )
+    PARTITION_FIELDS = text_option(
+        "hoodie.datasource.hive_sync.partition_fields",
+        None,
+        "Names of the partition columns in the entries, separated by commas, for an extractor that gives other values than the "
+        "table's partition columns have, such as year,month,day; without it the table's own.",
+    )
+    SUPPORT_TIMESTAMP = bool_option(
+        "hoodie.datasource.hive_sync.support_timestamp",
+        True,
+        "Timestamps are timestamps in the entries; with false they are bigint, as for readers that take them from Parquet so.",
     )
     DECODE = bool_option(
         "hoodie.meta.sync.decode_partition",

@@ -5,8 +5,6 @@ A payload or merger class that is not known is refused by name: guessing would c
 
 from __future__ import annotations
 
-import importlib
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +13,7 @@ import pyarrow as pa
 from hudi_engine.errors import ConfigError, UnsupportedTableError
 from hudi_engine.format.config.enums import MergeMode
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.config.trusted_rules import RULE_PROPERTY, SESSION_SETTING, is_trusted
+from hudi_engine.format.config.trusted_rules import RULE_PROPERTY, SESSION_SETTING, imported, is_trusted
 from hudi_engine.format.merge.delete_marker import delete_mask
 from hudi_engine.format.merge.entries import plain_entries
 from hudi_engine.format.merge.key_sets import are_distinct
@@ -25,28 +23,17 @@ from hudi_engine.format.merge.ordering import is_default, ordering_ranks
 from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
 
-_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z")
-
 
 # The rule must be in a module that is installed wherever the table is read or written, and be allowed by name, since a table's
 # properties are only a text in its folder. It subclasses MergeRule and overrides first, or merge.
 def load_rule(path: str) -> MergeRule:
     """Return the rule at an import path."""
-    if not _PATH.match(path):
-        raise ConfigError(f"{RULE_PROPERTY} is {path!r}; it must look like 'package.module:name'")
     if not is_trusted(path):
         raise ConfigError(
             f"the table names the merge rule {path!r} in its properties; code is imported only when you allow it: give the "
             f"option {RULE_PROPERTY}={path} with the call, or set {SESSION_SETTING}={path} for the Spark session"
         )
-    module_name, _, name = path.partition(":")
-    try:
-        found = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(
-            f"{RULE_PROPERTY} is {path!r}, which cannot be imported: {error}. Install the package that has "
-            "it for the driver and for the executors"
-        ) from error
+    found = imported(path, RULE_PROPERTY)
     if not isinstance(found, MergeRule):
         raise ConfigError(
             f"{RULE_PROPERTY} is {path!r}, which is {type(found).__name__}; it must be a MergeRule instance"
