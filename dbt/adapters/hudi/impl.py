@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -40,7 +41,7 @@ from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.known_configs import with_meta
 from dbt.adapters.hudi.model.merge import STRATEGIES
-from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
+from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan, time_limit
 from dbt.adapters.hudi.model.run_notes import notes_of_run
 from dbt.adapters.hudi.names import Names
 from dbt.adapters.hudi.operations import Operations
@@ -91,6 +92,7 @@ class HudiConfig(SparkConfig):
     clustering: Any | None = None
     audit: bool | None = None
     pre_commit_tests: Any | None = None
+    job_execution_timeout_seconds: int | None = None
     cluster_by: Any | None = None
 
 
@@ -129,6 +131,16 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     @property
     def _warehouse(self) -> Warehouse:
         return self.connections.warehouse
+
+    def pre_model_hook(self, config: Mapping[str, Any]) -> threading.Timer | None:
+        """Begin the time that a node may take (``job_execution_timeout_seconds``)."""
+        seconds = time_limit(config)
+        return self.connections.get_thread_connection().handle.end_after(seconds) if seconds else None
+
+    def post_model_hook(self, config: Mapping[str, Any], context: threading.Timer | None) -> None:  # noqa: ARG002
+        """Lift the limit of time."""
+        if context is not None:
+            context.cancel()
 
     # --- schemas and relations ----------------------------------------------------------------------------------
 

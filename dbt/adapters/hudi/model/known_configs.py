@@ -49,7 +49,7 @@ USED: tuple[str, ...] = (
     precombineKey preCombineKey partition_by hive_style_partitioning index options hudi_options tblproperties
     merge_update_columns merge_exclude_columns skip_unchanged as_of merge_with_schema_evolution
     incremental_predicates predicates compaction clean archive clustering cluster_by audit pre_commit_tests
-    location_root catalog_name clone_copy conflict_retries
+    location_root catalog_name clone_copy conflict_retries job_execution_timeout_seconds
     """.split(),
 )
 # Read by dbt itself, on every adapter.

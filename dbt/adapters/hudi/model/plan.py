@@ -22,7 +22,7 @@ from dbt.adapters.hudi.model.engine_options import (
     profile_only_problems,
     write_only,
 )
-from dbt.adapters.hudi.model.known_configs import refused_configs
+from dbt.adapters.hudi.model.known_configs import PLACE, refused_configs
 from dbt.adapters.hudi.model.merge import ONE_ROW_A_KEY, MergeConfig, read_merge
 from dbt.adapters.hudi.model.reading import (
     Problems,
@@ -47,6 +47,17 @@ _BUCKET_KEYS: Mapping[str, str] = {
     "buckets": IndexOptions.BUCKETS.key,
     "hash_field": IndexOptions.HASH_FIELD.key,
 }
+
+
+TIME_LIMIT = "job_execution_timeout_seconds"
+
+
+def time_limit(config: Mapping[str, Any]) -> int:
+    """Return the seconds that a node may run, 0 for no limit; a value that makes no sense is refused with the whole config."""
+    of_hudi = (config.get("meta") or {}).get(PLACE)
+    under_meta = of_hudi.get(TIME_LIMIT) if isinstance(of_hudi, Mapping) else None
+    given = config.get(TIME_LIMIT)
+    return whole_number(TIME_LIMIT, under_meta if given is None else given, Problems())
 
 
 @dataclass(frozen=True)
@@ -260,6 +271,7 @@ def resolve_plan(
     may_copy = boolean("clone_copy", config.get("clone_copy"), problems, False)
     retries = whole_number("conflict_retries", config.get("conflict_retries"), problems)
     error_table = _error_table(raw, merge)
+    whole_number(TIME_LIMIT, config.get(TIME_LIMIT), problems)
     location = _own_location(config, places, problems)
     _check_skipping(merge, index, problems)
     _check_format(config, problems)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from dbt.adapters.contracts.connection import AdapterResponse
-from dbt_common.exceptions import DbtDatabaseError
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
 from hudi_engine.spark.jvm.frames import is_done
@@ -29,6 +29,7 @@ from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.long_work import LONG_WORK
 
 _CANCEL_PERIOD_S = 0.3
+_INTERRUPTED = "cancelled: this run was interrupted, nothing more is started"
 _DESCRIPTION_LENGTH = 200
 
 
@@ -68,7 +69,7 @@ class HudiHandle:
         self._session: SparkSession | None = None
         self._views: set[str] = set()
         self._closed = threading.Event()
-        self._cancelled = False
+        self._cancelled = ""
         self._watched = False
         self.router = router
         self.group = f"dbt-hudi-{uuid.uuid4()}"
@@ -77,7 +78,7 @@ class HudiHandle:
     def job(self, description: str) -> Iterator[SparkSession]:
         """Lend the session, with every Spark job started inside belonging to this connection and cancellable."""
         self._go_on()
-        with dbt_errors(description):
+        with self._reason_of_end(), dbt_errors(description):
             if self._session is None:
                 self._session = self._open_session()
                 # Spark takes seconds to start, and nothing of it could be stopped till now
@@ -102,7 +103,28 @@ class HudiHandle:
 
     def _go_on(self) -> None:
         if self._cancelled:
-            raise DbtDatabaseError("cancelled: this run was interrupted, nothing more is started")
+            raise DbtDatabaseError(self._cancelled)
+
+    @contextmanager
+    def _reason_of_end(self) -> Iterator[None]:
+        """Raise why a node was ended, where that is its time, in place of the error that its jobs met."""
+        try:
+            yield
+        except DbtRuntimeError as error:
+            if self._cancelled in ("", _INTERRUPTED):
+                raise
+            raise DbtDatabaseError(self._cancelled) from error
+
+    def end_after(self, seconds: int) -> threading.Timer:
+        """End the node of this connection when it has run so long; the timer's ``cancel`` lifts the limit."""
+        why = (
+            f"the run took longer than job_execution_timeout_seconds: {seconds}; its Spark jobs were cancelled, and a write that "
+            "was under way is taken back"
+        )
+        timer = threading.Timer(seconds, self.cancel, [why])
+        timer.daemon = True
+        timer.start()
+        return timer
 
     def cursor(self) -> HudiCursor:
         """Return a cursor; each statement gets its own."""
@@ -128,9 +150,9 @@ class HudiHandle:
         """Remember a temporary view, to be dropped with the connection."""
         self._views.add(name)
 
-    def cancel(self) -> None:
+    def cancel(self, why: str = _INTERRUPTED) -> None:
         """Stop the Spark jobs of this connection, also those that start until it is closed."""
-        self._cancelled = True
+        self._cancelled = why
         threading.Thread(target=self._cancel_until_closed, name=f"cancel {self.group}", daemon=True).start()
 
     def _cancel_until_closed(self) -> None:
