@@ -46,8 +46,13 @@ def main() -> int:
 
 
 def measure(spark: SparkSession, kind: str, commits: int) -> dict[str, list[float]]:
-    """Return, by commit, the seconds of the upsert, those of planning a snapshot, and the entries of ``.hoodie``."""
-    found: dict[str, list[float]] = {"seconds": [], "plan": [], "entries": []}
+    """Return, by commit, what the upsert cost.
+
+    Returns:
+        Seconds of the upsert and of planning a snapshot, entries of ``.hoodie``, data files, and the bytes of base files that
+        were rewritten for a byte that changed.
+    """
+    found: dict[str, list[float]] = {"seconds": [], "plan": [], "entries": [], "files": [], "rewritten": []}
     with tempfile.TemporaryDirectory(prefix=f"growth-{kind}-") as folder:
         path = f"{folder}/t"
         hudi = HudiTable.create(
@@ -63,13 +68,15 @@ def measure(spark: SparkSession, kind: str, commits: int) -> dict[str, list[floa
         for commit in range(commits):
             batch = _batch(spark, commit)
             started = time.perf_counter()
-            hudi.upsert(batch, options=options)
+            figures = hudi.upsert(batch, options=options).figures
             written = time.perf_counter()
             state = TableState.load(hudi.storage)
-            state.view().latest_slices()
+            slices = state.view().latest_slices()
             found["plan"].append(round(time.perf_counter() - written, 4))
             found["seconds"].append(round(written - started, 4))
             found["entries"].append(len(os.listdir(f"{path}/.hoodie")))
+            found["files"].append(sum(1 + len(each.log_files) for each in slices))
+            found["rewritten"].append(round(figures.bytes_rewritten / max(1, figures.bytes_changed), 2))
             if (commit + 1) % 100 == 0:
                 print(kind, commit + 1, _around(found["seconds"], commit), found["entries"][-1], flush=True)
     return found
@@ -83,14 +90,16 @@ def ratio(seconds: list[float]) -> float:
 def table(found: dict[str, dict[str, list[float]]]) -> str:
     """Return the figures as Markdown."""
     lines = [
-        "| table | commit | upsert, s | snapshot plan, s | entries of `.hoodie` |",
-        "|---|---|---|---|---|",
+        "| table | commit | upsert, s | snapshot plan, s | entries of `.hoodie` | data files | bytes rewritten for one changed |",
+        "|---|---|---|---|---|---|---|",
     ]
     for kind, figures in found.items():
         last = len(figures["seconds"])
         for commit in sorted({EARLY, last // 20, last // 4, last}):
             row = [f"{_around(figures[name], commit - 1):.3f}" for name in ("seconds", "plan")]
-            lines.append(f"| {kind} | {commit} | {' | '.join(row)} | {figures['entries'][commit - 1]:.0f} |")
+            row += [f"{figures[name][commit - 1]:.0f}" for name in ("entries", "files")]
+            row.append(f"{_around(figures['rewritten'], commit - 1):.1f}")
+            lines.append(f"| {kind} | {commit} | {' | '.join(row)} |")
     ratios = ", ".join(f"{kind} {ratio(figures['seconds']):.2f}" for kind, figures in found.items())
     return "\n".join([*lines, "", f"Last against commit {EARLY}: {ratios}; the aim is {LIMIT}."])
 

@@ -49,6 +49,16 @@ def table(tmp_path):
     return HandmadeTable(tmp_path / "a b%20é" / "t", SCHEMA, ("dt",))
 
 
+def test_a_plain_read_of_the_folder_counts_rows_twice_and_the_table_does_not(spark, name, table):
+    table.commit({"dt=x": {"f-0": rows(1, 2, 3)}})
+    register_table(spark, name, table.storage)
+    table.commit({"dt=x": {"f-0": rows(1, 2, 3, v="b")}})
+    refresh_table(spark, name, table.storage)
+    assert spark.read.parquet(f"{table.path}/dt=x").count() == 6
+    assert read(spark, f"select id, v from {name.sql}") == [(1, "b"), (2, "b"), (3, "b")]
+    assert spark.sql(f"select v from {name.sql} limit 2").collect() == [("b",), ("b",)]
+
+
 def test_a_table_is_read_natively_with_partitions_pruned_and_filters_pushed(spark, name, table):
     table.commit({"dt=x": {"f-0": rows(1, 2)}, "dt=y": {"g-0": rows(3, dt="y")}})
     register_table(spark, name, table.storage)

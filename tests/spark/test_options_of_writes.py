@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine import ConfigError, DataError, HudiTable, SchemaError, build_table
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.layout.layout import RowLayout
+from hudi_engine.format.schema.meta_fields import PARTITION_PATH
 from hudi_engine.format.storage import open_storage
+from hudi_engine.spark.write.spread.distributed import ordered_for_bulk
 from hudi_engine.table.state import TableState
+from pyspark.sql import functions as F
 
 from tests.helpers.forms import in_turn
 
@@ -94,6 +101,66 @@ def test_a_sorted_load_has_as_many_tasks_as_are_asked_for(spark, table, mode):
     assert len({path.rpartition("/")[2].split("_")[1].split("-")[0] for path in files}) > 2
     assert all(keys == sorted(keys) for keys in files.values())
     assert rows_of(table) == ROWS
+
+
+def paths_by_task(frame):
+    """Partition paths of the rows of each task, in their order."""
+    found = {}
+    for row in frame.select(F.spark_partition_id(), PARTITION_PATH).collect():
+        found.setdefault(row[0], []).append(row[1])
+    return found
+
+
+def context_of(**options):
+    return SimpleNamespace(options=resolve_options(options), layout=RowLayout())
+
+
+@pytest.mark.parametrize(
+    ("mode", "sorts"), [("PARTITION_PATH_REPARTITION", False), ("PARTITION_PATH_REPARTITION_AND_SORT", True)]
+)
+def test_a_repartitioned_load_gathers_partitions_and_may_sort_by_them(spark, table, mode, sorts):
+    names = [f"p{number % 7}" for number in range(70)]
+    given = spark.createDataFrame([(name,) for name in names], f"{PARTITION_PATH} string").repartition(3)
+    context = context_of(**{MODE: mode, "hoodie.bulkinsert.shuffle.parallelism": 2})
+    tasks = paths_by_task(ordered_for_bulk(given, context, None))
+    assert sorted(path for paths in tasks.values() for path in paths) == sorted(names)
+    assert len(tasks) == 2 and sum(len(set(paths)) for paths in tasks.values()) == 7
+    assert all(paths == sorted(paths) for paths in tasks.values()) is sorts
+
+    table.bulk_insert(frame(spark, *ROWS).repartition(3), options={**BY_EXECUTORS, MODE: mode})
+    assert sorted(map(len, files_of(table).values())) == [4, 4]
+
+
+def test_a_partition_with_most_rows_is_shared_by_several_tasks(spark):
+    rows = spark.range(0, 60_000, 1, 8).selectExpr(
+        "sha2(string(id), 256) as v", f"if(id % 10 = 0, 'small', 'large') as {PARTITION_PATH}"
+    )
+    size = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+    before = spark.conf.get(size)
+    spark.conf.set(size, "256KB")
+    try:
+        shared = paths_by_task(
+            ordered_for_bulk(rows, context_of(**{MODE: "PARTITION_PATH_REPARTITION"}), None)
+        )
+        given = {MODE: "PARTITION_PATH_REPARTITION", "hoodie.bulkinsert.shuffle.parallelism": 4}
+        alone = paths_by_task(ordered_for_bulk(rows, context_of(**given), None))
+    finally:
+        spark.conf.set(size, before)
+    assert sum("large" in paths for paths in shared.values()) > 2
+    assert sum("large" in paths for paths in alone.values()) == 1
+
+
+@pytest.mark.parametrize("small", ["0", "1000"], ids=["executors", "driver"])
+def test_an_upsert_combines_rows_of_a_new_key_unless_told_not_to(spark, table, small):
+    stored = frame(spark, (1, "a", "old"))
+    twice = frame(spark, (1, "a", "x"), (1, "a", "y"), (2, "a", "x"), (2, "a", "y")).coalesce(1)
+    options = {"hoodie.engine.small.batch.rows": small, "hoodie.combine.before.upsert": "false"}
+    table.upsert(stored)
+    table.upsert(twice, options=options)
+    assert rows_of(table) == [(1, "a", "y"), (2, "a", "x"), (2, "a", "y")]
+    table.insert_overwrite_table(stored)
+    table.upsert(twice, options={**options, "hoodie.combine.before.upsert": "true"})
+    assert rows_of(table) == [(1, "a", "y"), (2, "a", "y")]
 
 
 @pytest.mark.parametrize("small", ["0", "1000"], ids=["executors", "driver"])

@@ -49,6 +49,7 @@ def batch(random_, clock, key, count):
     return distinct(rows, key)
 
 
+PLACE = ("_hoodie_record_key", "_hoodie_file_name")
 SHORT = [("cow", "GLOBAL_SIMPLE", 1), ("mor", "BLOOM", 0)]
 LONG = [
     (table_type, index, seed)
@@ -81,6 +82,7 @@ def test_any_sequence_gives_the_rows_of_the_dictionary(spark, tmp_path, table_ty
         },
     )
     model = Model(is_global)
+    groups = {}
     for clock in range(1, 9):
         step = random_.choice(["upsert", "upsert", "upsert", "delete", "overwrite", "rollback"])
         rows = batch(random_, clock, model.key, random_.randrange(1, 8))
@@ -97,6 +99,14 @@ def test_any_sequence_gives_the_rows_of_the_dictionary(spark, tmp_path, table_ty
         else:
             table.rollback(table.upsert(frame).instant)
         expected = sorted(model.rows.values())
-        ours = sorted(tuple(row) for row in table.snapshot().select(*NAMES).collect())
+        found = table.snapshot().select(*NAMES, *PLACE).collect()
+        ours = sorted(tuple(row)[: len(NAMES)] for row in found)
         assert ours == expected, f"step {clock}: {step}"
+        moved = {row[2] for row in rows} if step == "overwrite" and not is_global else set()
+        before = groups
+        groups = {
+            (row["_hoodie_record_key"], row["dt"]): row["_hoodie_file_name"].split("_")[0] for row in found
+        }
+        stayed = {place for place in before.keys() & groups if place[1] not in moved}
+        assert {place: groups[place] for place in stayed} == {place: before[place] for place in stayed}
         assert rows_by_hudi_rs(path, NAMES) == expected, f"step {clock}: {step}, by hudi-rs"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine import HudiTable, IncompleteWriteError
+from hudi_engine.errors import HudiError
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
 from hudi_engine.spark.lookup.joins import NEW_ROWS, new_row_buckets, spread_new_rows
 from hudi_engine.spark.write.spread import distributed, driver_path, executor_path
@@ -392,3 +393,41 @@ def test_a_bucket_that_two_tasks_write_is_no_commit(spark, tmp_path, monkeypatch
     with pytest.raises(IncompleteWriteError, match="was written by 3 tasks; nothing was committed"):
         table.upsert(spark.range(60).selectExpr("id", "1 as p"), options=EXECUTORS)
     assert table.snapshot().count() == 0
+
+
+@pytest.mark.parametrize("ends", ["refused", "failed", "committed"])
+def test_no_frame_stays_cached_whatever_a_write_ends_in(spark, tmp_path, monkeypatch, ends):
+    cached = spark.sparkContext._jsc.getPersistentRDDs
+    table = create(spark, tmp_path, partition_by=["dt"])
+    rows = spark.range(0, 40, 1, 2).selectExpr("id", "concat('d', id % 8) as dt", "uuid() as v")
+    kept, options = set(cached()), dict(EXECUTORS)
+    if ends == "refused":
+        options["hoodie.engine.max.partitions.per.commit"] = "1"
+    if ends == "failed":
+        seen = []
+
+        def fail(*_, **__):
+            seen.append(len(set(cached()) - kept))
+            raise OSError("the disk is full")
+
+        monkeypatch.setattr(distributed, "run_buckets", fail)
+    if ends == "committed":
+        table.upsert(rows, options=options)
+    else:
+        with pytest.raises((HudiError, OSError)):
+            table.upsert(rows, options=options)
+    if ends == "failed":
+        assert seen == [1]
+    assert set(cached()) <= kept
+
+
+def test_buckets_of_ten_partitions_keep_more_tasks_busy_than_partitions(spark, tmp_path):
+    index = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    table = create(spark, tmp_path, partition_by=["dt"], options=index)
+    rows = spark.range(0, 200).selectExpr("id", "concat('d', id % 10) as dt", "'x' as v")
+    for options, tasks in ((EXECUTORS, 10), (WIDE, 20)):
+        result = table.upsert(rows, options=options)
+        names = [name for name in file_names(table) if result.instant in name]
+        assert len(names) == 20
+        assert len(tasks_of(names)) == tasks
+    assert table.snapshot().count() == 200

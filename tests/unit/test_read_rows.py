@@ -129,6 +129,14 @@ def test_whatever_is_pruned_the_rows_are_right(
     assert ids(found) == sorted(naive.column("id").to_pylist())
 
 
+def test_the_log_states_how_many_files_a_filter_rules_out(
+    partitioned: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", "hudi_engine.table.reader"):
+        hudi_engine.read(partitioned, filters=[("dt", "=", "x")]).files()
+    assert "1 of 3 file slices are read" in caplog.text
+
+
 def test_partitions_that_a_filter_rules_out_are_not_opened(partitioned: str, tmp_path: Path) -> None:
     found = hudi_engine.read(partitioned, filters=[("dt", "=", "y")])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -94,6 +95,9 @@ def read(
     return Rows(state, context, wanted, expression)
 
 
+logger = logging.getLogger(__name__)
+
+
 @dataclass(frozen=True)
 class Rows:
     """Rows of a table; nothing is read before it is needed.
@@ -163,7 +167,14 @@ class Rows:
         partitions = _possible_partitions(
             self._state.config, self._context.schema, {each.partition for each in slices}, self._filters
         )
-        return [each for each in slices if each.partition in partitions]
+        kept = [each for each in slices if each.partition in partitions]
+        logger.info(
+            "%s: %d of %d file slices are read, the others are in partitions that the filter rules out",
+            self._state.storage.base,
+            len(kept),
+            len(slices),
+        )
+        return kept
 
     def _read(self, file_slice: FileSlice) -> pa.Table:
         return read_slice(self._context, file_slice, columns=self._columns, filters=self._filters)

@@ -7,10 +7,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hudi_engine.cli import main
 from hudi_engine.cli.program import COMMANDS
+from hudi_engine.format.merge import log_records
+from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.local import LocalStorage
 
@@ -115,6 +118,23 @@ def test_compacting_keeps_the_rows_and_another_reader_agrees(
     assert isinstance(stats, dict) and stats["log_files"] == 0
     assert ids(table) == before
     assert [row[0] for row in rows_by_hudi_rs(table, ["_hoodie_record_key"])] == before
+
+
+def test_compaction_spills_what_its_memory_option_does_not_hold(
+    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, spilled = ids(table), []
+    spill = log_records._spilled
+
+    def noted(context: ReadContext, *given: Any) -> Any:
+        spilled.append((context.memory_limit_bytes, context.spill_dir))
+        return spill(context, *given)
+
+    monkeypatch.setattr(log_records, "_spilled", noted)
+    limit = ("-o", "hoodie.memory.compaction.max.size=1")
+    answer(capsys, table, "compact", *limit, "-o", f"hoodie.memory.spillable.map.path={tmp_path}")
+    assert spilled and set(spilled) == {(1, str(tmp_path))}
+    assert ids(table) == before
 
 
 def test_archive_moves_what_its_dry_run_lists(table: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,6 +128,9 @@ def test_every_default_is_legal_by_its_own_rule(option):
         ),
         ("hoodie.write.lock.filesystem.path", "/locks/orders", "without a path of its own"),
         ("hoodie.write.lock.zookeeper.url", "zk:2181", "the file .hoodie/lock"),
+        ("hoodie.datasource.merge.type", "skip_merge", "call skip_merge()"),
+        ("hoodie.auto.commit", "false", "each write commits once"),
+        ("hoodie.merge.allow.duplicate.on.inserts", "false", "insert.drop.duplicates"),
     ],
 )
 def test_a_key_that_asks_for_what_is_not_done_is_refused(key, value, advice):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
@@ -24,7 +27,7 @@ def committed(time: str) -> bool:
     return True
 
 
-def file_with(folder, keys):
+def file_with(folder, keys, **more):
     """A slice whose base file holds the keys, and how to read it."""
     storage = open_storage(str(folder))
     name = base_file_name("f-0", "0-0-0", INSTANT)
@@ -36,7 +39,7 @@ def file_with(folder, keys):
         partition="",
         file_name=name,
     )
-    options = BaseFileOptions.from_options(resolve_options({}))
+    options = dataclasses.replace(BaseFileOptions.from_options(resolve_options({})), **more)
     write_base_file(storage, name, rows, avro_schema_with_meta=arrow_to_avro(SCHEMA, "t"), options=options)
     config = TableConfig({"hoodie.table.name": "t", "hoodie.table.version": "6"})
     read = ReadContext(storage=storage, config=config, schema=SCHEMA, is_committed=committed)
@@ -68,3 +71,37 @@ def test_every_row_of_a_key_that_a_file_holds_twice_is_tagged(tmp_path):
     tag = tag_slice(read, file_slice, pa.array(["c", "a"]), KeyPruning())
     assert tag is not None
     assert (tag.batch_rows.to_pylist(), tag.matched.to_pylist()) == ([1, None, 1], [1])
+
+
+def unread(read, base_file):
+    raise AssertionError(f"the keys of {base_file.path} were read")
+
+
+def keys(*texts):
+    return pa.array(texts, pa.string())
+
+
+@pytest.mark.parametrize("batch", [keys("a", "e"), keys("c"), keys("a", "c", None)])
+def test_keys_of_a_pruned_file_are_not_read(tmp_path, batch):
+    read, file_slice = file_with(tmp_path, ["b", "d"])
+    assert tag_slice(read, file_slice, batch, KeyPruning(by_footer=True), keys_of=unread) is None
+    with pytest.raises(AssertionError, match="were read"):
+        tag_slice(read, file_slice, batch, KeyPruning(), keys_of=unread)
+
+
+def test_the_key_range_prunes_a_file_without_bloom_filter_unless_switched_off(tmp_path):
+    read, file_slice = file_with(tmp_path, ["b", "d"], bloom_enabled=False)
+    outside = keys("a", "e")
+    assert tag_slice(read, file_slice, outside, KeyPruning(by_footer=True), keys_of=unread) is None
+    with pytest.raises(AssertionError, match="were read"):
+        tag_slice(read, file_slice, outside, KeyPruning(by_footer=True, by_range=False), keys_of=unread)
+    with pytest.raises(AssertionError, match="were read"):
+        tag_slice(read, file_slice, keys("c"), KeyPruning(by_footer=True), keys_of=unread)
+
+
+def test_a_file_without_key_range_and_filter_is_looked_up_whole(tmp_path):
+    read, file_slice = file_with(tmp_path, ["b", "d"])
+    path = tmp_path / file_slice.base_file.path
+    pq.write_table(pq.read_table(path).replace_schema_metadata(None), path, write_statistics=False)
+    tag = tag_slice(read, file_slice, keys("a", "d"), KeyPruning(by_footer=True))
+    assert tag is not None and (tag.batch_rows.to_pylist(), tag.matched.to_pylist()) == ([None, 1], [1])

@@ -20,7 +20,12 @@ from hudi_engine.format.filegroup.base_file import BaseFile
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.logformat.format import HeaderKey
 from hudi_engine.format.logformat.writer import encode_data_blocks
-from hudi_engine.format.merge.slice_reader import read_base_file, read_slice, resolve_delta
+from hudi_engine.format.merge.slice_reader import (
+    read_base_file,
+    read_slice,
+    read_unmerged_logs,
+    resolve_delta,
+)
 from hudi_engine.format.schema.avro import arrow_to_avro
 from hudi_engine.format.schema.internal_schema import parse_history
 from hudi_engine.format.schema.meta_fields import META_FIELDS, with_meta_columns
@@ -48,6 +53,46 @@ def test_merge_types(mixed: SliceBuilder, merge_type: str, expected: list[tuple[
 
     assert [(found["id"], found["a"]) for found in data_rows(rows)] == expected
     assert rows.schema.names == [*META_FIELDS, *DATA.names]
+
+
+@pytest.mark.parametrize("deletes_a_row", [True, False], ids=["with a delete", "without"])
+@pytest.mark.parametrize("columns", [["id", "a"], ["b"], ["a"]], ids=",".join)
+@pytest.mark.parametrize(
+    ("merge_type", "expected", "deleted"),
+    [
+        ("payload_combine", ["a2", "b1", "d2"], ["c1"]),
+        ("base_only", ["a1", "b1", "c1"], []),
+        ("log_only", ["a2", "d2"], []),
+        ("skip_merge", ["a1", "a2", "b1", "c1", "d2"], []),
+        ("unmerged", ["a2", "d2", "d3"], []),
+    ],
+)
+def test_every_merge_type_with_any_columns_and_deletes(
+    builder: SliceBuilder,
+    merge_type: str,
+    expected: list[str],
+    deleted: list[str],
+    columns: list[str],
+    deletes_a_row: bool,
+) -> None:
+    builder.add_base([row("a", 1, 1, "a1"), row("b", 1, 1, "b1"), row("c", 1, 1, "c1")])
+    builder.add_log(upserts([row("a", 2, 2, "a2"), row("d", 2, 2, "d2")], 2))
+    if merge_type == "unmerged":
+        builder.add_log(upserts([row("d", 3, 3, "d3")], 3))
+    if deletes_a_row:
+        builder.add_log(deletes(["c"], 4))
+    else:
+        expected = sorted([*expected, *deleted])
+
+    if merge_type == "unmerged":
+        found = read_unmerged_logs(builder.context(config()), builder.build()).select(columns)
+    else:
+        found = read_slice(builder.context(config()), builder.build(), columns=columns, merge_type=merge_type)
+    assert found.column_names == columns
+    whole = {"id": lambda text: text[0], "a": lambda text: int(text[1]), "b": str}
+    assert sorted(tuple(each.values()) for each in found.to_pylist()) == sorted(
+        tuple(whole[name](text) for name in columns) for text in expected
+    )
 
 
 def test_a_row_before_an_update_is_gone_unless_the_row_after_it_follows(builder: SliceBuilder) -> None:

@@ -96,6 +96,19 @@ NOT_DONE: Mapping[str, tuple[str, str]] = MappingProxyType(
             "latest_state",
             "call changes(start, end), whose rows say what happened",
         ),
+        "hoodie.datasource.merge.type": (
+            "payload_combine",
+            "call skip_merge() for the rows of base files and logs side by side",
+        ),
+        "hoodie.auto.commit": (
+            "true",
+            "each write commits once, when all its files are written; leave it out",
+        ),
+        "hoodie.merge.allow.duplicate.on.inserts": (
+            "true",
+            "an insert keeps its rows next to stored ones with their keys; call upsert, or set "
+            "hoodie.datasource.write.insert.drop.duplicates",
+        ),
         "hoodie.datasource.hive_sync.jdbcurl": ("", _BY_SESSION),
         "hoodie.datasource.hive_sync.metastore.uris": ("", _BY_SESSION),
         "hoodie.datasource.hive_sync.use_jdbc": ("false", _BY_SESSION),
