@@ -25,6 +25,9 @@ def test_a_write_tells_what_it_cost(spark, tmp_path):
     extra = told.commit_metadata(told.completed_writes[-1]).extra_metadata
     assert (result.figures.rows_in, result.figures.rows_shuffled) == (10, 0)
     assert result.figures.bytes_rewritten == result.bytes_written
+    for write, kind in zip(told.completed_writes, ("totalCreateTime", "totalUpsertTime"), strict=True):
+        for _, stat in told.commit_metadata(write).write_stats():
+            assert stat.runtime_stats[kind] > 0
     assert result.figures.bytes_changed == result.bytes_written * 10 // 1000
     assert {"prepare", "begin", "write", "commit", "publish", "services"} <= result.seconds.keys()
     assert json.loads(extra[FIGURES])["rowsIn"] == 10 and extra["_dbt_invocation_id"] == "run-1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -65,6 +66,17 @@ class WriteFigures:
             "seconds": dict(seconds),
         }
         return json.dumps(values)
+
+
+def time_spent(kind: str, began: float) -> dict[str, int | None]:
+    """Return what a write stat has as ``runtimeStats``: milliseconds that a file took.
+
+    Args:
+        kind: ``totalCreateTime`` or ``totalUpsertTime``.
+        began: Moment of ``time.perf_counter``.
+    """
+    spent = round((time.perf_counter() - began) * 1000)
+    return {"totalScanTime": 0, "totalUpsertTime": 0, "totalCreateTime": 0, kind: spent}
 
 
 def replaces_file(stat: WriteStat) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from hudi_engine.format.schema.meta_fields import (
     PARTITION_PATH,
     RECORD_KEY,
 )
+from hudi_engine.format.telemetry.figures import time_spent
 from hudi_engine.format.timeline.commit_metadata import NO_PREVIOUS_COMMIT, WriteStat
 from hudi_engine.table.handles.base_file_writer import (
     BaseFileInfo,
@@ -56,7 +58,7 @@ def _even_parts(rows: pa.Table, per_file: int) -> Iterator[pa.Table]:
 
 def create_file(task: WriteTask, partition: str, rows: pa.Table, file_id: str) -> WriteStat:
     """Write one new base file; see create_files."""
-    context = task.context
+    context, began = task.context, time.perf_counter()
     name = base_file_name(file_id, task.write_token, context.instant)
     task.announce(partition, name, "CREATE")
     stamped = stamp_rows(task, partition, rows, name, coded=True)
@@ -70,7 +72,9 @@ def create_file(task: WriteTask, partition: str, rows: pa.Table, file_id: str) -
         before_publish=task.publish_guard(),
     )
     note_file(context.storage.base, rows.num_rows)
-    return stat_of_new(file_id, partition, info)
+    stat = stat_of_new(file_id, partition, info)
+    stat.runtime_stats = time_spent("totalCreateTime", began)
+    return stat
 
 
 def stat_of_new(file_id: str, partition: str, info: BaseFileInfo) -> WriteStat:

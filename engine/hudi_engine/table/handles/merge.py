@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.progress import note_file
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
+from hudi_engine.format.telemetry.figures import time_spent
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.table.handles.base_file_writer import (
     BaseFileInfo,
@@ -145,7 +147,7 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
     Raises:
         CorruptTableError: A file of the slice is damaged, or its logs were not merged twice into the same rows.
     """
-    context = task.context
+    context, began = task.context, time.perf_counter()
     base = file_slice.base_file
     name = base_file_name(file_slice.file_id, task.write_token, context.instant)
     images = ChangeImages.of(task)
@@ -179,6 +181,7 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
         total_write_bytes=info.size,
         file_size_in_bytes=info.size,
         partition_path=file_slice.partition,
+        runtime_stats=time_spent("totalUpsertTime", began),
     )
 
 
