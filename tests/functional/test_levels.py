@@ -51,6 +51,15 @@ class TestLevels:
         (result,) = run_dbt(["run", "--select", "kept"])
         (again,) = run_dbt(["run", "--select", "kept"])
 
+        logged = (Path(project.project_root) / "logs" / "dbt.log").read_text()
+        (options,) = {
+            line.partition("is written with options ")[2]
+            for line in logged.splitlines()
+            if "kept is written with" in line
+        }
+        assert "'hoodie.parquet.page.size': '2000'" in options and "'hoodie.metrics.on': 'true'" in options
+        assert "'hoodie.metrics.reporter.metricsname.prefix': 'ours'" in options and "hush" not in options
+
         assert result.node.config.get("options") == {
             "hoodie.parquet.page.size": "2000",
             "hoodie.metrics.reporter.metricsname.prefix": "ours",

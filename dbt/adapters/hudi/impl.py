@@ -20,6 +20,7 @@ from dbt_common.contracts.config.base import MergeBehavior
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.format.config.options import laid_over
 from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
 from hudi_engine.spark.sql.ddl import check_function_version, drop_function_of
 from hudi_engine.spark.sql.own_rows import with_state_read
@@ -38,6 +39,7 @@ from dbt.adapters.hudi.changes.methods import ChangeFeeds
 from dbt.adapters.hudi.column import HudiColumn
 from dbt.adapters.hudi.column_changes import ColumnChanges
 from dbt.adapters.hudi.connections import HudiConnectionManager
+from dbt.adapters.hudi.credentials import shown_options
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.known_configs import with_meta
 from dbt.adapters.hudi.model.merge import STRATEGIES
@@ -213,6 +215,8 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         notes = notes_of_run(node, self._warehouse.places.project_root, plan.merge.window)
         tests = audit_tests(plan.audit, node, known, self.config)
         plan = replace(plan, run_notes=notes, tests=tests, resumes=resumes_build(node, known))
+        options = laid_over(self._warehouse.options, plan.write_options)
+        logger.debug("{}.{} is written with options {}", plan.schema, plan.name, shown_options(options))
         run = RUNS.begin(model, in_part(plan, self.config.args))
         run.begins = run.is_kind("snapshot")
         return run

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from dbt.adapters.contracts.connection import AdapterResponse
+from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
@@ -31,6 +32,7 @@ from dbt.adapters.hudi.spark.long_work import LONG_WORK
 _CANCEL_PERIOD_S = 0.3
 _INTERRUPTED = "cancelled: this run was interrupted, nothing more is started"
 _DESCRIPTION_LENGTH = 200
+_QUERY_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 class StandIn(Protocol):
@@ -88,9 +90,7 @@ class HudiHandle:
                 self._seen_writes = self._writes()
                 invalidate_cached_tables(self._session)
             context = self._session.sparkContext
-            context.setJobGroup(
-                self.group, " ".join(description.split())[:_DESCRIPTION_LENGTH], interruptOnCancel=True
-            )
+            context.setJobGroup(self.group, _shown(description), interruptOnCancel=True)
             if self._watched:
                 yield self._session
                 return
@@ -176,6 +176,13 @@ class HudiHandle:
 
     def rollback(self, *_: Any) -> None:
         """Spark has no transactions; dbt calls this when it closes a connection."""
+
+
+def _shown(description: str) -> str:
+    """Return what Spark's pages have for a job: the node that dbt runs, and what it does."""
+    node = str(get_node_info().get("node_name") or "")
+    text = " ".join(_QUERY_COMMENT.sub(" ", description).split())
+    return f"{node} > {text}"[:_DESCRIPTION_LENGTH] if node else text[:_DESCRIPTION_LENGTH]
 
 
 class HudiCursor:
