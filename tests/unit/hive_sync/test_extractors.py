@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.options import resolve_options
@@ -111,3 +114,11 @@ def test_what_does_not_fit_is_refused_with_the_option_to_set(extractor, path, sa
     with pytest.raises(ConfigError, match=said) as refused:
         values("region", path, extractor)
     assert "hoodie.datasource.hive_sync.partition_extractor_class" in str(refused.value)
+
+
+def test_the_function_of_the_page_reads_its_path():
+    page = (Path(__file__).parents[3] / "docs" / "hive-entries.md").read_text("utf-8")
+    (text,) = re.findall(r"```python\n(def .*?)```", page, re.DOTALL)
+    known = {}
+    exec(text, known)  # noqa: S102 - our own page
+    assert known["country_and_year"]("de-20260102") == ["DE", "2026"]

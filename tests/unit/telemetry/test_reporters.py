@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
+import yaml
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.telemetry.callback import check_callback
@@ -83,7 +86,7 @@ def test_the_job_of_pushed_metrics_can_be_named(gateway):
 def test_a_push_gateway_that_refuses_is_a_warning(gateway, warnings):
     gateway.answer = 400
     report(pushed(gateway), "orders", VALUES)
-    assert "the metrics of orders could not be written (push)" in warnings[0]
+    assert "the metrics of orders could not be written to the push gateway" in warnings[0]
 
 
 def test_an_agent_gets_gauges_with_tags_in_datagrams():
@@ -124,3 +127,11 @@ def test_an_agent_gets_gauges_with_tags_in_datagrams():
 def test_metrics_that_cannot_be_sent_are_refused_before_a_write(given, said):
     with pytest.raises(ConfigError, match=said):
         check_callback(options(**given))
+
+
+def test_the_options_of_the_page_are_legal():
+    page = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text("utf-8")
+    shown = re.findall(r"```yaml\n(# profiles\.yml.*?)```", page, re.DOTALL)
+    assert len(shown) == 2
+    for text in shown:
+        check_callback(resolve_options(yaml.safe_load(text)["options"]))

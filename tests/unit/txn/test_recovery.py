@@ -22,6 +22,7 @@ from hudi_engine.format.timeline.instant import State
 from hudi_engine.format.timeline.schemas import COMPACTION_PLAN, REQUESTED_REPLACE_METADATA
 from hudi_engine.table.services.upgrade import change_version
 from hudi_engine.table.snapshot.publication import publication_of
+from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.owner import Owner, ProcessIdentity, heartbeat_path
 from hudi_engine.table.txn.publication import UNPUBLISHED
 from hudi_engine.table.txn.recovery import rollback_write
@@ -324,3 +325,18 @@ def test_non_blocking_writes_are_refused_by_name(tmp_path: Path) -> None:
         mini.write(storage, {"a": {"k": 2}})
     assert [each.path for each in storage.list("", recursive=True)] == before
     assert mini.content(storage) == {("a", "k"): 1}
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_starts_that_failed_are_rolled_back_once_each(tmp_path: Path, table_type: str) -> None:
+    storage = mini.create_table(str(tmp_path / table_type), table_type)
+    upsert_first(storage)
+    rollbacks = []
+    for _ in range(4):
+        die_before_commit(storage)
+    for _ in range(3):
+        upsert_first(storage)
+        timeline = TableState.load(storage).timeline
+        rollbacks.append(sum(each.action == "rollback" for each in timeline.instants))
+        assert timeline.pending == ()
+    assert rollbacks == [4, 4, 4]

@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from http.client import HTTPException
 from pathlib import Path
@@ -28,6 +28,7 @@ _SAMPLE = re.compile(r"^([a-zA-Z_:][a-zA-Z0-9_:]*) (\S+)$")
 _NOT_OF_A_URL = re.compile(r"[^\x21-\x7e]")
 _NOT_OF_STATSD = re.compile(r"[^\x21-\x7e]|[:|@#,]")
 _HOST = re.compile(r"[a-zA-Z0-9.-]+|\[[0-9a-fA-F:]+\]")
+Send = Callable[[Options, str, Mapping[str, int]], None]
 _SECONDS = 3
 _DATAGRAM_BYTES = 1432
 """What passes an Ethernet in one piece."""
@@ -88,20 +89,19 @@ def report(options: Options, table: str, values: Mapping[str, int]) -> None:
         return
     prefix = options[TelemetryOptions.METRICS_PREFIX] or table
     reporter = options[TelemetryOptions.REPORTER]
-    places = {
-        _text_file: options[TelemetryOptions.TEXTFILE_FOLDER] is not None,
-        _json_line: options[TelemetryOptions.JSON_FILE] is not None,
-        _push: reporter is MetricsReporter.PROMETHEUS_PUSHGATEWAY,
-        _datagrams: reporter is MetricsReporter.DATADOG,
-    }
-    for send, wanted in places.items():
-        if not wanted:
+    places: Sequence[tuple[bool, str, Send]] = (
+        (options[TelemetryOptions.TEXTFILE_FOLDER] is not None, "the text file", _text_file),
+        (options[TelemetryOptions.JSON_FILE] is not None, "the JSON file", _json_line),
+        (reporter is MetricsReporter.PROMETHEUS_PUSHGATEWAY, "the push gateway", _push),
+        (reporter is MetricsReporter.DATADOG, "the agent", _datagrams),
+    )
+    for is_wanted, place, send in places:
+        if not is_wanted:
             continue
         try:
             send(options, prefix, values)
         except OSError as error:
-            what = send.__name__.strip("_").replace("_", " ")
-            logger.warning("the metrics of %s could not be written (%s): %s", table, what, error)
+            logger.warning("the metrics of %s could not be written to %s: %s", table, place, error)
 
 
 def _text_file(options: Options, prefix: str, values: Mapping[str, int]) -> None:
