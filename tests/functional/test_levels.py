@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, run_dbt_and_capture
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.storage import open_storage
 from hudi_engine.table.state import TableState
@@ -48,14 +48,13 @@ class TestLevels:
     ) -> None:
         (Path(project.project_root) / ".git").mkdir()
         (Path(project.project_root) / ".git/HEAD").write_text(f"{SHA}\n")
-        (result,) = run_dbt(["run", "--select", "kept"])
+        (result,), logged = run_dbt_and_capture(["--debug", "run", "--select", "kept"])
         (again,) = run_dbt(["run", "--select", "kept"])
 
-        logged = (Path(project.project_root) / "logs" / "dbt.log").read_text()
         (options,) = {
             line.partition("is written with options ")[2]
             for line in logged.splitlines()
-            if "kept is written with" in line
+            if "kept is written with options " in line
         }
         assert "'hoodie.parquet.page.size': '2000'" in options and "'hoodie.metrics.on': 'true'" in options
         assert "'hoodie.metrics.reporter.metricsname.prefix': 'ours'" in options and "hush" not in options
