@@ -59,7 +59,8 @@ def own_callback(options: Options) -> Callable[[dict[str, Any]], object] | None:
     made = found() if isinstance(found, type) else found
     if not callable(made):
         raise ConfigError(f"{key} is {chosen!r}, which is {type(made).__name__}; it must be a function")
-    return made
+    call: Callable[[dict[str, Any]], object] = made
+    return call
 
 
 @dataclass(frozen=True)
