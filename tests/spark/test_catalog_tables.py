@@ -53,7 +53,8 @@ def test_a_plain_read_of_the_folder_counts_rows_twice_and_the_table_does_not(spa
     table.commit({"dt=x": {"f-0": rows(1, 2, 3)}})
     register_table(spark, name, table.storage)
     table.commit({"dt=x": {"f-0": rows(1, 2, 3, v="b")}})
-    refresh_table(spark, name, table.storage)
+    publish(table.storage)
+    refresh_table(spark, name)
     assert spark.read.parquet(f"{table.path}/dt=x").count() == 6
     assert read(spark, f"select id, v from {name.sql}") == [(1, "b"), (2, "b"), (3, "b")]
     assert spark.sql(f"select v from {name.sql} limit 2").collect() == [("b",), ("b",)]

@@ -21,9 +21,8 @@ CODE = [
     for path in (ROOT / room).rglob("*.py")
     if path != HOME
 ]
-# Other things of that name: a codec of HFile blocks, the code of dbt's answer, metadata for all files.
+# Other things of that name: the code of dbt's answer, metadata for all files.
 OTHERS = {
-    ("block.py", "NONE"),
     ("hudi_files.py", "ALL"),
     ("services.py", "COMPACT"),
     ("services.py", "CLUSTER"),

@@ -29,8 +29,8 @@ ROW_LENGTH = struct.Struct(">H")
 INDEX_PLACE = struct.Struct(">qi")
 # What follows the row of each key: no family, the latest timestamp, type Put.
 AFTER_KEY = b"\x00\x7f" + b"\xff" * 7 + b"\x04"
-GZ, NONE = 1, 2
-_CODECS = {0: "LZO", GZ: "GZ", NONE: "NONE", 3: "SNAPPY", 4: "LZ4", 5: "BZIP2", 6: "ZSTD"}
+GZ, PLAIN = 1, 2
+_OTHER_CODECS = {0: "LZO", 3: "SNAPPY", 4: "LZ4", 5: "BZIP2", 6: "ZSTD"}
 _SKIPPED_MAGICS = (b"IDXLEAF2", b"IDXINTE2", b"BLMFBLK2")
 _INFO_AT, _INDEX_AT, _INDEX_ENTRIES, _INDEX_LEVELS, _CODEC = 1, 2, 5, 8, 12
 _MAX_BLOCK_BYTES = 1 << 30
@@ -76,9 +76,15 @@ class HFile:
     _tail: bytes = field(init=False)
 
     def __post_init__(self) -> None:
-        """Read the end of the file, which holds the trailer and, in most files, the index."""
+        """Read the end of the file, which holds the trailer and, in most files, the index.
+
+        Raises:
+            CorruptTableError: It is not an HFile.
+            UnsupportedTableError: It is compressed with another codec than GZ.
+        """
         self._tail_at = max(0, self.size - _TAIL_BYTES)
         self._tail = bytes(self.read(self._tail_at, self.size - self._tail_at))
+        self._check_codec()
 
     @classmethod
     def of_bytes(cls, content: bytes | memoryview) -> HFile:
@@ -191,15 +197,16 @@ class HFile:
             if isinstance(value, int)
         }
 
-    @cached_property
+    @property
     def _codec(self) -> int:
-        codec = self._trailer.get(_CODEC, NONE)
-        if codec not in (GZ, NONE):
+        return self._trailer.get(_CODEC, PLAIN)
+
+    def _check_codec(self) -> None:
+        if self._codec not in (GZ, PLAIN):
             raise UnsupportedTableError(
-                f"an HFile is compressed with {_CODECS.get(codec, codec)}; GZ and NONE can be read. Compact the table with "
-                "the writer that made it, then read it again"
+                f"an HFile is compressed with {_OTHER_CODECS.get(self._codec, self._codec)}; GZ and no compression can be "
+                "read. Compact the table with the writer that made it, then read it again"
             )
-        return codec
 
     @cached_property
     def _versioned(self) -> bool:
