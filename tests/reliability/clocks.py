@@ -13,6 +13,8 @@ from typing import Any
 from unittest.mock import patch
 
 from hudi_engine import HudiTable
+from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.local import LocalStorage
 
@@ -190,7 +192,10 @@ class Game:
 
 
 def goes_on(spark: Any, root: Path, name: str, zone: str, figures: Figures) -> None:
-    """Go on with a table that Apache Hudi made in local time, on a machine whose clock is before that."""
+    """Go on with a table that Apache Hudi made in local time, in another zone and with a clock that is before that.
+
+    Its files show the zone of its writers, so that the first write is refused until it gives the zone.
+    """
     path = str(unpack(name, root))
     storage = LocalStorage(path)
     config = TableConfig.load(storage)
@@ -198,7 +203,15 @@ def goes_on(spark: Any, root: Path, name: str, zone: str, figures: Figures) -> N
     newest = HudiTable.open(spark, path).timeline()[-1].requested_time
     year = int(newest[:4])
     with living(zone, WornClock(datetime(year - 1, 1, 1, tzinfo=timezone.utc))):
-        table = HudiTable.open(spark, path, options=real_table.CALM)
+        figures.points += 1
+        try:
+            HudiTable.open(spark, path, options=real_table.CALM).delete_where("true")
+        except ConfigError as refusal:
+            assert "written in another time zone" in str(refusal), f"{name} in {zone}: {refusal}"
+        else:
+            raise AssertionError(f"{name} in {zone}: a write did not notice the zone of the others")
+        given = {**real_table.CALM, str(TableOptions.TIMELINE_ZONE): "Etc/UTC"}
+        table = HudiTable.open(spark, path, options=given)
         for _ in range(2):
             before = keys_by_hudi_rs(path)
             gone = before[0]
