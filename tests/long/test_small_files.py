@@ -15,7 +15,13 @@ from tests.helpers.late_rows import COLUMNS, Event, late_rows
 from tests.spark import conftest as one_session
 
 ROWS, BATCHES = 474_041, 250
-MOST_METADATA, MOST_DATA = 190, 14
+MOST_TIMELINE = 3 * (30 + 30)
+"""Three files of each commit and each clean; more than 30 of a kind are archived until there are 20."""
+MOST_ARCHIVE = BATCHES // 10
+"""Archiving writes a file, and waits for more than ten commits each time."""
+MOST_METADATA = MOST_TIMELINE + MOST_ARCHIVE + 3
+"""With the properties, the latest manifest and the one before."""
+MOST_DATA = 14
 
 
 spark = one_session.spark
