@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,6 +63,33 @@ class TestFirstBuildsBesideAnotherRun:
         (said,) = [str(each.message) for each in run_dbt(["snapshot", "--vars", VAR], expect_pass=False)]
         assert "history was not there when this run looked" in said
         assert self.rows(project, "history") == [(7, "another run")]
+
+
+@pytest.mark.core
+class TestPlacesWithOtherFiles:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        replacing = "materialized='incremental', incremental_strategy='insert_overwrite', partition_by='day'"
+        return {
+            "reports.sql": f"{{{{ config({replacing}) }}}} select 1 as id, '2024-02-01' as day",
+            "damaged.sql": "{{ config(materialized='incremental', unique_key='id') }} select 1 as id",
+        }
+
+    def test_the_error_names_the_files_and_they_stay(self, project: Any) -> None:
+        root = Path(project.adapter.config.credentials.resolve_location_root(project.project_root))
+        schema = root / project.test_schema.lower()
+        old = schema / "reports" / "day=2024-01-31" / "old.parquet"
+        commit = schema / "damaged" / ".hoodie" / "timeline" / "20260101000000000_20260101000001000.commit"
+        for path in (old, commit, schema / "damaged" / "1.parquet"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"PAR1")
+        for more in ([], ["--full-refresh"]):
+            said = {each.node.name: str(each.message) for each in run_dbt(["run", *more], expect_pass=False)}
+            assert (
+                "holds 1 file(s) or folder(s) (day=2024-01-31) but no readable Hudi table" in said["reports"]
+            )
+            assert "put its .hoodie/hoodie.properties back" in said["damaged"]
+        assert old.exists()
 
 
 DEFINED = """

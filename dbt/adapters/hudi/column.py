@@ -41,6 +41,11 @@ class HudiColumn(SparkColumn):
         """Whether the column holds binary fractions."""
         return self.dtype.lower() in ("float", "real", "double")
 
+    @classmethod
+    def string_type(cls, size: int) -> str:  # noqa: ARG003
+        """Return the type of texts up to a number of characters: Spark's text has no length."""
+        return "string"
+
     def can_expand_to(self, other_column: Column) -> bool:
         """Spark's text has no length, so nothing ever expands."""
         return False

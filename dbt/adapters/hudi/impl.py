@@ -41,13 +41,12 @@ from dbt.adapters.hudi.column_changes import ColumnChanges
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.credentials import shown_options
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.model.known_configs import with_meta
 from dbt.adapters.hudi.model.merge import STRATEGIES
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan, time_limit
 from dbt.adapters.hudi.model.run_notes import notes_of_run
 from dbt.adapters.hudi.names import Names
 from dbt.adapters.hudi.operations import Operations
-from dbt.adapters.hudi.relation import HudiRelation, named
+from dbt.adapters.hudi.relation import HudiRelation, in_session, named
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows import builds, seeds, snapshots
 from dbt.adapters.hudi.rows.alignment import chosen_columns, refuse_absent
@@ -149,20 +148,22 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     @available.parse_none
     def drop_relation(self, relation: BaseRelation) -> None:
         self.cache_dropped(relation)
-        name = named(relation)
         with self._work(f"drop {relation}") as session:
+            name = in_session(session, relation)
             if relation.type == RelationType.Function:
                 drop_function_of(session, self._warehouse.directory, name)
             elif not relation.include_policy.schema:
                 session.catalog.dropTempView(name.name)
-            else:
+            elif relation.schema or not session.catalog.dropTempView(name.name):
                 self._warehouse.drop(session, name.database, name.name)
 
     @available.parse_none
     def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
         self.cache_renamed(from_relation, to_relation)
         with self._work(f"rename {from_relation} to {to_relation}") as session:
-            rename(self._warehouse, session, named(from_relation), named(to_relation))
+            rename(
+                self._warehouse, session, in_session(session, from_relation), in_session(session, to_relation)
+            )
 
     @available.parse_list
     def get_columns_in_relation(self, relation: BaseRelation) -> list[HudiColumn]:
@@ -204,7 +205,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     @available.parse(lambda *_: {})
     def hudi_configs(self, model: Mapping[str, Any]) -> dict[str, object]:
         """Return a node's config with those under ``meta: {hudi: ...}``."""
-        return with_meta(model.get("config") or {}, str(model.get("name")))
+        return self._config_of(model)
 
     @available.parse_none
     def hudi_plan(self, relation: BaseRelation, model: Mapping[str, Any]) -> ModelRun:

@@ -16,7 +16,7 @@ from hudi_engine.spark.sql.own_rows import reads_table
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.known_configs import with_meta
-from dbt.adapters.hudi.model.selected import as_of_problems, check_nodes, node_config
+from dbt.adapters.hudi.model.selected import as_of_problems, check_nodes
 from dbt.adapters.hudi.model.source import given_places
 from dbt.adapters.hudi.parts import AdapterPart
 from dbt.adapters.hudi.relation import named
@@ -61,7 +61,7 @@ class Names(AdapterPart):
             check_nodes(
                 nodes,
                 self._macros(),
-                lambda node: self._resolve(node.schema, node.alias, node_config(node)),
+                lambda node, config: self._resolve(node.schema, node.alias, config),
                 self.config.project_name,
             )
 
@@ -170,8 +170,8 @@ class Names(AdapterPart):
     @available.parse(lambda *_, **__: "")
     def hudi_table_clauses(self, relation: BaseRelation, model: Mapping[str, Any]) -> str:
         """Return the SQL clauses of a node's table, from its configs."""
-        name, config = named(relation), with_meta(model.get("config") or {}, str(model.get("name")))
-        plan = self._resolve(name.database, name.name, config)
+        name = named(relation)
+        plan = self._resolve(name.database, name.name, self._config_of(model))
         if plan.audit:
             logger.warning(
                 "{} is made by SQL of a materialization of the project's own, which no tests can stop: they run after it",

@@ -17,7 +17,9 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.column import HudiColumn
 from dbt.adapters.hudi.connections import HudiConnectionManager
+from dbt.adapters.hudi.model.known_configs import with_meta
 from dbt.adapters.hudi.model.merge import own_strategies
+from dbt.adapters.hudi.model.packages import config_of_package
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.spark.errors import dbt_errors
@@ -40,6 +42,12 @@ class AdapterPart(metaclass=AdapterMeta):
         # dbt's manifest, of which the protocol has less
         manifest = self.get_macro_resolver()
         return [] if manifest is None else list(manifest.macros.values())
+
+    def _config_of(self, model: Mapping[str, Any]) -> dict[str, object]:
+        """Return the config of a node that becomes a table, with what is under ``meta: {hudi: ...}``."""
+        config = with_meta(model.get("config") or {}, str(model.get("name")))
+        of_package = model.get("package_name") != self.config.project_name
+        return config_of_package(config)[0] if of_package else config
 
     def _own_strategies(self) -> frozenset[str]:
         return own_strategies(self._macros(), self.config.project_name)

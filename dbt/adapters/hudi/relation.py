@@ -10,6 +10,7 @@ from dbt.adapters.spark.relation import SparkRelation
 from hudi_engine.spark.catalog import TableName
 from hudi_engine.spark.schema.fit import quoted
 from jinja2 import Undefined
+from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.model.source import source_place
 from dbt.adapters.hudi.run import RUNS
@@ -53,3 +54,8 @@ class HudiRelation(SparkRelation):
 def named(relation: BaseRelation) -> TableName:
     """Return the two parts of a relation's name, as Spark's catalog has them."""
     return TableName(relation.schema or "", relation.identifier or "")
+
+
+def in_session(session: SparkSession, relation: BaseRelation) -> TableName:
+    """Return the name of a relation; without a schema it is one of the session's current schema, as in SQL."""
+    return TableName(relation.schema or session.catalog.currentDatabase(), relation.identifier or "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import re
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +26,7 @@ from dbt.adapters.hudi.model.known_configs import (
     unused_configs,
 )
 from dbt.adapters.hudi.model.merge import own_strategies
+from dbt.adapters.hudi.model.packages import config_of_package
 from dbt.adapters.hudi.model.plan import Places, resolve_plan
 from dbt.adapters.hudi.model.selected import check_nodes
 
@@ -305,7 +307,7 @@ def test_a_misspelt_key_of_the_profile_is_said_once_with_the_nearest_name(told: 
     assert "not used of the profile: http_path, token. dbt-hudi runs Spark in this process" in told[2]
 
 
-def node(name: str, raw_code: str = "", **config: Any) -> Any:
+def node(name: str, raw_code: str = "", package: str = "", **config: Any) -> Any:
     config = {"materialized": "incremental", **config}
     return SimpleNamespace(
         name=name,
@@ -314,6 +316,7 @@ def node(name: str, raw_code: str = "", **config: Any) -> Any:
         database=None,
         resource_type="model",
         raw_code=raw_code,
+        package_name=package,
         config=SimpleNamespace(to_dict=lambda omit_none: config),
     )
 
@@ -322,8 +325,8 @@ def macro(name: str, sql: str = "", package: str = "shop") -> Any:
     return SimpleNamespace(name=name, macro_sql=sql, package_name=package)
 
 
-def resolve(model: Any) -> None:
-    problems = problems_of(model.config.to_dict(omit_none=True), model.name)
+def resolve(model: Any, config: Any) -> None:
+    problems = problems_of(config, model.name)
     if problems:
         raise DbtRuntimeError("; ".join(problems))
 
@@ -386,6 +389,51 @@ def test_an_empty_key_is_none_as_in_dbt_and_told(told: list[str]) -> None:
     assert "unique_key, a config of a, is not used: it is empty" in line
 
 
+OF_PACKAGES: list[tuple[dict[str, Any], str]] = [
+    ({"file_format": "delta"}, "file_format, .* dbt-hudi builds Hudi tables only"),
+    ({"table_type": "iceberg"}, "table_type, .* legal values: cow, mor"),
+    ({"clustered_by": ["id"], "buckets": 8}, "clustered_by, .* use index"),
+    ({"cluster_by": ["date(at)"]}, "cluster_by, .* this is an expression"),
+    ({"partition_by": ["date(at)", "id"]}, "partition_by, .* this is an expression"),
+    (
+        {"partition_by": {"field": "at", "data_type": "timestamp", "granularity": "hour"}},
+        "partition_by, .* each of its values would get a folder",
+    ),
+]
+
+
+@pytest.mark.parametrize(("config", "said"), OF_PACKAGES)
+def test_a_package_may_have_configs_of_other_warehouses(
+    config: dict[str, Any], said: str, told: list[str]
+) -> None:
+    check_nodes([node("a", package="portable", **config), node("b")], [], resolve)
+    assert re.search(said, told[0]) and len(told) == len(config)
+
+
+@pytest.mark.parametrize("config", [each for each, _ in OF_PACKAGES if "cluster_by" not in each])
+def test_the_root_project_may_not_have_them(config: dict[str, Any]) -> None:
+    with pytest.raises(DbtRuntimeError, match=next(iter(config))):
+        check_nodes([node("a", **config)], [], resolve)
+
+
+def test_a_package_may_have_a_config_that_is_nearly_a_key(told: list[str]) -> None:
+    check_nodes([node("a", package="portable", unique_keys="id")], [], resolve)
+    assert "unique_keys, a config of a, is not used" in told[0]
+
+
+def test_days_of_a_package_are_partitions() -> None:
+    days = {"partition_by": {"field": "day", "data_type": "date"}, "file_format": ""}
+    assert config_of_package(days) == ({"partition_by": "day", "file_format": ""}, {})
+
+
+@pytest.mark.parametrize("partitions", [{"field": "at", "data_type": "timestamp"}, "date(at)"])
+def test_partitions_that_a_package_replaces_are_not_left_out(partitions: Any, told: list[str]) -> None:
+    replaces = {"incremental_strategy": "insert_overwrite", "partition_by": partitions}
+    with pytest.raises(DbtRuntimeError, match="partition_by"):
+        check_nodes([node("a", package="portable", **replaces)], [], resolve)
+    assert told == []
+
+
 def test_what_a_project_reads_itself_is_used(told: list[str]) -> None:
     reads = [macro("stamp", "{{ config.get('owner_team') }}"), macro("x", "{{ config.get('other') }}", "dbt")]
     nodes = [node("a", owner_team="t"), node("b", "select {{ config.require('floor') }}", floor=1)]
@@ -411,8 +459,8 @@ def test_the_default_is_the_projects_own_and_no_other_packages() -> None:
 
 @pytest.mark.parametrize("other", ["view", "seed", "table", "incremental"])
 def test_two_nodes_whose_names_differ_in_case_alone_are_refused(other: str) -> None:
-    def planned(model: Any) -> Any:
-        config = {"location_root": "/lake", **model.config.to_dict(omit_none=True)}
+    def planned(model: Any, config: Any) -> Any:
+        config = {"location_root": "/lake", **config}
         return resolve_plan({"config": config}, "analytics", model.alias, PLACES)
 
     first = node("first", alias="Tab")

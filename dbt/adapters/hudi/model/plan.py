@@ -367,7 +367,7 @@ def _snapshot_key(config: Mapping[str, object]) -> tuple[str, ...] | None:
 
 def _check_format(config: Mapping[str, object], problems: Problems) -> None:
     file_format = config.get("file_format")
-    if file_format is not None and str(file_format).lower() != "hudi":
+    if file_format not in (None, "") and str(file_format).lower() != "hudi":
         problems.add(
             f"file_format is {file_format!r}; dbt-hudi builds Hudi tables only, leave it out or say 'hudi'"
         )

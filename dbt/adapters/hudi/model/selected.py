@@ -14,6 +14,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.hudi.logs import warn
 from dbt.adapters.hudi.model.known_configs import misspelt_configs, unused_configs, with_meta
 from dbt.adapters.hudi.model.merge import INTERNAL_PACKAGES, lacks_macro, own_strategies
+from dbt.adapters.hudi.model.packages import config_of_package
 from dbt.adapters.hudi.model.plan import ModelPlan
 
 
@@ -72,10 +73,15 @@ _ENFORCED = (ConstraintType.check, ConstraintType.not_null)
 def check_nodes(
     nodes: Collection[Any],
     macros: Collection[Any],
-    resolve: Callable[[Any], ModelPlan],
+    resolve: Callable[[Any, Mapping[str, object]], ModelPlan],
     project: str = "",
 ) -> None:
-    """Refuse the nodes that cannot be built, all in one message, and warn of configs and constraints without effect."""
+    """Refuse the nodes that cannot be built, all in one message, and warn of configs and constraints without effect.
+
+    Args:
+        resolve: Checks the config of a node that becomes a table.
+        project: Name of the root project, whose own nodes are checked more strictly than those of packages.
+    """
     read_by_macros = _keys_read(
         macro.macro_sql for macro in macros if macro.package_name not in INTERNAL_PACKAGES
     )
@@ -86,14 +92,18 @@ def check_nodes(
     # dbt names the nodes in the order in which its threads get to them
     for node in sorted(nodes, key=lambda each: str(each.name)):
         try:
-            config = node_config(node)
+            config = with_meta(node.config.to_dict(omit_none=True), str(node.name))
         except DbtRuntimeError as error:
             problems.append(error.msg)
             continue
         _warn_constraints(node, config)
         problems += as_of_problems(node, config, macros, project)
         not_used = unused_configs(config, read_by_macros | _keys_read([node.raw_code or ""]))
-        if config.get("materialized") in _OF_TABLES and (misspelt := misspelt_configs(not_used)):
+        is_table, of_package = config.get("materialized") in _OF_TABLES, node.package_name != project
+        if is_table and of_package:
+            config, left_out = config_of_package(config)
+            not_used |= left_out
+        elif is_table and (misspelt := misspelt_configs(not_used)):
             problems += [f"{node.resource_type} {node.name}: {each}" for each in misspelt]
             continue
         for key, word in not_used.items():
@@ -109,11 +119,6 @@ def check_nodes(
     problems += _collisions(planned)
     if problems:
         raise DbtRuntimeError("\n".join(problems))
-
-
-def node_config(node: Any) -> dict[str, object]:
-    """Return the whole config of a node, dbt's own keys and others."""
-    return with_meta(node.config.to_dict(omit_none=True), str(node.name))
 
 
 def as_of_problems(
@@ -180,7 +185,10 @@ def _warn_constraints(node: Any, config: Mapping[str, object]) -> None:
 
 
 def _plan_of(
-    node: Any, config: Mapping[str, object], resolve: Callable[[Any], ModelPlan], own: Collection[str]
+    node: Any,
+    config: Mapping[str, object],
+    resolve: Callable[[Any, Mapping[str, object]], ModelPlan],
+    own: Collection[str],
 ) -> ModelPlan | None:
     """Resolve a node that becomes a table; None for others."""
     kind = str(config.get("materialized"))
@@ -191,7 +199,7 @@ def _plan_of(
         raise DbtRuntimeError(
             f"materialized is {kind!r} for {node.name}; legal values: view, table, incremental, ephemeral. {_OF_OTHERS[kind]}"
         )
-    return resolve(node) if kind in _OF_TABLES else None
+    return resolve(node, config) if kind in _OF_TABLES else None
 
 
 def _keys_read(texts: Iterable[str]) -> set[str]:

@@ -30,7 +30,7 @@ _MERGE_MODES: Mapping[str, str] = {
     MergeMode.COMMIT_TIME_ORDERING.value: MergeMode.COMMIT_TIME_ORDERING.value,
     MergeMode.CUSTOM.value: MergeMode.CUSTOM.value,
 }
-_COLUMN = re.compile(r"^[\w.]+(?::\w+)?$")
+COLUMN = re.compile(r"^[\w.]+(?::\w+)?$")
 _HIVE_STYLE = TableOptions.HIVE_STYLE_PARTITIONING.key
 _URL_ENCODE = TableOptions.URL_ENCODE_PARTITIONS.key
 
@@ -221,7 +221,7 @@ def _record_key(raw: RawConfig) -> object:
 def _partitions(raw: RawConfig) -> tuple[str, ...]:
     columns = names("partition_by", raw.value(*_PARTITION_KEYS), raw.problems)
     for column in columns:
-        if not _COLUMN.match(column):
+        if not COLUMN.match(column):
             raw.problems.add(
                 f"partition_by has {column!r}; Hudi partitions by columns, so select the expression as a column and "
                 "name that"

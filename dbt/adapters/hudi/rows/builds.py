@@ -59,6 +59,7 @@ from dbt.adapters.hudi.rows.existing_target import (
     build_under_name,
     created_concurrently,
     find_existing,
+    is_written,
     warn_replaced,
 )
 from dbt.adapters.hudi.rows.schema_changes import schema_change
@@ -209,8 +210,8 @@ def _rebuild(
         try:
             result = build_under_name(warehouse, session, plan, entry, frame, build)
         except TableExistsError as error:
-            if not rows.begins:
-                raise
+            if not (rows.begins and is_written(warehouse, session, plan.base)):
+                raise  # files of something else lie there
             raise created_concurrently(plan) from error
     if replaces_unnamed:
         warn_replaced(plan)

@@ -36,17 +36,17 @@ def find_existing(
     leads = entry is not None and entry.base is not None and same_place(entry.base, plan.base)
     if not leads:
         refuse_place_in_a_table(TableName(plan.schema, plan.name), plan.base)
-    is_written = not leads and _is_written(warehouse, session, plan.base)
-    if is_written:
+    lies_there = not leads and is_written(warehouse, session, plan.base)
+    if lies_there:
         refuse_place_of_another(warehouse, session, TableName(plan.schema, plan.name), plan.base)
     if not begins:
-        return is_written
+        return lies_there
     named = warehouse.base_on_disk(plan.schema, plan.name)  # which another process may have made
     if named is None and entry is not None and entry.is_hudi_table:
         named = entry.base
-    if named is not None and _is_written(warehouse, session, named):
+    if named is not None and is_written(warehouse, session, named):
         raise created_concurrently(plan)
-    if is_written:
+    if lies_there:
         place, keeps_history = plain_location(plan.base), plan.table.keeps_history
         raise DbtRuntimeError(
             f"{plan.schema}.{plan.name} would be built at {place}, where a Hudi table lies that this warehouse has no name for: "
@@ -109,7 +109,8 @@ def warn_replaced(plan: ModelPlan) -> None:
     )
 
 
-def _is_written(warehouse: Warehouse, session: SparkSession, base: str) -> bool:
+def is_written(warehouse: Warehouse, session: SparkSession, base: str) -> bool:
+    """Whether a Hudi table with commits lies in a folder."""
     try:
         return bool(warehouse.table(session, base).commits(limit=1))
     except TableNotFoundError:

@@ -441,9 +441,7 @@ def place_new(base: str, side: str) -> None:
     try:
         place.parent.rename(_name(side), place.name)
     except FileExistsError as error:
-        raise TableExistsError(
-            f"something has come to be at {base} meanwhile; choose another path"
-        ) from error
+        raise TableExistsError(f"another process has made {base} meanwhile; choose another path") from error
     with suppress(OSError):
         place.parent.remove(f"{place.name}/{BUILDER}")
 

@@ -69,9 +69,11 @@ def check_absent(storage: Storage) -> None:
         strangers += islice(_timeline_files(storage), _SHOWN - len(strangers))
     if strangers:
         many = "at least " if len(strangers) == _SHOWN else ""
+        damaged = any(not each.is_dir for each in storage.list(".hoodie", recursive=True))
         raise TableExistsError(
             f"{storage.base} holds {many}{len(strangers)} file(s) or folder(s) ({', '.join(strangers)}) but no readable Hudi "
             "table; choose an empty folder, or remove them first"
+            + (f". If they are those of a damaged table, put its {PROPERTIES_PATH} back" if damaged else "")
         )
 
 
