@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, run_dbt_and_capture
 
 pytestmark = pytest.mark.slow
 
@@ -111,6 +111,90 @@ class TestFoldersOfFiles:
         told = json.loads((Path(project.project_root) / "target" / "sources.json").read_text())
         assert told["results"][0]["status"] == "pass"
         assert "source.test.landed.people" in run_dbt(["docs", "generate"]).sources
+
+
+DECLARED = """
+sources:
+  - name: declared
+    tables:
+      - name: plain
+        external: {location: landing/plain, using: csv, options: {header: 'false'}}
+        columns: [{name: code, data_type: string}, {name: amount, data_type: int}]
+      - name: parts
+        external:
+          {location: landing/parts, using: csv, options: {header: true}, partitions: [{name: section, data_type: string}]}
+      - {name: headless, external: {location: landing/plain, using: csv}}
+      - name: few
+        external: {location: landing/plain, using: csv}
+        columns: [{name: code}]
+      - name: odd
+        external: {location: landing/plain, using: csv}
+        columns: [{name: code, data_type: nosuchtype}, {name: amount}]
+"""
+
+
+class TestDeclaredColumns:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        queries = {"plain": "code, amount", "parts": "id, section", "headless": "*", "few": "*", "odd": "*"}
+        return {
+            "sources.yml": DECLARED,
+            **{f"{n}.sql": f"select {q} from {{{{ source('declared', '{n}') }}}}" for n, q in queries.items()},
+        }
+
+    def test_they_name_files_without_a_header_and_type_folders(self, project: Any) -> None:
+        landing = Path(project.project_root) / "landing"
+        for path, text in {"plain/1.csv": "01,7\n02,8\n", "parts/section=007/1.csv": "id\n1\n"}.items():
+            (landing / path).parent.mkdir(parents=True)
+            (landing / path).write_text(text)
+        results, said = run_dbt_and_capture(["run"], expect_pass=False)
+
+        failed = {each.node.name: each.message for each in results if str(each.status) == "error"}
+        assert list(failed) == ["odd"] and "declared with a type that Spark does not know" in failed["odd"]
+        rows = project.run_sql("select code, amount from {schema}.plain order by code", fetch="all")
+        assert [tuple(row) for row in rows] == [("01", 7), ("02", 8)]
+        assert tuple(project.run_sql("select * from {schema}.parts", fetch="one")) == ("1", "007")
+        assert "_c0, _c1, ...: no columns are declared. The option header: true" in said
+        assert "1 columns are declared and the files have 2" in said
+
+
+class TestTimesInNanoseconds:
+    """Pandas writes times so; Spark's own reader refuses such files."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        where = "external: {location: landing/%s, using: parquet%s}"
+        tables = {
+            "flat": where % ("flat", ""),
+            "nested": where % ("nested", ""),
+            "chosen": where % ("flat", ", options: {mergeSchema: true}"),
+        }
+        listed = ", ".join(f"{{name: {name}, {place}}}" for name, place in tables.items())
+        reads = "{{ config(materialized='table') }} select id, cast(at as timestamp) as at, u from "
+        return {
+            "sources.yml": f"sources: [{{name: pandas, tables: [{listed}]}}]",
+            **{f"{name}.sql": f"{reads}{{{{ source('pandas', '{name}') }}}}" for name in tables},
+            "shown.sql": "select u from {{ source('pandas', 'flat') }}",
+        }
+
+    def test_they_are_read_as_microseconds(self, project: Any) -> None:
+        landing = Path(project.project_root) / "landing"
+        values = [1_714_979_289_123_456_789, -1, None]
+        at, u = pa.array(values, pa.timestamp("ns")), pa.array(values, pa.timestamp("ns", "UTC"))
+        land(landing / "flat" / "1.parquet", id=[1, 2, 3], at=at, u=u)
+        land(landing / "nested" / "1.parquet", id=[1, 2, 3], at=at, u=pa.array([[each] for each in u]))
+        failed = {each.node.name: each.message for each in run_dbt(["run"], expect_pass=False)}
+
+        assert "u of " in failed["nested"] and "coerce_timestamps='us'" in failed["nested"]
+        assert "at, u of " in failed["chosen"] and "not read with options" in failed["chosen"]
+        query = "select cast(at as string), cast(u as string) from {schema}.flat order by id"
+        read = [("2024-05-06 07:08:09.123456",) * 2, ("1969-12-31 23:59:59.999999",) * 2, (None, None)]
+        assert [tuple(row) for row in project.run_sql(query, fetch="all")] == read
+
+        (landing / "flat" / "1.parquet").unlink()
+        land(landing / "flat" / "2.parquet", id=[4], at=at.cast("timestamp[us]", safe=False)[:1], u=u[:1])
+        run_dbt(["run", "--select", "flat", "shown"])
+        assert [tuple(row) for row in project.run_sql(query, fetch="all")] == read[:1]
 
 
 class TestAnEphemeralModelOverFiles:

@@ -16,6 +16,7 @@ from dbt.adapters.hudi.model.reading import option_text
 HUDI = "hudi"
 USING = (HUDI, *FORMATS)
 _KEYS = ("location", "using", "options")
+_PARTITIONS = "partitions"
 # Source: the tables of data source options in Spark's documentation, generic ones and those of each format (Spark 3.5, 4).
 _OF_FILES = """
     mergeSchema pathGlobFilter recursiveFileLookup modifiedBefore modifiedAfter ignoreCorruptFiles ignoreMissingFiles basePath
@@ -42,7 +43,6 @@ _PLACED_BY_US = ("path", "paths")
 _WORDS: Mapping[str, str] = {
     "file_format": "give it as using",
     "format": "give it as using",
-    "partitions": "folders named column=value become columns by themselves",
 }
 
 
@@ -56,6 +56,7 @@ class SourcePlace:
         using: Format of the files, ``hudi`` or None for a Hudi table.
         options: Options of Spark's reader of the files.
         problem: What is wrong with the source's definition, ``""`` for nothing.
+        columns: Declared columns of files, each with its type, ``""`` for none; those of folder names are in ``partitions``.
     """
 
     schema: str
@@ -64,6 +65,8 @@ class SourcePlace:
     using: str | None = None
     options: tuple[tuple[str, str], ...] = ()
     problem: str = ""
+    columns: tuple[tuple[str, str], ...] = ()
+    partitions: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_files(self) -> bool:
@@ -99,7 +102,22 @@ def source_place(source: Any) -> SourcePlace:
         place,
         None if using is None else str(using).lower(),
         pairs,
+        columns=_columns(source, given),
+        partitions=_named_types(given.get(_PARTITIONS)),
     )
+
+
+def _columns(source: Any, given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return the declared columns that are in the files."""
+    columns = getattr(source, "columns", None) or {}
+    found = _named_types([{"name": each.name, "data_type": each.data_type} for each in columns.values()])
+    in_folders = {name.lower() for name, _ in _named_types(given.get(_PARTITIONS))}
+    return tuple((name, kind) for name, kind in found if name.lower() not in in_folders)
+
+
+def _named_types(declared: Any) -> tuple[tuple[str, str], ...]:
+    """Return columns as dbt_external_tables declares them, each with its type, ``""`` for none."""
+    return tuple((str(each["name"]), str(each.get("data_type") or "")) for each in declared or ())
 
 
 def given_places(manifest: Any) -> Iterator[str]:
@@ -146,10 +164,15 @@ def _as_mapping(place: Any) -> Mapping[str, Any]:
 def _problem(given: Mapping[str, Any]) -> str:
     """Return what is wrong with a source's place, ``""`` for nothing."""
     location, using, options = (given.get(key) for key in _KEYS)
-    further = next((key for key in given if key not in _KEYS), None)
+    further = next((key for key in given if key not in (*_KEYS, _PARTITIONS)), None)
     if further is not None:
         word = _WORDS.get(further, f"{did_you_mean(further, _KEYS)}legal keys: {', '.join(_KEYS)}")
         return f"external.{further} is not a key that dbt-hudi reads; {word}"
+    partitions = given.get(_PARTITIONS) or []
+    if not isinstance(partitions, list) or not all(
+        isinstance(each, Mapping) and isinstance(each.get("name"), str) for each in partitions
+    ):
+        return f"external.partitions is {partitions!r}; give a list such as [{{name: day, data_type: date}}], or leave it out"
     if not isinstance(location, str) or not location.strip():
         return f"external.location is {location!r}; give a folder, counted from dbt_project.yml, or a URI"
     if using is not None and str(using).lower() not in USING:

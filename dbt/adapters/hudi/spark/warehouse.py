@@ -197,7 +197,9 @@ class Warehouse:
             base = absolute_location(base, self.places.project_root)
         if base is None:
             return
-        files = PlainFiles(base, str(place.using), dict(place.options)) if place.is_files else None
+        files = None
+        if place.is_files:
+            files = PlainFiles(base, str(place.using), dict(place.options), place.columns, place.partitions)
         mark = timeline_mark(base) if files is None else mark_of(files.list())
         if self._sources.get(place) == mark:
             return

@@ -65,6 +65,7 @@ logger = logging.getLogger(__name__)
 
 _SOURCE = ".source.json"
 _VIEW, _FUNCTION = SUFFIX_OF[ViewDefinition], SUFFIX_OF[FunctionDefinition]
+_DECLARED = ("columns", "partitions")
 _SOURCE_CACHE = ".sources"
 _SECOND_FACES = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
 _MANAGED_FOLDER = ".managed"
@@ -378,7 +379,8 @@ class DirectoryCatalog:
         """Return the files of a source, None for a Hudi table and for what cannot be read."""
         try:
             raw = json.loads(self._storage.read(_file(name.database, name.name, _SOURCE)))["source"]
-            return PlainFiles(str(raw["location"]), str(raw["format"]), dict(raw["options"]))
+            declared = ([(str(name), str(text)) for name, text in raw.get(key, ())] for key in _DECLARED)
+            return PlainFiles(str(raw["location"]), str(raw["format"]), dict(raw["options"]), *declared)
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
 

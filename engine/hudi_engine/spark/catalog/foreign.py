@@ -8,11 +8,16 @@ columns are not in the files.
 from __future__ import annotations
 
 import hashlib
+import logging
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
+from pyspark.sql.types import _parse_datatype_string
 
 from hudi_engine.errors import ConfigError, TableExistsError, TableNotFoundError
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
@@ -24,14 +29,24 @@ from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.spark.catalog.entry import CatalogEntry, EntryNotes
 from hudi_engine.spark.catalog.session import sidecar_runner
-from hudi_engine.spark.catalog.spark_entry import Column, TableSpec, drop_entry, find_entry, put_table
+from hudi_engine.spark.catalog.spark_entry import (
+    Column,
+    TableSpec,
+    ViewSpec,
+    drop_entry,
+    find_entry,
+    put_table,
+    put_view,
+)
 from hudi_engine.spark.catalog.spark_table import put_entries, refresh_table
-from hudi_engine.spark.catalog.sql_text import TableName, type_text
+from hudi_engine.spark.catalog.sql_text import TableName, identifier, type_text
 from hudi_engine.spark.read.reason import reason_of, spark_errors
 from hudi_engine.table.snapshot.manifest import Published, listed_uris, publish
 from hudi_engine.table.snapshot.manifest_file import CATALOG_FOLDER
 from hudi_engine.table.snapshot.native import natively_readable, release_of
 from hudi_engine.table.snapshot.snapshot_files import IsReadable
+
+logger = logging.getLogger(__name__)
 
 _KEEP_MS = 60 * 60 * 1000
 """How long a file of the cache that no manifest lists is left to readers and publishers that began earlier."""
@@ -109,15 +124,23 @@ FILES_PROPERTY = "hoodie.catalog.files"
 # The first bytes of a Parquet file, without and with an encrypted footer.
 _PARQUET_STARTS = (b"PAR1", b"PARE")
 _CORRUPT = "_corrupt_record"
+_NO_HEADER = re.compile(r"_c\d+")
 
 
 @dataclass(frozen=True)
 class PlainFiles:
-    """Files of one format in a folder or file, given as a path or URI."""
+    """Files of one format in a folder or file, given as a path or URI.
+
+    Args:
+        columns: Declared columns with their types in SQL, ``""`` for none: those of CSV files without a header, by position.
+        partitions: Declared types of columns that are in the names of folders.
+    """
 
     location: str
     format: str
     options: Mapping[str, str] = field(default_factory=dict)
+    columns: Sequence[tuple[str, str]] = ()
+    partitions: Sequence[tuple[str, str]] = ()
 
     def list(self) -> list[FileStatus]:
         """List the files that Spark reads; TableNotFoundError without any, ConfigError for a Hudi table."""
@@ -145,15 +168,51 @@ def mark_of(files: list[FileStatus]) -> str:
 def register_files(spark: SparkSession, name: TableName, source: PlainFiles) -> None:
     """Show files as a table; call again to see those that came since."""
     storage = open_storage(source.location)
-    _check_start(storage, source, max(source.list(), key=lambda each: each.modified_ms))
+    newest = max(source.list(), key=lambda each: each.modified_ms)
+    _check_start(storage, source, newest)
     existing = _own_entry(spark, name)
     location = storage.uri()
     columns = _columns(spark, source, location)
     properties = {FILES_PROPERTY: source.format}
-    put_table(
-        spark, TableSpec(name, columns, location, source.options, "", properties, source.format), existing
-    )
+    nanos = _in_nanoseconds(storage, source, newest) if source.format == "parquet" else {}
+    if existing is not None and existing.is_view != bool(nanos):
+        drop_entry(spark, existing)
+        existing = None
+    if nanos:
+        chosen = ", ".join(nanos.get(each.name, identifier(each.name)) for each in columns)
+        query = f"SELECT {chosen} FROM parquet.{identifier(location)}"
+        names = [Column(each.name, "") for each in columns]
+        put_view(spark, ViewSpec(name, names, query, properties=properties), existing)
+    else:
+        put_table(
+            spark, TableSpec(name, columns, location, source.options, "", properties, source.format), existing
+        )
     spark.catalog.refreshTable(name.sql)
+
+
+def _in_nanoseconds(storage: Storage, source: PlainFiles, file: FileStatus) -> dict[str, str]:
+    """Return SQL for each column of times in nanoseconds, which Spark reads as whole numbers: the times in microseconds.
+
+    ConfigError for such times inside of other columns, and where options of the reader were given, which a path in SQL has not.
+    """
+    with storage.open_input(file.path) as opened:
+        schema = pq.read_schema(opened)
+    found, inside = {}, []
+    for each in schema:
+        if pa.types.is_timestamp(each.type) and each.type.unit == "ns":
+            column = identifier(each.name)
+            micros = f"({column} - pmod({column}, 1000)) div 1000"
+            of_zone = f"timestamp_micros({micros})"
+            without = f"timestampadd(MICROSECOND, {micros}, timestamp_ntz'1970-01-01 00:00:00')"
+            found[each.name] = f"{without if each.type.tz is None else of_zone} AS {column}"
+        elif pa.types.is_nested(each.type) and "timestamp[ns" in str(each.type):
+            inside.append(each.name)
+    problem = f"{', '.join(inside)} of {source.location} hold times in nanoseconds inside" if inside else ""
+    if found and source.options:
+        problem = f"{', '.join(found)} of {source.location} are times in nanoseconds, which are not read with options"
+    if problem:
+        raise ConfigError(f"{problem}; write the files with microseconds (pandas, pyarrow: coerce_timestamps='us')")
+    return found
 
 
 def _own_entry(spark: SparkSession, name: TableName) -> CatalogEntry | None:
@@ -193,7 +252,44 @@ def _columns(spark: SparkSession, source: PlainFiles, location: str) -> list[Col
         raise ConfigError(
             f"Spark finds no columns in {source.location} as {source.format}; check what using and options say"
         )
-    return [Column(each.name, type_text(each.dataType)) for each in fields]
+    found = [Column(each.name, type_text(each.dataType)) for each in fields]
+    try:
+        return _declared(source, found)
+    except spark_errors() as error:
+        raise ConfigError(
+            f"the columns of {source.location} are declared with a type that Spark does not know: {reason_of(error)}"
+        ) from error
+
+
+def _declared(source: PlainFiles, found: list[Column]) -> list[Column]:
+    """Return the columns with the names and types that were declared for them; a warning says where the names are ignored."""
+    types = {name.lower(): text for name, text in source.partitions if text}
+    found = [Column(each.name, _known_type(types.get(each.name.lower(), each.type_text))) for each in found]
+    header = next((text.lower() for key, text in source.options.items() if key.lower() == "header"), None)
+    if source.format != "csv" or header == "true":
+        return found
+    plain = [each for each in found if _NO_HEADER.fullmatch(each.name)]
+    declared = list(source.columns)
+    if len(declared) != len(plain):
+        if not declared and header is not None:
+            return found
+        many = f"{len(declared)} columns are declared and the files have {len(plain)}"
+        logger.warning(
+            "%s has CSV files that were read without a header, so that their columns are _c0, _c1, ...: %s. The option header: true "
+            "takes the names from the first line; without it declare all columns of the files, in their order",
+            source.location,
+            many if declared else "no columns are declared",
+        )
+        return found
+    named = [
+        Column(name, _known_type(text) if text else each.type_text)
+        for (name, text), each in zip(declared, plain, strict=True)
+    ]
+    return [*named, *(each for each in found if each not in plain)]
+
+
+def _known_type(text: str) -> str:
+    return type_text(_parse_datatype_string(text))
 
 
 def _with_options(source: PlainFiles, reason: str) -> str:

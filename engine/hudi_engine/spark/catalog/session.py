@@ -21,13 +21,15 @@ def session_conf() -> dict[str, str]:
     """Return the settings a session must have; all can be set at any time.
 
     Without the first, Spark 3.5 makes a plain ``CREATE TABLE AS`` a Hive text table; without the second,
-    ``${...}`` in a comment or a model is replaced; the others read dates before 1900 as they were written.
+    ``${...}`` in a comment or a model is replaced; two read dates before 1900 as they were written, and the last reads times
+    in nanoseconds, as pandas writes them, of which a source shows microseconds.
     """
     return {
         "spark.sql.legacy.createHiveTableByDefault": "false",
         "spark.sql.variable.substitute": "false",
         "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
         "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+        "spark.sql.legacy.parquet.nanosAsLong": "true",
     }
 
 
