@@ -139,7 +139,9 @@ class TestDeclaredColumns:
         queries = {"plain": "code, amount", "parts": "id, section", "headless": "*", "few": "*", "odd": "*"}
         return {
             "sources.yml": DECLARED,
-            **{f"{n}.sql": f"select {q} from {{{{ source('declared', '{n}') }}}}" for n, q in queries.items()},
+            **{
+                f"{n}.sql": f"select {q} from {{{{ source('declared', '{n}') }}}}" for n, q in queries.items()
+            },
         }
 
     def test_they_name_files_without_a_header_and_type_folders(self, project: Any) -> None:

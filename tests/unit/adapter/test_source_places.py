@@ -79,7 +79,10 @@ def test_a_place_under_the_meta_of_a_config_is_read_without_a_warning_of_dbts(
         ),
         ({"location": "in", "using": "csv", "options": {"path": "x"}}, "external.options has 'path'"),
         ({"location": "in", "options": {"header": True}}, "external.options are for files"),
-        ({"location": "in", "using": "csv", "partitions": "day"}, "external.partitions is 'day'; give a list"),
+        (
+            {"location": "in", "using": "csv", "partitions": "day"},
+            "external.partitions is 'day'; give a list",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_refused_by_name(external: dict[str, Any], said: str) -> None:

@@ -211,7 +211,9 @@ def _in_nanoseconds(storage: Storage, source: PlainFiles, file: FileStatus) -> d
     if found and source.options:
         problem = f"{', '.join(found)} of {source.location} are times in nanoseconds, which are not read with options"
     if problem:
-        raise ConfigError(f"{problem}; write the files with microseconds (pandas, pyarrow: coerce_timestamps='us')")
+        raise ConfigError(
+            f"{problem}; write the files with microseconds (pandas, pyarrow: coerce_timestamps='us')"
+        )
     return found
 
 
