@@ -277,8 +277,8 @@ def _declared(source: PlainFiles, found: list[Column]) -> list[Column]:
             return found
         many = f"{len(declared)} columns are declared and the files have {len(plain)}"
         logger.warning(
-            "%s has CSV files that were read without a header, so that their columns are _c0, _c1, ...: %s. The option header: true "
-            "takes the names from the first line; without it declare all columns of the files, in their order",
+            "%s has CSV files that were read without a header, so that their columns are _c0, _c1, ...: %s. The option header: "
+            "true takes the names from the first line; without it declare all columns of the files, in their order",
             source.location,
             many if declared else "no columns are declared",
         )
