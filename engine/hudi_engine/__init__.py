@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from hudi_engine.spark.write.inspection import before_commit
     from hudi_engine.spark.write.rows.clauses import MergeClauses
     from hudi_engine.spark.write.rows.replacement import EventWindow
-    from hudi_engine.table.reader import Rows, read
+    from hudi_engine.table.reader import Rows, lookup, read
     from hudi_engine.table.write.result import WriteResult
 
 __version__ = "0.1.0"
@@ -73,6 +73,7 @@ __all__ = [
     "WriteResult",
     "before_commit",
     "build_table",
+    "lookup",
     "read",
     "rebuild_table",
     "use_settings",
@@ -90,6 +91,7 @@ _HOMES = {
     "WriteResult": "hudi_engine.table.write.result",
     "before_commit": "hudi_engine.spark.write.inspection",
     "build_table": "hudi_engine.spark.front.rebuild",
+    "lookup": "hudi_engine.table.reader",
     "read": "hudi_engine.table.reader",
     "rebuild_table": "hudi_engine.spark.front.rebuild",
     "use_settings": "hudi_engine.format.storage.given",

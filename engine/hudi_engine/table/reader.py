@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
-from pyarrow.fs import LocalFileSystem
 
-from hudi_engine.errors import ConfigError, HudiError
+from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.declared.engine_options import ReadOptions
 from hudi_engine.format.config.options import Options, resolve_options
-from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.merge.base_reader import select_schema
 from hudi_engine.format.merge.filters import Filters, as_expression
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.merge.slice_reader import read_slice
-from hudi_engine.format.merge.stored_columns import partition_values
 from hudi_engine.format.merge.table_reader import as_its_readers_do
 from hudi_engine.format.parallel import run_in_threads
 from hudi_engine.format.schema.any_case import spellings
-from hudi_engine.format.schema.casting import cast_array
-from hudi_engine.format.schema.meta_fields import meta_fields
+from hudi_engine.format.schema.meta_fields import RECORD_KEY, meta_fields
 from hudi_engine.format.timeline.moments import Moment
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.inspect.files import FileFacts, facts_of
+from hudi_engine.table.metadata_reads.filter_keys import keys_of_filter, record_keys_of
+from hudi_engine.table.metadata_reads.plan import ReadPlan, Sought, plan_read
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.swap import table_storage
 
@@ -40,9 +37,6 @@ if TYPE_CHECKING:
     import duckdb
     import pandas
     import polars
-
-_FAITHFUL_TYPES = (pa.string(), pa.int32(), pa.int64(), pa.date32())
-"""Types whose text in a folder name is the stored value, for every writer."""
 
 
 def read(
@@ -77,25 +71,59 @@ def read(
     """
     resolved = resolve_options(options)
     state = TableState.load(table_storage(os.fspath(path)))
-    moment = None if as_of is None else instant_as_of(state, as_of)
-    state.timeline.check_readable(moment)
-    if isinstance(columns, str):
-        raise ConfigError(f"columns is {columns!r}; give a list of names, such as [{columns!r}]")
-    context = _context(state, resolved, moment)
-    own = [name for name in context.schema.names if name not in meta_fields(operation=True)]
-    wanted = tuple(own if columns is None else columns)
-    if columns is not None and (not wanted or len(set(wanted)) < len(wanted)):
-        raise ConfigError(
-            f"columns is {list(wanted)}; give at least one name and each once, or None for the table's own"
-        )
-    exact = spellings(context.schema.names)
-    wanted = tuple(exact.get(str(name), name) for name in wanted)
-    select_schema(context.schema, wanted)
+    context = _context(state, resolved, as_of)
+    wanted = _wanted(context.schema, columns)
     expression = None if filters is None else as_expression(filters, context.schema)
-    return Rows(state, context, wanted, expression)
+    keys = keys_of_filter(filters, context.schema, state.config, resolved)
+    return Rows(state, context, wanted, Sought(expression, keys), resolved[ReadOptions.DATA_SKIPPING])
 
 
-logger = logging.getLogger(__name__)
+def lookup(
+    path: str | os.PathLike[str],
+    keys: Iterable[Any],
+    *,
+    columns: Sequence[str] | None = None,
+    as_of: Moment | None = None,
+    options: Mapping[str, object] | None = None,
+) -> Rows:
+    """Return the rows of some record keys; keys that the table does not have give none.
+
+    A record index in the table's metadata table names the files that hold them, and no others are opened. Without one, files are
+    ruled out by their Bloom filters and key ranges.
+
+    Args:
+        path: Base path of the table: a folder or a URI.
+        keys: Record keys: texts as in ``_hoodie_record_key``, or values of the key's columns where these are texts or whole
+            numbers, for a key of several columns as tuples in the order of ``hoodie.table.recordkey.fields``.
+        columns: As `read` takes them.
+        as_of: As `read` takes it. The record index shows the newest state alone.
+        options: ``hoodie.*`` read options.
+
+    Raises:
+        ConfigError: A key that is none, or a table without stored keys. All others as `read` does.
+    """
+    return looked_up(TableState.load(table_storage(os.fspath(path))), keys, columns, as_of, options)
+
+
+def looked_up(
+    state: TableState,
+    keys: Iterable[Any],
+    columns: Sequence[str] | None = None,
+    as_of: Moment | None = None,
+    options: Mapping[str, object] | None = None,
+) -> Rows:
+    """Return what `lookup` does, of a state."""
+    resolved = resolve_options(options)
+    context = _context(state, resolved, as_of)
+    wanted = _wanted(context.schema, columns)
+    if not state.config.populate_meta_fields:
+        raise ConfigError(
+            f"table {state.config.name!r} keeps no record keys (hoodie.populate.meta.fields is false); read it with a filter on "
+            f"its key columns: {', '.join(state.config.record_key_fields) or 'none'}"
+        )
+    found = record_keys_of(keys, context.schema, state.config, resolved)
+    sought = Sought(pc.field(RECORD_KEY).isin(found), found)
+    return Rows(state, context, wanted, sought, resolved[ReadOptions.DATA_SKIPPING])
 
 
 @dataclass(frozen=True)
@@ -109,7 +137,8 @@ class Rows:
     _state: TableState
     _context: ReadContext
     _columns: tuple[str, ...]
-    _filters: pc.Expression | None
+    _sought: Sought
+    _skipping: bool
 
     @property
     def schema(self) -> pa.Schema:
@@ -155,75 +184,45 @@ class Rows:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        where = "" if self._filters is None else f", filters={self._filters}"
+        where = "" if self._sought.filters is None else f", filters={self._sought.filters}"
         when = "" if self._context.as_of is None else f", as_of={self._context.as_of!r}"
         return f"hudi_engine.read({self._state.storage.base!r}, columns={list(self._columns)}{where}{when})"
 
     @cached_property
+    def plan(self) -> ReadPlan:
+        """Which file slices are read, and what ruled out the others."""
+        return plan_read(self._state, self._context, self._sought, by_metadata=self._skipping)
+
+    @property
     def _slices(self) -> list[FileSlice]:
-        slices = self._state.still_view(as_of=self._context.as_of).latest_slices()
-        if self._filters is None:
-            return slices
-        partitions = _possible_partitions(
-            self._state.config, self._context.schema, {each.partition for each in slices}, self._filters
-        )
-        kept = [each for each in slices if each.partition in partitions]
-        logger.info(
-            "%s: %d of %d file slices are read, the others are in partitions that the filter rules out",
-            self._state.storage.base,
-            len(kept),
-            len(slices),
-        )
-        return kept
+        return self.plan.slices
 
     def _read(self, file_slice: FileSlice) -> pa.Table:
-        return read_slice(self._context, file_slice, columns=self._columns, filters=self._filters)
+        return read_slice(self._context, file_slice, columns=self._columns, filters=self._sought.filters)
 
 
-def _context(state: TableState, options: Options, as_of: str | None) -> ReadContext:
+def _wanted(schema: pa.Schema, columns: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the columns of a result as the table spells them; raises ConfigError or SchemaError."""
+    if isinstance(columns, str):
+        raise ConfigError(f"columns is {columns!r}; give a list of names, such as [{columns!r}]")
+    own = [name for name in schema.names if name not in meta_fields(operation=True)]
+    wanted = tuple(own if columns is None else columns)
+    if columns is not None and (not wanted or len(set(wanted)) < len(wanted)):
+        raise ConfigError(
+            f"columns is {list(wanted)}; give at least one name and each once, or None for the table's own"
+        )
+    exact = spellings(schema.names)
+    wanted = tuple(exact.get(str(name), name) for name in wanted)
+    select_schema(schema, wanted)
+    return wanted
+
+
+def _context(state: TableState, options: Options, when: Moment | None) -> ReadContext:
+    as_of = None if when is None else instant_as_of(state, when)
+    state.timeline.check_readable(as_of)
     schema = state.readable_schema(as_of)
     context = state.read_context(pa.schema([]) if schema is None else schema, options, as_of=as_of)
     return as_its_readers_do(context, state.timeline)
-
-
-def _possible_partitions(
-    config: TableConfig, schema: pa.Schema, partitions: set[str], filters: pc.Expression
-) -> set[str]:
-    """Return the partitions that a filter does not rule out by the values in their folder names."""
-    if not config.is_partitioned or not config.folders_say_values:
-        return partitions
-    form, nowhere = ds.ParquetFileFormat(), LocalFileSystem()
-    names = sorted(partitions)
-    # Named by number: of a path Arrow makes another one, of "~" the home folder.
-    fragments = [
-        form.make_fragment(str(number), nowhere, partition_expression=_guarantee(config, schema, name))
-        for number, name in enumerate(names)
-    ]
-    # Arrow simplifies the filter with what is known of each partition; no file is opened.
-    dataset = ds.FileSystemDataset(fragments, schema, form, nowhere)
-    return {names[int(each.path)] for each in dataset.get_fragments(filters)}
-
-
-def _guarantee(config: TableConfig, schema: pa.Schema, partition: str) -> pc.Expression:
-    """Return a condition that every row of a partition fulfils, made of the values that its folder name gives for certain."""
-    known = pc.scalar(True)
-    values = partition_values(config, partition)
-    for field in config.partition_fields:
-        place, text = schema.get_field_index(field.name), values.get(field.name)
-        if (
-            text is None
-            or field.kind != "simple"
-            or place < 0
-            or schema.field(place).type not in _FAITHFUL_TYPES
-        ):
-            continue
-        try:
-            value = cast_array(pa.array([text], pa.string()), schema.field(place).type, field.name)
-        except HudiError:
-            # Folders of other writers may say a date as a number of days.
-            continue
-        known = known & (pc.field(field.name) == value[0])
-    return known
 
 
 def _optional(name: str, call: str) -> ModuleType:

@@ -71,6 +71,7 @@ GROUPS = (
     sync_options.SyncOptions,
     telemetry_options.TelemetryOptions,
     engine_options.MergeOptions,
+    engine_options.ReadOptions,
     engine_options.WriterOptions,
     engine_options.EngineOptions,
 )

@@ -243,7 +243,7 @@ class FileSystemView:
     """Slices of a table, found by listing each folder once; what is not committed, or replaced, is not in it.
 
     The logs of a pending compaction are part of the slice before it ("merged view"), so every slice can be
-    read as it is. An up-to-date metadata table is not needed and not looked at.
+    read as it is.
     """
 
     def __init__(
@@ -267,9 +267,17 @@ class FileSystemView:
         *,
         as_of: str | None = None,
         partitions: Iterable[str] | None = None,
+        files: PartitionFiles | None = None,
     ) -> FileSystemView:
-        """List a table and sort its files into slices."""
-        if partitions is None:
+        """List a table and sort its files into slices.
+
+        Args:
+            partitions: Partitions to list, None for all.
+            files: What a metadata table lists; nothing is listed then.
+        """
+        if files is not None:
+            pass
+        elif partitions is None:
             files = list_table_files(storage, config)
         else:
             files = list_files_of(storage, partitions)

@@ -49,8 +49,8 @@ def columns_of(expression: pc.Expression, schema: pa.Schema) -> list[str]:
     return found
 
 
-def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
-    """Turn tuples, as pyarrow takes them, into an expression; the checks give errors that name the filter."""
+def typed_tuples(filters: object, schema: pa.Schema) -> list[list[tuple[Any, ...]]]:
+    """Return filters as lists of tuples of which one list must hold, their values of the columns' types; raises by the filter."""
     if isinstance(filters, (str, bytes)) or not isinstance(filters, Sequence) or not filters:
         raise ConfigError(_how(filters))
     alternatives = filters if isinstance(filters[0], list) else [filters]
@@ -62,13 +62,18 @@ def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
             if not isinstance(each, tuple) or len(each) != 3 or each[1] not in OPERATORS:
                 raise ConfigError(_how(each))
             _check(each, exact)
-    typed = [
+    return [
         [
             _typed((exact[str(name)], operator, _members(operator, value)), schema)
             for name, operator, value in alternative
         ]
         for alternative in alternatives
     ]
+
+
+def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
+    """Turn tuples, as pyarrow takes them, into an expression; the checks give errors that name the filter."""
+    typed = typed_tuples(filters, schema)
     try:
         for each in (each for alternative in typed for each in alternative):
             _check_types(each, schema)

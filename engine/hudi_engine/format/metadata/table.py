@@ -113,9 +113,12 @@ class MetadataTable:
         slices = self.groups(partition)
         found: dict[str, Record] = {}
         for number, some in self._by_group(partition, keys, len(slices)).items():
-            wanted = [key.encode() for key in some]
-            found.update(self._merged(partition, slices[number], partial(_cells_of, wanted)))
+            found.update(self.lookup_in(partition, slices[number], some))
         return found
+
+    def lookup_in(self, partition: str, group: FileSlice, keys: Iterable[str]) -> dict[str, Record]:
+        """Return the records of those keys that one file group of a partition has."""
+        return self._merged(partition, group, partial(_cells_of, [key.encode() for key in keys]))
 
     def with_prefix(self, partition: str, prefixes: Collection[str]) -> Iterator[tuple[str, Record]]:
         """Yield the keys of a partition that begin with one of some texts, with their records."""

@@ -31,6 +31,18 @@ class MergeOptions:
     )
 
 
+class ReadOptions:
+    """Which files reads open."""
+
+    GROUP = READ
+
+    DATA_SKIPPING = bool_option(
+        "hoodie.enable.data.skipping",
+        True,
+        "Whether reads with a filter, and look-ups of keys, leave out files by the indexes of the metadata table.",
+    )
+
+
 class WriterOptions:
     """Failed writes, locks and conflicts."""
 

@@ -1,0 +1,199 @@
+"""What column statistics say of the values of a column, as conditions that Arrow simplifies a filter by.
+
+A bound counts only where its type is that of the column, and where the order of Java's values is Arrow's.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyarrow.fs import LocalFileSystem
+
+from hudi_engine.format.metadata.records import Record
+
+Name = TypeVar("Name")
+
+_FIRST_OF_ANOTHER_ORDER = "\ud800"
+"""From this character on UTF-16, by which Java compares, sorts in another order than UTF-8."""
+_EPOCH = datetime.date(1970, 1, 1)
+_DATE, _DECIMAL = 12, 10
+_TIME_UNITS = {15: 10**3, 16: 10**6, 17: 10**9, 18: 10**3, 19: 10**6, 20: 10**9}
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_MOST_CASES = 64
+"""Combinations of ranges, and of "is null", of several columns; more columns than make these are not looked at."""
+
+
+class Bounds(NamedTuple):
+    """The values of a column in some rows.
+
+    Args:
+        ranges: Each value lies in one of these, both ends included, and of the column's type.
+        has_nulls: Whether a row may have no value.
+    """
+
+    ranges: tuple[tuple[Any, Any], ...]
+    has_nulls: bool
+
+
+NO_VALUES = Bounds((), True)
+
+
+def bounds_of(record: Record | None, kind: pa.DataType) -> Bounds | None:
+    """Return what a record of column statistics says of a column of a type; None for nothing that can be relied on.
+
+    A column that is said to have no value at all may be one whose file has no statistics, so that says nothing.
+    """
+    stats = (record or {}).get("ColumnStatsMetadata")
+    if not stats or stats.get("isDeleted"):
+        return None
+    count, nulls = stats.get("valueCount"), stats.get("nullCount")
+    if count == 0:
+        return NO_VALUES  # a log of deletes, or of updates of other columns
+    if count is None or nulls is None or stats["minValue"] is None or stats["maxValue"] is None:
+        return None
+    said = stats.get("valueType") or {}
+    low, high = (_value(stats[each], said, kind) for each in ("minValue", "maxValue"))
+    if low is None or high is None or low > high:
+        return None
+    if pa.types.is_floating(kind) and (math.isnan(low) or math.isnan(high) or low <= 0 <= high):
+        return None  # where a part of the file has a NaN, Hudi takes 0.0 for both of its bounds
+    return Bounds(((low, high),), nulls != 0)
+
+
+def union_of(bounds: Iterable[Bounds | None]) -> Bounds | None:
+    """Return what holds for the rows of all; None where nothing is known of some."""
+    found = Bounds((), False)
+    for each in bounds:
+        if each is None:
+            return None
+        found = Bounds((*found.ranges, *each.ranges), found.has_nulls or each.has_nulls)
+    return found
+
+
+def possible(
+    schema: pa.Schema, known: Mapping[Name, Mapping[str, Bounds | pc.Expression]], filters: pc.Expression
+) -> set[Name]:
+    """Return the names of which some row may pass a filter, by what is known of the columns of their rows; no file is opened."""
+    form, nowhere = ds.ParquetFileFormat(), LocalFileSystem()
+    names = list(known)
+    # Named by number: of a path Arrow makes another one, of "~" the home folder.
+    fragments = [
+        form.make_fragment(str(number), nowhere, partition_expression=each)
+        for number, name in enumerate(names)
+        for each in _conditions(schema, known[name])
+    ]
+    dataset = ds.FileSystemDataset(fragments, schema, form, nowhere)
+    return {names[int(each.path)] for each in dataset.get_fragments(filters)}
+
+
+def _conditions(schema: pa.Schema, known: Mapping[str, Bounds | pc.Expression]) -> list[pc.Expression]:
+    """Return conditions of which every row fulfils one; Arrow makes more of "is null" alone than of "or is null"."""
+    found = [pc.scalar(True)]
+    for name, bounds in known.items():
+        if not isinstance(bounds, Bounds):
+            found = [each & bounds for each in found]
+            continue
+        column, kind = pc.field(name), schema.field(name).type
+        cases = [
+            (column >= pa.scalar(low, kind)) & (column <= pa.scalar(high, kind))
+            for low, high in dict.fromkeys(bounds.ranges)
+        ]
+        if bounds.has_nulls:
+            cases.append(column.is_null())
+        if cases and len(found) * len(cases) <= _MOST_CASES:
+            found = [each & case for each in found for case in cases]
+    return found
+
+
+class _Stored(NamedTuple):
+    """One end of a range as it is stored.
+
+    Args:
+        ordinal: Hudi's number of the logical type, None in version 1 of the index.
+        about: What else the type needs: precision and scale.
+    """
+
+    wrapper: str
+    value: Any
+    ordinal: int | None
+    about: str | None
+    kind: Any
+
+
+def _value(wrapped: Any, said: Mapping[str, Any], kind: pa.DataType) -> Any:
+    """Return a wrapped value as a scalar of a column's type is made of it; None where it is of another type."""
+    name, value = wrapped[0].rpartition(".")[2], wrapped[1]["value"]
+    stored = _Stored(name, value, said.get("typeOrdinal"), said.get("additionalInfo"), kind)
+    read = next((read for test, read in _READERS if test(kind)), None)
+    return None if read is None else read(stored)
+
+
+def _number(stored: _Stored) -> Any:
+    is_number = stored.wrapper in ("IntWrapper", "LongWrapper") and stored.ordinal in (None, 3, 4)
+    return stored.value if is_number else None
+
+
+def _float(stored: _Stored) -> Any:
+    is_double = stored.wrapper == "DoubleWrapper" and pa.types.is_float64(stored.kind)
+    return stored.value if is_double or stored.wrapper == "FloatWrapper" else None
+
+
+def _boolean(stored: _Stored) -> Any:
+    return stored.value if stored.wrapper == "BooleanWrapper" else None
+
+
+def _text(stored: _Stored) -> Any:
+    is_text = stored.wrapper == "StringWrapper" and stored.ordinal in (None, 7)
+    return stored.value if is_text and max(stored.value, default="") < _FIRST_OF_ANOTHER_ORDER else None
+
+
+def _bytes(stored: _Stored) -> Any:
+    return stored.value if stored.wrapper == "BytesWrapper" and stored.ordinal in (None, 8, 9) else None
+
+
+def _date(stored: _Stored) -> Any:
+    if stored.wrapper != "DateWrapper" and (stored.wrapper, stored.ordinal) != ("IntWrapper", _DATE):
+        return None
+    is_date = isinstance(stored.value, datetime.date)
+    return stored.value if is_date else _EPOCH + datetime.timedelta(days=stored.value)
+
+
+def _decimal(stored: _Stored) -> Any:
+    value, scale = stored.value, stored.kind.scale
+    if stored.wrapper == "BytesWrapper" and stored.ordinal == _DECIMAL:
+        own = int((stored.about or "").rpartition(",")[2])
+        value = Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-own)
+    elif stored.wrapper != "DecimalWrapper" or not isinstance(value, Decimal):
+        return None
+    return round(value, scale) if value == round(value, scale) else None
+
+
+def _time(stored: _Stored) -> Any:
+    """Return a time in the column's unit; version 1 of the index has the numbers of the column as they are stored."""
+    unit, of_value = _PER_SECOND[stored.kind.unit], 0
+    if stored.wrapper == "TimestampMicrosWrapper":
+        of_value = _PER_SECOND["us"]
+    elif stored.wrapper == "LongWrapper":
+        of_value = unit if stored.ordinal is None else _TIME_UNITS.get(stored.ordinal, 0)
+    if not of_value or not isinstance(stored.value, int) or stored.value * unit % of_value:
+        return None
+    return stored.value * unit // of_value
+
+
+_READERS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[_Stored], Any]], ...] = (
+    (pa.types.is_integer, _number),
+    (lambda kind: pa.types.is_float32(kind) or pa.types.is_float64(kind), _float),
+    (pa.types.is_boolean, _boolean),
+    (pa.types.is_string, _text),
+    (pa.types.is_binary, _bytes),
+    (pa.types.is_date32, _date),
+    (pa.types.is_decimal128, _decimal),
+    (pa.types.is_timestamp, _time),
+)

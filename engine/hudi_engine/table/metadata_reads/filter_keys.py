@@ -1,0 +1,138 @@
+"""The record keys that the rows of a filter must have, where the filter names them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.errors import ConfigError, UnsupportedTableError
+from hudi_engine.format.config.enums import KeyGeneratorType
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.keygen.generator import build_key_generator
+from hudi_engine.format.merge.filters import Filters, typed_tuples
+from hudi_engine.format.schema.meta_fields import RECORD_KEY
+
+MOST_KEYS = 1_000_000
+_KINDS = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.NON_PARTITION)
+
+
+def keys_of_filter(
+    filters: Filters | None, schema: pa.Schema, config: TableConfig, options: Options
+) -> pa.Array | None:
+    """Return the keys of which a row that passes a filter has one, each once; None where the filter does not name them.
+
+    A filter names them by ``=`` or ``in`` on the record key, or on every column of it that is a text or a whole number: other
+    types have several texts, by the release that wrote them.
+    """
+    if filters is None or isinstance(filters, pc.Expression):
+        return None
+    found: list[pa.Array] = []
+    for alternative in typed_tuples(filters, schema):
+        keys = _keys(_equal_to(alternative), schema, config, options)
+        if keys is None:
+            return None
+        found.append(keys)
+    return pc.unique(pa.concat_arrays(found))
+
+
+def record_keys_of(keys: Iterable[Any], schema: pa.Schema, config: TableConfig, options: Options) -> pa.Array:
+    """Return record keys, each once, of texts that are record keys and of values of the key's columns.
+
+    Raises:
+        ConfigError: A value that is neither.
+    """
+    given = [keys] if isinstance(keys, (str, bytes)) else list(keys)
+    texts = [key for key in given if isinstance(key, str)]
+    values = [key if isinstance(key, tuple) else (key,) for key in given if not isinstance(key, str)]
+    made = pa.array([], pa.string())
+    if values:
+        fields = config.record_key_fields
+        wrong = next((each for each in values if len(each) != len(fields)), None)
+        if wrong is not None or not has_plain_keys(schema, config):
+            raise _no_key(wrong or values[0], config)
+        try:
+            made = keys_of_values(values, schema, config, options)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise _no_key(values[0], config) from error
+        if made.null_count:
+            raise _no_key(values[made.is_null().index(True).as_py() % len(values)], config)
+    return pc.unique(pa.concat_arrays([pa.array(texts, pa.string()), made]))
+
+
+def _no_key(value: tuple[Any, ...], config: TableConfig) -> ConfigError:
+    named = ", ".join(config.record_key_fields) or "keys that its writers generate"
+    return ConfigError(
+        f"{value[0] if len(value) == 1 else value!r} is no key of table {config.name!r}, whose record key is {named}; give texts "
+        "as in _hoodie_record_key, or values of the key's columns where these are texts or whole numbers"
+    )
+
+
+def keys_of_values(
+    values: list[tuple[Any, ...]], schema: pa.Schema, config: TableConfig, options: Options
+) -> pa.Array:
+    """Return the record keys that values of the key's columns make; null for one that is no key.
+
+    A complex key of one column gives two keys for each value, as releases differ in whether the column's name is in it.
+    """
+    fields = config.record_key_fields
+    kinds = [schema.field(name).type for name in fields]
+    columns = [pa.array(column, kind) for column, kind in zip(zip(*values), kinds, strict=True)]
+    rows = pa.table(columns, names=list(fields))
+    single = config.key_generator is KeyGeneratorType.COMPLEX and len(fields) == 1
+    made = [
+        build_key_generator(config, options=options, complex_single_prefix=prefix).record_keys_or_null(rows)
+        for prefix in ((True, False) if single else (None,))
+    ]
+    return pa.concat_arrays([keys for keys in made if keys is not None])
+
+
+def has_plain_keys(schema: pa.Schema, config: TableConfig) -> bool:
+    """Return whether the values of the key's columns have one text as key, whoever wrote them."""
+    fields = config.record_key_fields
+    try:
+        is_known = config.key_generator in _KINDS
+    except UnsupportedTableError:
+        is_known = False  # a generator of somebody's own
+    if not fields or not is_known:
+        return False
+    places = [schema.get_field_index(name) for name in fields]
+    return min(places) >= 0 and all(_is_plain(schema.field(place).type) for place in places)
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_integer(kind))
+
+
+def _equal_to(alternative: list[tuple[Any, ...]]) -> dict[str, list[Any]]:
+    """Return the values that columns must be equal to, by column."""
+    found: dict[str, list[Any]] = {}
+    for name, operator, value in alternative:
+        if operator in ("=", "=="):
+            found[name] = [value]
+        elif operator == "in" and name not in found:
+            found[name] = value.to_pylist() if isinstance(value, pa.Array) else list(value)
+    return found
+
+
+def _keys(
+    equal: dict[str, list[Any]], schema: pa.Schema, config: TableConfig, options: Options
+) -> pa.Array | None:
+    """Return the keys of rows whose columns have some values; None where the values do not make one key each."""
+    if RECORD_KEY in equal:
+        values = equal[RECORD_KEY]
+        return None if None in values else pa.array(values, pa.string())
+    fields = config.record_key_fields
+    if not has_plain_keys(schema, config) or any(name not in equal for name in fields):
+        return None
+    number = 1
+    for name in fields:
+        number *= len(equal[name])
+    if number > MOST_KEYS or any(None in equal[name] for name in fields):
+        return None
+    keys = keys_of_values(list(product(*(equal[name] for name in fields))), schema, config, options)
+    return None if keys.null_count else keys
