@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import dbt_models, log_codec, published, sizes
+from benchmarks import dbt_models, log_codec, partial_updates, published, sizes
 from benchmarks.aims import Results
 from benchmarks.in_turn import STEPS
 from benchmarks.jars import fetch
@@ -81,6 +81,7 @@ def main() -> int:
 
 MORE: dict[str, Callable[[float], str]] = {
     "blocks": lambda _: log_codec.table(log_codec.measure()),
+    "partial": lambda scale: partial_updates.table(partial_updates.measure(scale)),
     "published": lambda scale: published.table(published.measure(scale)),
     "sizes": lambda scale: sizes.table(sizes.measure(scale)),
 }

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import StatementError
+from hudi_engine.format.logformat.reader import read_blocks
 from hudi_engine.spark.catalog import TableName, find_entry, list_entries, register_table, registered_base
 from hudi_engine.spark.sql.router import StatementRouter
 from hudi_engine.spark.sql.warehouse import NewTable
@@ -95,6 +96,25 @@ def test_statements_return_what_they_wrote(spark: SparkSession, router: Statemen
     assert (merged.write.rows_inserted, merged.write.rows_updated) == (1, 1)
     router.route(spark, f"delete from {SCHEMA}.t where id = 1")
     assert rows(spark) == [(2, "B"), (3, "c")]
+
+
+def test_a_merge_logs_the_columns_that_its_clauses_set(
+    spark: SparkSession, router: StatementRouter, tmp_path: Path
+) -> None:
+    HudiTable.create(
+        spark, str(tmp_path / "t"), name="t", record_key="id", table_type="mor",
+        options={"hoodie.write.table.version": "9"},
+    ).upsert(spark.sql("select 1 id, 'a' v, 'x' w union all select 2, 'b', 'y'"))  # fmt: skip
+    table = HudiTable.open(spark, str(tmp_path / "t"))
+    register_table(spark, TableName(SCHEMA, "t"), table.storage, table.config)
+    router.route(
+        spark,
+        f"merge into {SCHEMA}.t using (select 2 as id, 'B' as v) s on t.id = s.id when matched then update set v = s.v",
+    )
+    blocks = [block for log in tmp_path.glob("t/.*.log.*") for block in read_blocks(log.read_bytes())]
+    assert [block.is_partial for block in blocks] == [True]
+    assert '"name":"w"' not in str(blocks[0].schema)
+    assert rows(spark) == [(1, "a", "x"), (2, "B", "y")]
 
 
 def test_queries_are_left_to_spark(spark: SparkSession, router: StatementRouter) -> None:

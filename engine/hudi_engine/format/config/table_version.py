@@ -44,6 +44,11 @@ class TableVersion:
         return self.timeline_layout >= 2
 
     @property
+    def has_partial_blocks(self) -> bool:
+        """Whether a block of a log may have fewer columns than the table: stored rows keep their values in the others."""
+        return self.timeline_layout >= 2
+
+    @property
     def log_marker(self) -> str:
         """Type of the marker that announces a log file."""
         return "CREATE" if self.names_logs_by_write else "APPEND"

@@ -48,6 +48,11 @@ class LogScan:
         """Whether one of the blocks deletes keys; data blocks may too, by the marks of their rows."""
         return any(block.place.kind is BlockType.DELETE for block in self.blocks)
 
+    @property
+    def has_partial(self) -> bool:
+        """Whether one of the blocks has some columns only."""
+        return any(block.place.is_partial for block in self.blocks)
+
 
 def scan_slice(context: ReadContext, file_slice: FileSlice) -> LogScan:
     """Find the blocks of a slice that count."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import fastavro
@@ -237,6 +237,12 @@ def without_meta_fields(avro: str | bytes | Mapping[str, Any]) -> dict[str, Any]
     """Return the record with the table's own fields only."""
     record = load_avro(avro)
     return {**record, "fields": [field for field in record["fields"] if field["name"] not in META_FIELDS]}
+
+
+def avro_of(avro: str | bytes | Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Return the record with some of its fields only, in its order."""
+    record = load_avro(avro)
+    return {**record, "fields": [field for field in record["fields"] if field["name"] in names]}
 
 
 def check_avro_names(schema: pa.Schema, next_step: str = "rename it in the query") -> None:

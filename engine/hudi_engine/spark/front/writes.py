@@ -181,6 +181,7 @@ class Writes(Reads):
         inserts: bool = True,
         test: Callable[[DataFrame, Column], DataFrame] | None = None,
         check: Callable[[DataFrame, DataFrame, bool], DataFrame] | None = None,
+        assigns: Sequence[str] | None = None,
         options: RawOptions | None = None,
     ) -> WriteResult:
         """Update, insert and delete what the caller decides of the table's rows, in one instant.
@@ -190,6 +191,7 @@ class Writes(Reads):
             inserts: Whether any of these rows may be new.
             test: As in `hudi_engine.spark.write.rows.clauses.MergeClauses`.
             check: Looks at the decided rows once they have keys, see `hudi_engine.spark.write.rows.settled.Decided`.
+            assigns: Columns in which a stored row that stays may get another value; None for all.
             options: ``hoodie.*`` options of this call, as in replace.
 
         Raises:
@@ -200,7 +202,7 @@ class Writes(Reads):
         if struct is None:
             raise ConfigError(f"table {self.config.name!r} has no columns yet; write rows to it first")
         nothing = self.spark.createDataFrame([], struct)
-        changes = Decided(decide, inserts, test, check)
+        changes = Decided(decide, inserts, test, check, None if assigns is None else tuple(assigns))
         return self._run(WriteRequest(operations.UPSERT, nothing, self._resolved(options), changes=changes))
 
     def insert(
@@ -316,7 +318,10 @@ class Writes(Reads):
                 )
             updated = rows.select(*[column.alias(name) for name, column in new.items()])
         updated = updated if test is None else test(updated)
-        return self.write(operations.UPSERT, updated, options, prepped=True, base=base)
+        columns = tuple(assignments)
+        return self.write(
+            operations.UPSERT, updated, options, update_columns=columns, prepped=True, base=base
+        )
 
     def soft_delete_where(self, condition: str, *, options: RawOptions | None = None) -> WriteResult:
         """Set all columns of the rows that fulfil a SQL condition to null, except key, ordering and partition columns.

@@ -16,7 +16,7 @@ from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import AnyCase
 from hudi_engine.format.spelling import did_you_mean
 from hudi_engine.spark.jvm import plans
-from hudi_engine.spark.sql.merging import Merge, columns_given
+from hudi_engine.spark.sql.merging import Merge, columns_given, columns_updated
 from hudi_engine.spark.sql.not_null import never_null
 from hudi_engine.spark.sql.own_rows import state_for_subqueries, statement_with_state_read, with_newest_source
 from hudi_engine.spark.sql.partitions import Static, path_of, static_partitions
@@ -245,7 +245,8 @@ def merge(statement: Statement, target: Target) -> StatementResult:
 
     merged = Merge(statement, target, table)
     decide = with_newest_source(statement, target, merged.decide)
-    result = table.merge_rows(decide, inserts=inserts, test=test, check=merged.check)
+    assigns = columns_updated(statement.plan)
+    result = table.merge_rows(decide, inserts=inserts, test=test, check=merged.check, assigns=assigns)
     return _done(statement, target, table, result)
 
 

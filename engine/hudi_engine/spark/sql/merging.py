@@ -224,6 +224,20 @@ def columns_given(plan: plans.JavaPlan, columns: Sequence[str]) -> dict[str, Col
     return {name: F.col(settled.CLAUSE).isin(numbers) for name, numbers in found.items()}
 
 
+def columns_updated(plan: plans.JavaPlan) -> list[str] | None:
+    """Return the columns of stored rows that clauses of a MERGE give values; None for all of them."""
+    updates = [action for rows, action in _actions(plan) if rows is not ClauseRows.NEW]
+    if any(plans.kind(action) == "UpdateStarAction" for action in updates):
+        return None
+    given = [
+        item
+        for each in updates
+        if plans.kind(each) != "DeleteAction"
+        for item in plans.items(each.assignments())
+    ]
+    return list(dict.fromkeys(plans.texts(item.key().nameParts())[-1] for item in given))
+
+
 def _older(new: dict[str, Column], sides: Sides, ordering: Sequence[str]) -> Column:
     """Tell whether a row's values are older than the stored ones by the ordering fields that are columns."""
     names = {name.lower(): name for name in new}

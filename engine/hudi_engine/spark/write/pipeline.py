@@ -617,9 +617,10 @@ class ResolvedWrite:
             skips_existing(request),
             self.operation.packing,
             self.operation.replaces != NOTHING,
-            request.update_columns,
+            None if request.prepped else request.update_columns,
             skips_unchanged(request),
             request.single_rows,
+            assigned=request.update_columns if request.changes is None else request.changes.assigned,
         )
 
     def commit_metadata(

@@ -167,7 +167,7 @@ def _check_drop_of_duplicates(config: TableConfig, request: WriteRequest) -> Non
 
 def _check_taken_ordering(config: TableConfig, request: WriteRequest) -> None:
     """Refuse to take some of the ordering fields: the row that comes of it would be older, or newer, than both of its makers."""
-    if request.update_columns is None:
+    if request.update_columns is None or request.prepped:
         return
     given = {name.lower() for name in request.update_columns}
     taken = [name for name in config.ordering_fields if name.lower() in given]

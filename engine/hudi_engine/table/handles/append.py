@@ -7,8 +7,12 @@ slices).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_engine.errors import WriteConflictError
@@ -16,8 +20,11 @@ from hudi_engine.format.config.declared.write_options import FileOptions
 from hudi_engine.format.config.enums import LogBlockFormat
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.log_file import log_file_name
+from hudi_engine.format.logformat.format import HeaderKey
 from hudi_engine.format.logformat.writer import encode_data_blocks, encode_delete_blocks
 from hudi_engine.format.progress import note_file
+from hudi_engine.format.schema.avro import avro_of
+from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.table.handles.create import stamp_rows
 from hudi_engine.table.handles.write_task import WriteTask
@@ -103,21 +110,44 @@ def append_log(
     )
 
 
-def log_rows(task: WriteTask, target: LogTarget, rows: pa.Table) -> LogRows | None:
-    """Fill the meta columns of rows for a log and encode them; None for no rows."""
+def log_rows(
+    task: WriteTask,
+    target: LogTarget,
+    rows: pa.Table,
+    partial: Sequence[str] | None = None,
+    stored: npt.NDArray[np.bool_] | None = None,
+) -> LogRows | None:
+    """Fill the meta columns of rows for a log and encode them; None for no rows.
+
+    Args:
+        partial: Columns that rows which are ``stored`` have in the log; None for all.
+    """
     if not rows.num_rows:
         return None
     context, slice_ = task.context, target.file_slice
     stamped = stamp_rows(task, slice_.partition, rows, slice_.file_id, in_log=True)
-    blocks = encode_data_blocks(
-        stamped,
-        context.avro_schema,
+    if partial is None or stored is None:
+        return LogRows(stamped, _encoded(task, stamped, context.avro_schema))
+    blocks = _encoded(task, stamped.filter(pa.array(~stored)), context.avro_schema)
+    names = [name for name in stamped.column_names if name in META_FIELDS or name in partial]
+    some = stamped.filter(pa.array(stored)).select(names)
+    header = [(HeaderKey.IS_PARTIAL, "true")]
+    return LogRows(stamped, blocks + _encoded(task, some, avro_of(context.avro_schema, names), header))
+
+
+def _encoded(
+    task: WriteTask, rows: pa.Table, schema: Mapping[str, Any], header: Sequence[tuple[HeaderKey, str]] = ()
+) -> list[bytes]:
+    context = task.context
+    return encode_data_blocks(
+        rows,
+        schema,
         context.instant,
-        block_format=_block_format(task, stamped),
+        block_format=_block_format(task, rows),
         max_block_bytes=context.options[FileOptions.LOG_BLOCK_SIZE],
         codec=context.base_files.codec,
+        extra_header=header,
     )
-    return LogRows(stamped, blocks)
 
 
 def _block_format(task: WriteTask, rows: pa.Table) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +11,7 @@ from itertools import chain
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -242,15 +243,26 @@ def _reusable_bloom(footer: KeyFooter, changes: FileChanges) -> tuple[BloomFilte
 
 
 def compose_partial(
-    context: WriteContext, file_slice: FileSlice, rows: pa.Table, update_columns: tuple[str, ...]
-) -> pa.Table:
-    """Return full rows for a log: the stored row with only ``update_columns`` taken from ``rows``; a new row stays as it is."""
-    stored = read_slice(context.read, file_slice)
+    context: WriteContext,
+    file_slice: FileSlice,
+    rows: pa.Table,
+    update_columns: tuple[str, ...],
+    columns: Sequence[str] | None = None,
+) -> tuple[pa.Table, npt.NDArray[np.bool_]]:
+    """Return full rows for a log: the stored row with only ``update_columns`` taken from ``rows``; a new row stays as it is.
+
+    Args:
+        columns: The only columns that are wanted of stored rows; None for all.
+
+    Returns:
+        The rows, and which of them are stored.
+    """
+    stored = read_slice(context.read, file_slice, columns=columns)
     places = pc.index_in(rows.column(RECORD_KEY), value_set=stored.column(RECORD_KEY).combine_chunks())
     known = np.asarray(places.is_valid()).astype(bool)
     there = rows if known.all() else rows.filter(pa.array(known))
     composed = replace_columns(there, taken(stored, places.drop_null()), update_columns)
     if known.all():
-        return composed
+        return composed, known
     order = np.where(known, np.cumsum(known) - 1, there.num_rows + np.arange(rows.num_rows))
-    return taken(pa.concat_tables([composed, rows]), order)
+    return taken(pa.concat_tables([composed, rows]), order), known

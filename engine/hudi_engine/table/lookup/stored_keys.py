@@ -91,7 +91,8 @@ def _ends(footer: KeyFooter) -> list[str]:
 def _first_rows(read: ReadContext, file_slice: FileSlice, columns: Sequence[str]) -> pa.Table:
     """Return the rows of the first log block that has some with a key."""
     wanted = select_schema(read.schema, columns)
-    with_rows = [each for each in scan_slice(read, file_slice).blocks if each.place.is_data]
+    blocks = scan_slice(read, file_slice).blocks
+    with_rows = [each for each in blocks if each.place.is_data and not each.place.is_partial]
     for block in load_blocks(read, with_rows):
         rows = block_rows(read, file_slice, block, wanted)
         rows = rows.filter(rows.column(RECORD_KEY).is_valid())

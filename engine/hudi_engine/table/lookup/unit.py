@@ -49,6 +49,8 @@ class UnitPlan:
         packing: New rows may go into small files.
         replaces: The partition's file groups are taken out by this commit, so none of them is written to.
         update_columns: Only these columns of a row that is in the table are replaced; None for all.
+        assigned: Columns in which a row that is in the table may get another value, by ``update_columns`` or as its whole row
+            was made so; None for all.
         skip_unchanged: Rows that equal what is stored are left out (upsert).
         single_rows: The changed rows were selected one by one, so that no other row of their key may change.
         sidecars: How tasks make the sidecars next to logs; None when they do not.
@@ -65,6 +67,7 @@ class UnitPlan:
     skip_unchanged: bool = False
     single_rows: bool = False
     sidecars: SidecarState | None = None
+    assigned: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

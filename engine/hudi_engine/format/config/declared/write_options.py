@@ -81,6 +81,12 @@ class WriteOptions:
         True,
         "A column of the table that the batch lacks is written as null; false refuses such a batch.",
     )
+    PARTIAL_UPDATES = bool_option(
+        "hoodie.spark.sql.merge.into.partial.updates",
+        True,
+        "Merge-on-read tables of versions 8 and 9: where an update, a merge or merge_update_columns gives some columns only, logs "
+        "have these and the ordering fields; false writes whole rows.",
+    )
     SKIP_EMPTY_COMMIT = bool_option(
         "hoodie.skip.empty.commit", False, "A write of no rows makes no instant (this engine's own)."
     )

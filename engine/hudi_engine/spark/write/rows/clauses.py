@@ -90,6 +90,14 @@ class MergeClauses(Changes):
     called: Mapping[str, str] = field(default_factory=dict, compare=False)
     test: Callable[[DataFrame, Column], DataFrame] | None = field(default=None, compare=False)
 
+    @property
+    def assigned(self) -> tuple[str, ...] | None:
+        """Columns in which a stored row that stays may get another value; None for all."""
+        if not self.skip_matched and self.update_columns is None:
+            return None
+        taken = () if self.skip_matched else self.update_columns or ()
+        return tuple(dict.fromkeys([*taken, *(name for clause in _VALUES for name in self._values(clause))]))
+
     def rows(
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
     ) -> AlignedBatch:

@@ -63,6 +63,11 @@ class Changes:
         """Whether two rows of one key may be treated differently."""
         return True
 
+    @property
+    def assigned(self) -> tuple[str, ...] | None:
+        """Columns in which a stored row that stays may get another value; None for all."""
+        return None
+
     def for_repeated_keys(self) -> Changes | None:
         """Return changes that do the same where keys are stored more than once; None when there are none."""
         return None
@@ -87,12 +92,19 @@ class Decided(Changes):
         test: Gets all rows as they will be, and which of them stay; returns them so that reading one that must not be fails.
         check: Gets the decided rows with their keys, the stored rows, and whether a key is unique in the whole table; returns
             the decided rows, without those that are left out (`hudi_engine.write.rows.key_check.KeyCheck`).
+        assigns: Columns in which a stored row that stays may get another value; None for all.
     """
 
     decide: Callable[[DataFrame], DataFrame]
     inserts: bool = True
     test: Callable[[DataFrame, Column], DataFrame] | None = None
     check: Callable[[DataFrame, DataFrame, bool], DataFrame] | None = None
+    assigns: tuple[str, ...] | None = None
+
+    @property
+    def assigned(self) -> tuple[str, ...] | None:
+        """Columns in which a stored row that stays may get another value."""
+        return self.assigns
 
     def rows(
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options

@@ -20,12 +20,13 @@ from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.table.handles.append import LogDeletes, append_log
 from hudi_engine.table.handles.changelog import settled_rows
 from hudi_engine.table.handles.create import create_files
-from hudi_engine.table.handles.merge import compose_partial, merge_file
+from hudi_engine.table.handles.merge import merge_file
 from hudi_engine.table.handles.updates import FileChanges
 from hudi_engine.table.handles.write_task import WriteTask
 from hudi_engine.table.lookup.partition import TaggedUnit, drop_outdated_updates, refuse_repeated
 from hudi_engine.table.lookup.tagging import SliceTag, StoredKeys, tag_slice
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, PartitionUnit, UnitPlan, lookup_keys
+from hudi_engine.table.write.place.partial_logs import composed, updates_of
 from hudi_engine.table.write.place.to_logs import (
     append_changes,
     brings_back,
@@ -203,8 +204,8 @@ def _append_bucket(
         return
     if rows.num_rows == 0:
         return
-    if plan.update_columns is not None:
-        rows = compose_partial(task.context, file_slice, rows, plan.update_columns)
+    rows, stored = composed(task.context, plan, file_slice, rows)
     updates, removed = split_deletes(task, rows, None if deletes is None else deletes.fill_null(False))
-    alive = ~known if deletes is None else ~known & ~np.asarray(deletes.fill_null(False))
-    yield from append_log(task, target, updates, removed, inserts=int(alive.sum()))
+    stays = np.ones(len(known), dtype=bool) if deletes is None else ~np.asarray(deletes.fill_null(False))
+    logged = None if updates is None else updates_of(task, plan, target, updates, (known & stored)[stays])
+    yield from append_log(task, target, logged, removed, inserts=int((~known & stays).sum()))

@@ -13,14 +13,15 @@ from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.schema.meta_fields import OPERATION, RECORD_KEY
 from hudi_engine.format.timeline.commit_metadata import WriteStat
-from hudi_engine.table.handles.append import LogDeletes, append_log, log_rows
+from hudi_engine.table.handles.append import LogDeletes, append_log
 from hudi_engine.table.handles.changelog import settled_rows
 from hudi_engine.table.handles.create import create_files
-from hudi_engine.table.handles.merge import compose_partial, merge_file
+from hudi_engine.table.handles.merge import merge_file
 from hudi_engine.table.handles.updates import FileChanges
 from hudi_engine.table.handles.write_task import WriteTask
 from hudi_engine.table.lookup.tagging import SliceTag, StoredKeys, tag_slice
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan, lookup_keys
+from hudi_engine.table.write.place.partial_logs import composed, updates_of
 from hudi_engine.table.write.place.shares import shares_of_new
 from hudi_engine.table.write.place.sidecars import log_batch, note_sidecar
 from hudi_engine.table.write.place.to_logs import (
@@ -139,15 +140,15 @@ class _TaggedRows:
         if task.context.config.keeps_operations:
             yield from append_changes(task, plan, target, touched, marks)
             return
-        if plan.update_columns is not None:
-            touched = compose_partial(task.context, file_slice, touched, plan.update_columns)
+        touched, stored = composed(task.context, plan, file_slice, touched)
         if plan.delete_only:
             updates, mask = None, None
             removed: LogDeletes | None = LogDeletes(touched.column(RECORD_KEY).combine_chunks())
         else:
             mask = None if marks is None else marks.fill_null(False)
             updates, removed = split_deletes(task, touched, mask)
-        written = None if updates is None else log_rows(task, target, updates)
+        stored = stored if mask is None else stored[~np.asarray(mask)]
+        written = None if updates is None else updates_of(task, plan, target, updates, stored)
         stats = append_log(task, target, written, removed)
         batch = log_batch(self.tag, touched, written, mask, all_deleted=plan.delete_only)
         note_sidecar(task.context, plan, target, batch, stats)

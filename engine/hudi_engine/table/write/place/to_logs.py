@@ -20,7 +20,7 @@ from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.merge.base_reader import read_base_file
-from hudi_engine.format.merge.delete_marker import can_delete, delete_mask, ordering_values
+from hudi_engine.format.merge.delete_marker import delete_mask, ordering_values
 from hudi_engine.format.merge.key_sets import are_distinct
 from hudi_engine.format.merge.log_scanner import scan_slice
 from hudi_engine.format.merge.modes.registry import merge_rule
@@ -35,6 +35,7 @@ from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.handles.write_task import WriteTask
 from hudi_engine.table.lookup.tagging import SliceTag
 from hudi_engine.table.lookup.unit import DELETE_FLAG, PartitionUnit, UnitPlan
+from hudi_engine.table.write.place.partial_logs import may_hold_deletes
 
 
 def append_changes(
@@ -81,14 +82,17 @@ def brings_back(task: WriteTask, unit: PartitionUnit, file_slice: FileSlice, row
     fields = [name for name in config.ordering_fields if name in rows.column_names]
     if config.table_type is not TableType.MERGE_ON_READ:
         return False
-    if not (fields and file_slice.log_files and rows.num_rows and merge_rule(config).compares):
+    compares = bool(fields) and merge_rule(config).compares
+    if not (rows.num_rows and may_hold_deletes(context, file_slice)):
         return False
-    if not (can_delete(context.read.schema, config) or scan_slice(context.read, file_slice).has_deletes):
+    # Apache Hudi 1.2.0 fails to read a row that follows the delete of its key in logs with partial blocks (without order).
+    has_partial = file_slice.file_id not in unit.frozen and scan_slice(context.read, file_slice).has_partial
+    if not (compares or has_partial):
         return False
     found = scan_logs(context.read, file_slice, columns=[RECORD_KEY, *fields]).winners
     gone = found.take(np.flatnonzero(found.deleted & _among(found.keys, rows)))
-    if not len(gone):
-        return False
+    if has_partial or not len(gone):
+        return len(gone) > 0
     loses = _older(rows, gone.rows.append_column("__key", gone.keys), "__key", fields, ~gone.always)
     if file_slice.base_file is not None:
         stored = read_base_file(context.read, file_slice.base_file, columns=[RECORD_KEY, *fields])

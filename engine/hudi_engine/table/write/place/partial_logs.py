@@ -1,0 +1,82 @@
+"""Updates of some columns in logs: partial blocks, in which stored rows have the assigned columns and no others.
+
+Source: Hudi table format, log files, header ``IS_PARTIAL``. A row that is not stored any more has to be whole, as there is nothing
+to take its other columns from.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudi_engine.format.config.declared.write_options import WriteOptions
+from hudi_engine.format.merge.delete_marker import can_delete
+from hudi_engine.format.merge.log_scanner import scan_slice
+from hudi_engine.format.merge.modes.registry import COMMIT_TIME, EVENT_TIME, merge_rule
+from hudi_engine.format.schema.meta_fields import META_FIELDS, RECORD_KEY
+from hudi_engine.table.handles.append import LogRows, LogTarget, log_rows
+from hudi_engine.table.handles.merge import compose_partial
+
+if TYPE_CHECKING:
+    from hudi_engine.format.filegroup.file_slice import FileSlice
+    from hudi_engine.table.handles.write_context import WriteContext
+    from hudi_engine.table.handles.write_task import WriteTask
+    from hudi_engine.table.lookup.unit import UnitPlan
+
+Mask = npt.NDArray[np.bool_]
+
+
+def may_hold_deletes(context: WriteContext, file_slice: FileSlice) -> bool:
+    """Tell whether the logs of a slice may delete rows, by the headers of their blocks."""
+    if not file_slice.log_files:
+        return False
+    return can_delete(context.read.schema, context.config) or scan_slice(context.read, file_slice).has_deletes
+
+
+def partial_columns(context: WriteContext, plan: UnitPlan) -> list[str] | None:
+    """Return the columns that stored rows have in a log: the assigned ones and the ordering fields; None for whole rows.
+
+    Merge modes that look at all columns, and change data, which has whole rows, need whole rows. So do tables with a column that
+    marks deletes, which Apache Hudi 1.2.0 looks for at its place among all columns.
+    """
+    config = context.config
+    if plan.assigned is None or not config.table_version.has_partial_blocks or config.cdc_enabled:
+        return None
+    if not context.options[WriteOptions.PARTIAL_UPDATES] or can_delete(context.read.schema, config):
+        return None
+    if merge_rule(config) not in (COMMIT_TIME, EVENT_TIME):
+        return None
+    data = [name for name in context.schema.names if name not in META_FIELDS]
+    wanted = {name.lower() for name in (*plan.assigned, *config.ordering_fields)}
+    found = [name for name in data if name.lower() in wanted]
+    return found if 0 < len(found) < len(data) else None
+
+
+def composed(
+    context: WriteContext, plan: UnitPlan, file_slice: FileSlice, rows: pa.Table
+) -> tuple[pa.Table, Mask]:
+    """Return rows for a log as far as it needs them, and which of them are stored.
+
+    Stored columns that the update leaves alone are read only where the log has whole rows, or the sidecar of the write needs them.
+    """
+    stored = np.ones(rows.num_rows, dtype=bool)
+    if plan.update_columns is None:
+        return rows, stored
+    columns = partial_columns(context, plan)
+    if columns is None or plan.sidecars is not None:
+        return compose_partial(context, file_slice, rows, plan.update_columns)
+    taken = {name.lower() for name in plan.update_columns}
+    kept = [name for name in columns if name.lower() not in taken]
+    if not kept and not may_hold_deletes(context, file_slice):
+        return rows, stored
+    return compose_partial(context, file_slice, rows, plan.update_columns, [RECORD_KEY, *kept])
+
+
+def updates_of(
+    task: WriteTask, plan: UnitPlan, target: LogTarget, updates: pa.Table, stored: npt.NDArray[Any]
+) -> LogRows | None:
+    """Encode rows for a log, those that are stored in partial blocks if some columns of them suffice; None for no rows."""
+    return log_rows(task, target, updates, partial_columns(task.context, plan), stored)
