@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hudi_engine.format.config.options import Options, resolve_options
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.config.table_version import TABLE_VERSIONS
 from hudi_engine.format.filegroup.base_file import base_file_name, parse_base_file
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.log_file import log_file_name, parse_log_file
@@ -43,14 +44,14 @@ Content = dict[tuple[str, str], int]
 SCHEMA = '{"type":"record","name":"mini_record","namespace":"hoodie.mini","fields":[]}'
 
 
-def create_table(base: str, table_type: str = "COPY_ON_WRITE") -> LocalStorage:
-    """Create an empty table partitioned by ``part`` and return its storage."""
+def create_table(base: str, table_type: str = "COPY_ON_WRITE", version: int = 6) -> LocalStorage:
+    """Create an empty table of a version, partitioned by ``part``, and return its storage."""
     properties = {
         "hoodie.table.name": "mini",
         "hoodie.database.name": "",
         "hoodie.table.type": table_type,
-        "hoodie.table.version": "6",
-        "hoodie.timeline.layout.version": "1",
+        "hoodie.table.version": str(version),
+        "hoodie.timeline.layout.version": str(TABLE_VERSIONS[version].timeline_layout),
         "hoodie.table.recordkey.fields": "key",
         "hoodie.table.partition.fields": "part",
         "hoodie.table.keygenerator.class": "org.apache.hudi.keygen.SimpleKeyGenerator",
@@ -151,13 +152,15 @@ class Work:
         self._stat(piece.partition, piece.file_id, path, piece.base_instant, updates=len(updates))
 
     def _append(self, piece: FileSlice, updates: Mapping[str, int]) -> None:
-        version = max((log.version for log in piece.log_files), default=0) + 1
+        table_version = self.transaction.config.table_version
+        instant = self.transaction.instant if table_version.names_logs_by_write else piece.base_instant
+        version = max((log.version for log in piece.log_files if log.instant == instant), default=0) + 1
         header = [(HeaderKey.INSTANT_TIME, self.transaction.instant)]
         block = encode_block(BlockType.AVRO_DATA, header, json.dumps(updates).encode())
         while True:
-            name = log_file_name(piece.file_id, piece.base_instant, version, self.token)
+            name = log_file_name(piece.file_id, instant, version, self.token)
             try:
-                path = self._put(piece.partition, name, "APPEND", block)
+                path = self._put(piece.partition, name, table_version.log_marker, block)
                 break
             except FileExistsError:
                 version += 1

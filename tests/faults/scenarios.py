@@ -161,13 +161,14 @@ class Bench:
     Args:
         scenario: What to run.
         root: Folder for the copies.
+        version: Table version.
     """
 
-    def __init__(self, scenario: Scenario, root: Path) -> None:
+    def __init__(self, scenario: Scenario, root: Path, version: int = 6) -> None:
         self.scenario = scenario
         self._root = root
         self._count = 0
-        template = mini.create_table(str(root / "template"), scenario.table_type)
+        template = mini.create_table(str(root / "template"), scenario.table_type, version)
         scenario.prepare(template)
         self.old = mini.content(template)
         storage = FaultInjectingStorage(self.copy())

@@ -21,14 +21,15 @@ from tests.helpers.fault import FaultInjectingStorage
 from tests.helpers.forms import forms, in_turn, named
 
 MOMENTS = ("before", "after", "torn")
+VERSIONS = (9, 6)
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 
 
-@pytest.mark.parametrize(("scenario", "when"), in_turn(SCENARIOS, MOMENTS), ids=named)
+@pytest.mark.parametrize(("scenario", "when", "version"), in_turn(SCENARIOS, MOMENTS, VERSIONS), ids=named)
 def test_killed_anywhere_the_table_is_old_or_new_and_the_next_writer_cleans_up(
-    scenario: Scenario, when: str, tmp_path: Path
+    scenario: Scenario, when: str, version: int, tmp_path: Path
 ) -> None:
-    bench = Bench(scenario, tmp_path)
+    bench = Bench(scenario, tmp_path, version)
     for call in range(1, len(bench.calls) + 1):
         where = f"killed {when} call {call}: {bench.calls[call - 1]}"
         storage = bench.copy()
@@ -46,12 +47,15 @@ def test_killed_anywhere_the_table_is_old_or_new_and_the_next_writer_cleans_up(
         bench.drop(storage)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(
     "name", forms(("cow_upsert", "mor_upsert", "cow_overwrite_partition", "mor_abort"), ("mor_upsert",))
 )
-def test_after_a_kill_the_same_write_gives_what_it_would_have_given(name: str, tmp_path: Path) -> None:
+def test_after_a_kill_the_same_write_gives_what_it_would_have_given(
+    name: str, version: int, tmp_path: Path
+) -> None:
     scenario = BY_NAME[name]
-    bench = Bench(scenario, tmp_path)
+    bench = Bench(scenario, tmp_path, version)
     for call in range(1, len(bench.calls) + 1, 2):
         storage = bench.copy()
         killed(storage, scenario.act, call, "before")
@@ -61,12 +65,15 @@ def test_after_a_kill_the_same_write_gives_what_it_would_have_given(name: str, t
         bench.drop(storage)
 
 
+@pytest.mark.parametrize("version", forms(VERSIONS, (9,)))
 @pytest.mark.parametrize(
     "name", forms(("cow_upsert", "mor_upsert", "mor_rollback_of_commit"), ("mor_rollback_of_commit",))
 )
-def test_killed_again_in_the_recovery_the_table_is_old_or_new(name: str, tmp_path: Path) -> None:
+def test_killed_again_in_the_recovery_the_table_is_old_or_new(
+    name: str, version: int, tmp_path: Path
+) -> None:
     scenario = BY_NAME[name]
-    bench = Bench(scenario, tmp_path)
+    bench = Bench(scenario, tmp_path, version)
     for call in range(2, len(bench.calls) + 1, 3):
         again = 0
         while True:

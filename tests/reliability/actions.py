@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,12 @@ class Action:
     goes_on: bool = False
     creates: bool = False
     spark: bool = False
+
+
+def in_version(action: Action, version: int) -> Action:
+    """Return the same operation on a table of a table version."""
+    kind = real_table.in_version(action.kind, version)
+    return replace(action, name=f"{action.name}, version {version}", kind=kind)
 
 
 class Rows:

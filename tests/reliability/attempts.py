@@ -15,7 +15,7 @@ from hudi_engine.spark.write.spread import driver_path
 from hudi_engine.table.handles.write_task import WriteTask
 
 from tests.helpers.fault import FaultInjectingStorage
-from tests.reliability.actions import Action, Rows, actions
+from tests.reliability.actions import Action, Rows, actions, in_version
 from tests.reliability.benches import Bench
 from tests.reliability.figures import Figures
 from tests.reliability.kill import Size
@@ -71,7 +71,8 @@ def run(spark: Any, root: Path, size: Size, seed: int = 4) -> Figures:
     rows = Rows(spark)
     for number, action in enumerate(actions(rows)):
         if size.only in action.name and has_tasks(action) and size.takes(number, seed):
-            bench = Bench(spark, rows, action, root / str(number))
+            version = size.version_of(number // size.every)
+            bench = Bench(spark, rows, in_version(action, version), root / str(number))
             calls = range(1, len(bench.calls) + 1)
             points += [(bench, call) for call in calls if size.share >= 1 or chance.random() < size.share]
     chance.shuffle(points)

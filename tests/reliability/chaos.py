@@ -38,7 +38,7 @@ def run(spark: Any, root: Path, size: Size, seed: int = 7) -> Figures:
     figures = Figures()
     for number, name in enumerate(("cow", "mor")):
         if size.only in name:
-            game = Game(spark, root / name, name, size, seed + number)
+            game = Game(spark, root / name, name, size, seed, number)
             figures.try_point(game.play, figures)
     return figures
 
@@ -94,8 +94,8 @@ class Player:
 class Game:
     """One table in chaos."""
 
-    def __init__(self, spark: Any, root: Path, name: str, size: Size, seed: int) -> None:
-        self._spark, self._name, self._chance = spark, name, random.Random(seed)
+    def __init__(self, spark: Any, root: Path, name: str, size: Size, seed: int, number: int) -> None:
+        self._spark, self._name, self._chance = spark, name, random.Random(seed + number)
         self._count = PROCESSES if size.share >= 0.1 else 3
         self._operations = max(4, round(OPERATIONS * size.share))
         self._ends = time.monotonic() + min(size.seconds, 36_000)
@@ -103,7 +103,7 @@ class Game:
         self._ledgers.mkdir(parents=True)
         self._ledger = Ledger(self._ledgers)
         self._path = str(root / "t")
-        self._kind = KINDS[name]
+        self._kind = real_table.in_version(KINDS[name], size.version_of(number))
         self._table = real_table.create(spark, self._path, self._kind)
         self._table.upsert(batch(NEXT))
 

@@ -22,7 +22,16 @@ from tests.golden.golden import unpack
 from tests.reliability import real_table
 from tests.reliability.figures import Figures
 from tests.reliability.kill import Size
-from tests.reliability.real_table import KINDS, Content, batch, by_hudi_rs, content, published, told
+from tests.reliability.real_table import (
+    KINDS,
+    Content,
+    batch,
+    by_hudi_rs,
+    content,
+    in_version,
+    published,
+    told,
+)
 
 # Distances from Greenwich as the C library has them, and places that have summer time.
 ZONES = (
@@ -54,7 +63,8 @@ def run(spark: Any, root: Path, size: Size, seed: int = 11) -> Figures:
         if size.is_over(figures):
             break
         zone = ZONES[number % len(ZONES)]
-        game = Game(spark, root / f"clocks{number}", zone, random.Random(seed + number))
+        version = size.version_of(number)
+        game = Game(spark, root / f"clocks{number}", zone, random.Random(seed + number), version)
         figures.try_point(game.play, figures)
         figures.count("tables")
     for number, name in enumerate(MADE_BY_HUDI[: 1 if size.share < 0.5 else None]):
@@ -115,11 +125,12 @@ class Game:
         path: Where the table is made.
         zone: Of the machines, where the timeline is in local time; else each has its own.
         chance: Decides what happens.
+        version: Table version.
     """
 
-    def __init__(self, spark: Any, path: Path, zone: str, chance: random.Random) -> None:
+    def __init__(self, spark: Any, path: Path, zone: str, chance: random.Random, version: int) -> None:
         self._chance, self._zone = chance, zone
-        kind = KINDS[chance.choice(("cow", "mor"))]
+        kind = in_version(KINDS[chance.choice(("cow", "mor"))], version)
         self._table = real_table.create(spark, path, kind)
         self._is_local = chance.random() < 0.5
         storage = LocalStorage(str(path))
@@ -128,7 +139,7 @@ class Game:
         self._clock = WornClock(chance.choice(BEGINNINGS))
         self._rows: Content = {}
         self._states: dict[str, Content] = {}
-        self._done: list[str] = [f"{said} {zone} {kind.table_type}"]
+        self._done: list[str] = [f"{said} {zone} {kind.table_type} version {version}"]
 
     def play(self, figures: Figures) -> None:
         """Write some commits with trouble between and within them, and compare after each."""

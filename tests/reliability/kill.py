@@ -11,7 +11,7 @@ from typing import Any
 from hudi_engine.format.storage.local import LocalStorage
 
 from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
-from tests.reliability.actions import Rows, actions
+from tests.reliability.actions import Rows, actions, in_version
 from tests.reliability.benches import Bench, Violation
 from tests.reliability.figures import Figures
 
@@ -31,6 +31,7 @@ class Size:
         every: Each so manieth operation takes part.
         first: Whether to stop at the first violation.
         begin: Number of the table to begin with, of a row that has numbered ones.
+        versions: Table versions; where not every operation takes part, each that does has one of them in turn.
     """
 
     share: float = 1.0
@@ -41,6 +42,7 @@ class Size:
     every: int = 1
     first: bool = False
     begin: int = 0
+    versions: tuple[int, ...] = (6,)
 
     def is_over(self, figures: Figures) -> bool:
         """Tell whether the time is up, and note it, or whether enough is known."""
@@ -52,6 +54,14 @@ class Size:
     def takes(self, number: int, seed: int) -> bool:
         """Tell whether an operation takes part; rows of different seeds begin with different ones."""
         return (number + seed) % self.every == 0
+
+    def versions_of(self, number: int) -> tuple[int, ...]:
+        """Return the table versions in which an operation takes part."""
+        return self.versions if self.every == 1 else (self.version_of(number // self.every),)
+
+    def version_of(self, number: int) -> int:
+        """Return the table version of a number, each in turn."""
+        return self.versions[number % len(self.versions)]
 
 
 def killed(bench: Bench, path: str, act: Any, call: int, when: str) -> bool:
@@ -96,7 +106,8 @@ def benches(spark: Any, root: Path, size: Size, seed: int) -> Iterator[Bench]:
     rows = Rows(spark)
     for number, action in enumerate(actions(rows)):
         if size.only in action.name and (size.spark or not action.spark) and size.takes(number, seed):
-            yield Bench(spark, rows, action, root / str(number))
+            for version in size.versions_of(number):
+                yield Bench(spark, rows, in_version(action, version), root / f"{number}v{version}")
 
 
 def kill_once(

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.table.txn import lock
 
 from tests.reliability import real_table
-from tests.reliability.actions import FIRST, SECOND, Act, Action, Rows
+from tests.reliability.actions import FIRST, SECOND, Act, Action, Rows, in_version
 from tests.reliability.benches import Bench, Violation
 from tests.reliability.figures import Figures
 from tests.reliability.kill import Size
@@ -145,10 +145,12 @@ class Pair:
     Args:
         table_type: Name of its kind.
         names: Names of both.
+        version: Table version.
     """
 
     table_type: str
     names: tuple[str, str]
+    version: int = 6
 
 
 def operations(rows: Rows, side: int) -> dict[str, Act]:
@@ -194,8 +196,9 @@ def run(spark: Any, root: Path, size: Size, seed: int = 3) -> Figures:
     figures, chance = Figures(), random.Random(seed)
     rows = Rows(spark)
     chosen = [
-        pair
+        replace(pair, version=version)
         for number, pair in enumerate(pairs())
+        for version in size.versions_of(number)
         if size.only in f"{pair.table_type}: {' + '.join(pair.names)}" and size.takes(number, seed)
     ]
     points = []
@@ -224,7 +227,8 @@ class PairBench:
         self._acts = (first, second)
         prepare = tuple((lambda table, data=data: table.upsert(rows(data))) for data in (FIRST, SECOND))
         name = f"{pair.table_type}: {' + '.join(pair.names)}"
-        self.bench = Bench(spark, rows, Action(name, KINDS[pair.table_type], prepare, second), root)
+        action = in_version(Action(name, KINDS[pair.table_type], prepare, second), pair.version)
+        self.bench = Bench(spark, rows, action, root)
         self._spark = spark
         self.serial = {order: self._in_order(order) for order in ((), (1,), (2,), (1, 2), (2, 1))}
         self.steps = tuple(self._count(side) for side in (1, 2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,11 @@ KINDS = {
     "cow unpacked": Kind(COW, {"hoodie.parquet.small.file.limit": "0"}),
     "mor commit time": Kind(MOR, ordering=False),
 }
+
+
+def in_version(kind: Kind, version: int) -> Kind:
+    """Return a kind of tables of a table version."""
+    return replace(kind, options={**kind.options, "hoodie.write.table.version": str(version)})
 
 
 def create(spark: Any, path: Path | str, kind: Kind, **more: str) -> HudiTable:

@@ -28,6 +28,7 @@ from tests.reliability.real_table import (
     by_hudi_rs,
     commits,
     content,
+    in_version,
     published,
     told,
 )
@@ -60,8 +61,12 @@ def run(spark: Any, root: Path, size: Size, seed: int = 6) -> Figures:
             if size.is_over(figures):
                 break
             name, path = names[number % len(names)], root / f"sequence{number}"
-            judge = judges[number % len(judges)] if judges else None
-            game = Game(spark, path, PLAYED[name], f"table {number} ({name})", seed + number, judge)
+            # the number of kinds is even: each kind has each version
+            version = size.version_of(number + number // len(names))
+            able = judges if version == 6 else judges[-1:]
+            judge = able[number % len(able)] if able else None
+            kind, called = in_version(PLAYED[name], version), f"table {number} ({name}, version {version})"
+            game = Game(spark, path, kind, called, seed + number, judge)
             if figures.try_point(game.play, figures):
                 shutil.rmtree(path)
             figures.count("tables")
