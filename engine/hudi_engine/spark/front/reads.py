@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 from hudi_engine.format.config.options import Options, laid_over, resolve_options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.config.trusted_rules import SESSION_SETTING, trust_rules
+from hudi_engine.format.merge.filters import Filters
 from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
@@ -24,6 +25,7 @@ from hudi_engine.spark.catalog.session import sidecar_runner
 from hudi_engine.spark.changes.cdc import cdc_frame
 from hudi_engine.spark.changes.changelog import changes_frame
 from hudi_engine.spark.changes.read import Wanted, changes_between
+from hudi_engine.spark.read.filtered import filtered_frame
 from hudi_engine.spark.read.partition_filter import partitions_where
 from hudi_engine.spark.read.published import ListMovedError, published_snapshot
 from hudi_engine.spark.read.spark_read import (
@@ -40,6 +42,7 @@ from hudi_engine.table.changes.checkpoint import NextWindow, WindowLimits, next_
 from hudi_engine.table.changes.gaps import check_since
 from hudi_engine.table.changes.window import CHANGE_TYPE, COMMITTED, Span, start_of, write_before
 from hudi_engine.table.inspect.as_of import instant_as_of
+from hudi_engine.table.reader import Rows, looked_up
 from hudi_engine.table.snapshot.manifest import Published
 from hudi_engine.table.state import TableState
 from hudi_engine.table.table_services import TableServices
@@ -144,14 +147,44 @@ class Reads:
         given = {key: value for key, value in options.items() if value is not None}
         return resolve_options(laid_over(self._options, given))
 
-    def snapshot(self, *, as_of: Moment | None = None, options: RawOptions | None = None) -> DataFrame:
+    def snapshot(
+        self,
+        *,
+        filters: Filters | None = None,
+        as_of: Moment | None = None,
+        options: RawOptions | None = None,
+    ) -> DataFrame:
         """Return the table's rows, Hudi's five meta columns first; a table without a commit is empty.
 
         Args:
+            filters: Only rows that meet these tuples, as `hudi_engine.read` takes them. Files that cannot hold one are left out,
+                by the indexes of the table's metadata table; a `where` of Spark does not know these.
             as_of: As `as_of` takes it; the table as it was with the instants up to it.
             options: ``hoodie.*`` read options.
         """
-        return self._read(SNAPSHOT, as_of, options)
+        if filters is None:
+            return self._read(SNAPSHOT, as_of, options)
+        resolved = self._resolved(options)
+        instant = None if as_of is None else instant_as_of(TableState.load(self.storage), as_of)
+
+        def look() -> tuple[TableConfig, Timeline, DataFrame]:
+            state = TableState.load(self.storage)
+            frame = filtered_frame(self.spark, state, resolved, filters, as_of=instant)
+            return state.config, state.timeline, frame
+
+        return look_until_still(self.storage, look, instant)
+
+    def lookup(
+        self,
+        keys: Iterable[Any],
+        *,
+        columns: Sequence[str] | None = None,
+        as_of: Moment | None = None,
+        options: RawOptions | None = None,
+    ) -> Rows:
+        """Return the rows of some record keys, without a Spark job; arguments and errors as of `hudi_engine.lookup`."""
+        given = options if options is not None else self._options
+        return looked_up(TableState.load(self.storage), keys, columns, as_of, given)
 
     def as_of(self, when: Moment, *, options: RawOptions | None = None) -> DataFrame:
         """Return the table's rows as they were, Hudi's five meta columns first.

@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
+from hudi_engine.format.config.declared.engine_options import ReadOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.base_file import BaseFile
 from hudi_engine.format.filegroup.file_slice import FileSlice
@@ -31,6 +32,7 @@ from hudi_engine.format.schema.time_units import for_spark
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
+from hudi_engine.table.metadata_reads.plan import Sought, plan_read
 from hudi_engine.table.snapshot.layout import choose_layout, column_is_null
 from hudi_engine.table.snapshot.manifest_file import (
     FIRST_NUMBER,
@@ -68,6 +70,7 @@ def snapshot_frame(
     *,
     as_of: str | None = None,
     merge_type: str = SNAPSHOT,
+    sought: Sought | None = None,
 ) -> DataFrame:
     """Return rows of the table, the five meta columns first.
 
@@ -75,6 +78,7 @@ def snapshot_frame(
         as_of: Newest requested time that counts, None for now.
         merge_type: ``payload_combine`` (snapshot), ``base_only`` (read optimized), ``skip_merge``, ``log_only`` or
             ``unmerged_logs``.
+        sought: Rows that a snapshot is after; files that cannot hold one are left out.
 
     Raises:
         TimelineError: A clean has deleted files of the point in time.
@@ -86,6 +90,9 @@ def snapshot_frame(
     if data_schema is None:
         return spark.createDataFrame([], arrow_to_spark(META_SCHEMA))
     read = as_its_readers_do(state.read_context(data_schema, options, as_of=as_of), state.timeline)
+    if sought is not None:
+        plan = plan_read(state, read, sought, by_metadata=options[ReadOptions.DATA_SKIPPING])
+        return slices_frame(spark, state, read, plan.slices)
     view = state.whole_view(as_of=as_of)
     slices = view.latest_slices()
     if merge_type == UNMERGED_LOGS:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from pyarrow.fs import LocalFileSystem
 
 from hudi_engine.format.metadata.records import Record
@@ -81,6 +80,8 @@ def possible(
     schema: pa.Schema, known: Mapping[Name, Mapping[str, Bounds | pc.Expression]], filters: pc.Expression
 ) -> set[Name]:
     """Return the names of which some row may pass a filter, by what is known of the columns of their rows; no file is opened."""
+    import pyarrow.dataset as ds  # here, as it imports pandas
+
     form, nowhere = ds.ParquetFileFormat(), LocalFileSystem()
     names = list(known)
     # Named by number: of a path Arrow makes another one, of "~" the home folder.

@@ -53,10 +53,13 @@ class Sought:
     Args:
         filters: Condition that they meet, over the columns of the read; None for all rows.
         keys: Record keys of which they have one, each once; None where they are not known.
+        bounds_have_nan: Whether bounds of floating point numbers may be used. Those of some writers leave NaN out, which passes
+            comparisons of Spark and none of Arrow.
     """
 
     filters: pc.Expression | None = None
     keys: pa.Array | None = None
+    bounds_have_nan: bool = True
 
 
 class Step(NamedTuple):
@@ -138,7 +141,8 @@ class _Planner:
         return ReadPlan(slices, seen, self._steps, self._metadata is None)
 
     def _note(self, by: str, of: str, seen: int, kept: int) -> None:
-        self._steps.append(Step(by, of, seen, kept))
+        if seen:
+            self._steps.append(Step(by, of, seen, kept))
 
     def _located(self) -> set[FileGroupKey] | None:
         """Return the file groups that hold the keys; None where no record index can tell."""
@@ -244,8 +248,9 @@ class _Planner:
         filters, schema = self._sought.filters, self._context.schema
         if filters is None or self._context.schema_history is not None:
             return []
-        named = columns_of(filters, schema)
-        return [name for name in named if not pa.types.is_nested(schema.field(name).type)]
+        kinds = {name: schema.field(name).type for name in columns_of(filters, schema)}
+        left_out = pa.types.is_nested if self._sought.bounds_have_nan else _is_nested_or_floating
+        return [name for name, kind in kinds.items() if not left_out(kind)]
 
     def _merges_values(self) -> bool:
         """Return whether merging may make values that neither a base file nor a log has."""
@@ -292,6 +297,10 @@ class _Planner:
         if not len(keys):
             return False
         return footer.bloom is None or bool(footer.bloom.might_contain_all(keys).any())
+
+
+def _is_nested_or_floating(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_nested(kind) or pa.types.is_floating(kind))
 
 
 def _column_stats(

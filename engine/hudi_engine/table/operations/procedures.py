@@ -12,6 +12,7 @@ from typing import Any
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.spelling import did_you_mean
 from hudi_engine.table.operations import hudi_files as files
+from hudi_engine.table.operations import hudi_metadata as metadata
 from hudi_engine.table.operations import hudi_services as services
 from hudi_engine.table.operations.operation import Answer, Operation
 from hudi_engine.table.table_services import TableServices
@@ -19,7 +20,7 @@ from hudi_engine.table.table_services import TableServices
 PROCEDURES: Mapping[str, Operation] = MappingProxyType(
     {
         each.name: each
-        for module in (files, services)
+        for module in (files, metadata, services)
         for each in vars(module).values()
         if isinstance(each, Operation)
     }
@@ -30,9 +31,12 @@ def find_procedure(name: str) -> Operation:
     """Return a procedure by Hudi's name, in whatever case."""
     found = PROCEDURES.get(name.lower())
     if found is None and "metadata_table" in name.lower():
+        legal = ", ".join(
+            sorted(each for each in PROCEDURES if "metadata_" in each and "logfile" not in each)
+        )
         raise ConfigError(
-            f"procedure {name!r} is about the metadata table, which this engine does not keep; legal of these: "
-            "delete_metadata_table"
+            f"procedure {name!r} is about the metadata table, and writes keep that up to date by themselves; legal of these: "
+            f"{legal}"
         )
     if found is None:
         raise ConfigError(
@@ -43,7 +47,7 @@ def find_procedure(name: str) -> Operation:
 
 def call_procedure(procedure: Operation, services: TableServices, given: Mapping[str, Any]) -> Answer:
     """Run a procedure, and return its rows by column."""
-    names = [column.split()[0].strip("`") for column in procedure.columns.split(", ")]
+    names = [column.rpartition(" ")[0].strip("`") for column in procedure.columns.split(", ")]
     return Answer([dict(zip(names, row)) for row in procedure.call(services, given)])
 
 

@@ -27,6 +27,7 @@ from hudi_engine.table.inspect import validate as findings_of
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.inspect.files import check_partition
 from hudi_engine.table.operations.operation import Answer, Arg, Call, Operation, operation
+from hudi_engine.table.reader import looked_up
 from hudi_engine.table.repair import DUPLICATE_KEYS, KINDS
 from hudi_engine.table.report import write_report
 from hudi_engine.table.services import VersionChange
@@ -91,6 +92,19 @@ def files(
 def partitions(call: Call) -> Answer:
     """List the partitions with their file groups, files and bytes."""
     return Answer([asdict(each) for each in partition_facts(call.state.view().latest_slices())])
+
+
+@Operation
+def lookup(
+    call: Call,
+    keys: Annotated[tuple[str, ...], Arg("record keys, as in _hoodie_record_key", is_word=True)],
+    columns: Annotated[tuple[str, ...] | None, Arg("only these columns")] = None,
+) -> Answer:
+    """Show the rows of some record keys, and what of the table was read for them."""
+    found = looked_up(call.state, keys, columns or None, options=call.services.options.raw)
+    rows = found.to_arrow().to_pylist()
+    lacking = [] if rows else ["the table has no row with one of these keys"]
+    return Answer(rows, notes=[*map(str, found.plan.steps), *lacking])
 
 
 @Operation

@@ -19,6 +19,10 @@
   {% do hudi__run('show_partitions', {'table': table, 'options': options}, kwargs) %}
 {% endmacro %}
 
+{% macro hudi_lookup(table, keys, columns=none, options=none) %}
+  {% do hudi__run('lookup', {'table': table, 'keys': keys, 'columns': columns, 'options': options}, kwargs) %}
+{% endmacro %}
+
 {% macro hudi_stats(table, count=false, options=none) %}
   {% do hudi__run('stats', {'table': table, 'count': count, 'options': options}, kwargs) %}
 {% endmacro %}

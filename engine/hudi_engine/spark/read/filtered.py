@@ -1,0 +1,88 @@
+"""Rows of a table that meet a filter, read from the files that may hold one of them."""
+
+from __future__ import annotations
+
+import datetime
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.merge.filters import Filters, as_expression, typed_tuples
+from hudi_engine.format.schema.meta_fields import META_SCHEMA, with_meta_columns
+from hudi_engine.spark.read.spark_read import snapshot_frame
+from hudi_engine.table.metadata_reads.filter_keys import keys_of_filter
+from hudi_engine.table.metadata_reads.plan import Sought
+from hudi_engine.table.state import TableState
+
+
+def filtered_frame(
+    spark: SparkSession, state: TableState, options: Options, filters: Filters, *, as_of: str | None = None
+) -> DataFrame:
+    """Return the rows of a table that meet a filter, the five meta columns first.
+
+    Args:
+        filters: Tuples as `hudi_engine.read` takes them. NaN is Spark's: larger than every number, and equal to itself.
+
+    Raises:
+        ConfigError, SchemaError: Filters that make no sense.
+        TimelineError, CorruptTableError: As `snapshot_frame` does.
+    """
+    if isinstance(filters, pc.Expression):
+        raise ConfigError(
+            "filters is an expression of pyarrow; give tuples, or a condition of Spark to where()"
+        )
+    data_schema = state.readable_schema(as_of)
+    schema = META_SCHEMA
+    if data_schema is not None:
+        schema = with_meta_columns(data_schema, operation=state.config.keeps_operations)
+    tuples = typed_tuples(filters, schema)
+    sought = sought_by(filters, schema, state, options)
+    frame = snapshot_frame(spark, state, options, as_of=as_of, sought=sought)
+    return frame.where(_any([_all([_column(*each) for each in alternative]) for alternative in tuples]))
+
+
+def sought_by(filters: Filters, schema: pa.Schema, state: TableState, options: Options) -> Sought:
+    """Return what a read for Spark is after by filters."""
+    keys = keys_of_filter(filters, schema, state.config, options)
+    return Sought(as_expression(filters, schema), keys, bounds_have_nan=False)
+
+
+def _all(conditions: list[Column]) -> Column:
+    return reduce(lambda one, other: one & other, conditions)
+
+
+def _any(conditions: list[Column]) -> Column:
+    return reduce(lambda one, other: one | other, conditions)
+
+
+def _column(name: str, operator: str, value: Any) -> Column:
+    """Return a filter as a condition; a row without a value passes ``not in``, and ``in`` of values with None."""
+    column = F.col(f"`{name.replace('`', '``')}`")
+    if operator in ("in", "not in"):
+        members = value.to_pylist() if isinstance(value, pa.Array) else list(value)
+        found = column.isin([_literal(each) for each in members if each is not None])
+        known = F.coalesce(found, F.lit(None in members))
+        return known if operator == "in" else ~known
+    literal = _literal(value)
+    compared = {
+        "=": column == literal,
+        "==": column == literal,
+        "!=": column != literal,
+        "<": column < literal,
+        "<=": column <= literal,
+        ">": column > literal,
+        ">=": column >= literal,
+    }
+    return compared[operator]
+
+
+def _literal(value: Any) -> Column:
+    if isinstance(value, datetime.datetime) and value.tzinfo is None:
+        return F.lit(value.isoformat(" ")).cast("timestamp_ntz")
+    return F.lit(value)

@@ -1,0 +1,81 @@
+"""Hudi's procedures about the metadata table, and looking keys up from a shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hudi_engine.cli import main
+from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.table.operations.procedures import PROCEDURES, call_procedure, find_procedure
+from hudi_engine.table.table_services import TableServices
+
+from tests.golden.golden import unpack as unpack_golden
+from tests.unit.metadata_reads.hudi_tables import ALL_INDEXES, unpack
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(unpack(ALL_INDEXES, tmp_path_factory.mktemp("metadata")))
+
+
+def call(path: Path, name: str, **given: str) -> list[dict[str, object]]:
+    services = TableServices(open_storage(str(path)), resolve_options({}))
+    return [dict(each) for each in call_procedure(PROCEDURES[name], services, given).rows]
+
+
+def test_partitions_and_files_are_those_on_storage(path: Path) -> None:
+    partitions = [each["partition"] for each in call(path, "show_metadata_table_partitions")]
+    assert partitions == sorted(each.name for each in path.glob("dt=*"))
+    for each in partitions:
+        stored = sorted(file.name for file in path.glob(f"{each}/*.parquet"))
+        found = call(path, "show_metadata_table_files", partition=str(each))
+        assert [row["file_path"] for row in found] == stored
+    with pytest.raises(ConfigError, match="partition is 'dt=1999', in which the table has no files"):
+        call(path, "show_metadata_table_files", partition="dt=1999")
+
+
+def test_sizes_are_those_of_each_partition_of_the_metadata_table(path: Path) -> None:
+    stats = {row["stat_key"]: row["stat_value"] for row in call(path, "show_metadata_table_stats")}
+    assert stats["partitionCount"] == "7"
+    assert stats["record_index.baseFileCount"] == "2"
+    assert int(str(stats["files.totalLogFileSizeInBytes"])) > 0
+
+
+def test_column_statistics_are_those_of_the_newest_base_files(path: Path) -> None:
+    rows = call(path, "show_metadata_table_column_stats", targetcolumns="name,b")
+    by_column = {name: [row for row in rows if row["column_name"] == name] for name in ("b", "name")}
+    assert len(by_column["name"]) == len(by_column["b"]) == len(rows) / 2 == 4
+    assert {row["min_value"] for row in by_column["name"]} == {"anna", "dé$a", "eve", "fay"}
+    (one,) = call(path, "show_metadata_table_column_stats", partition="dt=2024-01-03", targetcolumns="name")
+    assert (one["min_value"], one["null_number"]) == ("fay", 0)
+
+
+def test_overlap_counts_the_files_that_hold_a_value(path: Path) -> None:
+    rows = call(path, "show_metadata_column_stats_overlap", targetcolumns="qty")
+    assert [(row["Field name"], row["Maximum file overlap"]) for row in rows] == [("qty", 1)] * 3
+    assert sum(int(str(row["Total file number"])) for row in rows) == 4
+
+
+def test_a_table_without_metadata_table_and_unknown_procedures_are_refused(tmp_path: Path) -> None:
+    plain = unpack_golden("v6_mor_simple_deletes_h0150", tmp_path)
+    for name in PROCEDURES:
+        if name.startswith("show_metadata_"):
+            with pytest.raises(ConfigError, match="has no metadata table"):
+                call(plain, name)
+    with pytest.raises(
+        ConfigError, match="legal of these: delete_metadata_table, show_metadata_column_stats_overlap"
+    ):
+        find_procedure("create_metadata_table")
+
+
+def test_a_shell_looks_keys_up(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(path), "lookup", "k1", "k3", "--columns", "id", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["rows"] == [{"id": "k1"}, {"id": "k3"}]
+    assert "1 of 3 partitions skipped by record_index" in shown["notes"]
+    assert main([str(path), "lookup", "k2"]) == 0
+    assert "no row with one of these keys" in capsys.readouterr().out
