@@ -118,7 +118,6 @@ def test_every_default_is_legal_by_its_own_rule(option):
 @pytest.mark.parametrize(
     ("key", "value", "advice"),
     [
-        ("hoodie.metadata.enable", "true", "this engine keeps no metadata table"),
         ("hoodie.datasource.query.type", "incremental", "changes()"),
         ("hoodie.datasource.read.begin.instanttime", "2026", "call changes"),
         (
@@ -182,7 +181,7 @@ def test_the_value_of_an_option_of_which_none_is_legal_is_not_repeated():
         ("compaction.delta_commits", "use hoodie.compact.inline.max.delta.commits"),
         ("read.streaming.start-commit", "HudiTable.changes(start, end)"),
         ("write.batch.size.MB", "use hoodie.parquet.block.size"),
-        ("metadata.enabled", "this engine keeps no metadata table"),
+        ("metadata.enabled", "use hoodie.metadata.enable"),
         ("write.sort.memory", "Spark's sort spills by itself"),
     ],
 )

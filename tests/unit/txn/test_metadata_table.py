@@ -1,14 +1,14 @@
-"""Another writer's metadata table goes when a write goes on, or files are to go, and not before."""
+"""The metadata table of a table of version 6 goes with a write, or before files go, and not earlier."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from hudi_engine.format.metadata.table import METADATA_FOLDER
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.table.services.clean.execute import clean
 from hudi_engine.table.txn.owner import LOCK_PATH
-from hudi_engine.table.txn.publication import METADATA_TABLE
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import die_before_commit
@@ -22,8 +22,8 @@ def storage(tmp_path: Path) -> LocalStorage:
     created = mini.create_table(str(tmp_path))
     mini.write(created, {"a": {"k1": 1}})
     mini.TableConfig.load(created).with_properties(PROPERTIES).save(created)
-    created.create(f"{METADATA_TABLE}/.hoodie/hoodie.properties", b"x=y")
-    created.create(f"{METADATA_TABLE}/files/f_0-0-0_1.hfile", b"x")
+    created.create(f"{METADATA_FOLDER}/.hoodie/hoodie.properties", b"x=y")
+    created.create(f"{METADATA_FOLDER}/files/f_0-0-0_1.hfile", b"x")
     return created
 
 
@@ -34,17 +34,17 @@ def switched_on(storage: LocalStorage) -> bool:
 def test_a_write_that_is_given_up_before_it_goes_on_leaves_it(storage: LocalStorage) -> None:
     with pytest.raises(ValueError, match="bad row"), mini.begin(storage):
         raise ValueError("bad row")
-    assert switched_on(storage) and storage.exists(f"{METADATA_TABLE}/files/f_0-0-0_1.hfile")
+    assert switched_on(storage) and storage.exists(f"{METADATA_FOLDER}/files/f_0-0-0_1.hfile")
 
 
-def test_it_goes_under_the_lock_before_the_write_is_in_flight(storage: LocalStorage) -> None:
+def test_it_goes_under_the_lock_before_the_write_completes(storage: LocalStorage) -> None:
     locked: list[bool] = []
 
     class Watched(LocalStorage):
         def delete_tree(self, path: str) -> None:
-            if path == METADATA_TABLE:
+            if path == METADATA_FOLDER:
                 locked.append(self.exists(LOCK_PATH))
-                assert not any(each.name.endswith(".inflight") for each in self.list(".hoodie")[-3:])
+                assert not self.exists(f".hoodie/{transaction.instant}.commit")
             super().delete_tree(path)
 
     watched = Watched(storage.base)
@@ -52,9 +52,10 @@ def test_it_goes_under_the_lock_before_the_write_is_in_flight(storage: LocalStor
         task = mini.work(watched, transaction, {"a": {"k1": 2}})
         assert switched_on(storage)
         transaction.inflight(task.profile())
-        assert not switched_on(storage) and not storage.exists(METADATA_TABLE)
         task.write_files()
+        assert switched_on(storage)
         transaction.commit(task.metadata)
+    assert not switched_on(storage) and not storage.exists(METADATA_FOLDER)
     assert locked == [True]
     assert mini.content(storage) == {("a", "k1"): 2}
 
@@ -65,18 +66,18 @@ def test_what_a_kill_leaves_of_it_goes_with_the_next_write(storage: LocalStorage
 
     class Dying(LocalStorage):
         def delete_tree(self, path: str) -> None:
-            if path != METADATA_TABLE:
+            if path != METADATA_FOLDER:
                 super().delete_tree(path)
                 return
             if when == "torn":
-                self.delete(f"{METADATA_TABLE}/.hoodie/hoodie.properties")
+                self.delete(f"{METADATA_FOLDER}/.hoodie/hoodie.properties")
             raise SimulatedCrash
 
     with pytest.raises(SimulatedCrash):
         mini.write(Dying(storage.base), {"a": {"k1": 2}})
-    assert not switched_on(storage) and storage.exists(METADATA_TABLE)
+    assert not switched_on(storage) and storage.exists(METADATA_FOLDER)
     mini.write(storage, {"a": {"k1": 3}})
-    assert not storage.exists(METADATA_TABLE)
+    assert not storage.exists(METADATA_FOLDER)
     assert mini.content(storage) == {("a", "k1"): 3}
 
 
@@ -96,7 +97,7 @@ class Watching(LocalStorage):
 def built_again(storage: LocalStorage) -> Watching:
     """The table after Apache Hudi has built its metadata table again."""
     mini.TableConfig.load(storage).with_properties(PROPERTIES).save(storage)
-    storage.create(f"{METADATA_TABLE}/.hoodie/hoodie.properties", b"x=y")
+    storage.replace(f"{METADATA_FOLDER}/.hoodie/hoodie.properties", b"x=y")
     return Watching(storage.base)
 
 
@@ -108,7 +109,7 @@ def test_it_goes_before_the_files_that_a_rollback_or_restore_takes(
     mini.write(storage, {"a": {"k1": 2}})
     watched = built_again(storage)
     mini.rollback(watched) if undoing == "rollback" else mini.restore(watched, first)
-    assert watched.seen == [False] and not watched.exists(METADATA_TABLE)
+    assert watched.seen == [False] and not watched.exists(METADATA_FOLDER)
     assert mini.content(watched) == {("a", "k1"): 1}
 
 
@@ -119,7 +120,7 @@ def test_it_goes_with_what_a_dead_writer_left_though_the_next_write_is_given_up(
     watched = built_again(storage)
     with pytest.raises(ValueError, match="bad row"), mini.begin(watched):
         raise ValueError("bad row")
-    assert True not in watched.seen and watched.seen and not watched.exists(METADATA_TABLE)
+    assert True not in watched.seen and watched.seen and not watched.exists(METADATA_FOLDER)
 
 
 def test_it_goes_before_a_clean_that_was_cut_off_goes_on(storage: LocalStorage) -> None:
@@ -131,4 +132,4 @@ def test_it_goes_before_a_clean_that_was_cut_off_goes_on(storage: LocalStorage) 
         clean(Interrupted(storage.base, "delete", ".parquet"), options)
     watched = built_again(storage)
     clean(watched, options)
-    assert watched.seen == [False] and not watched.exists(METADATA_TABLE)
+    assert watched.seen == [False] and not watched.exists(METADATA_FOLDER)

@@ -19,6 +19,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared import (
     clustering_options,
     engine_options,
+    metadata_options,
     service_options,
     sync_options,
     table_options,
@@ -62,6 +63,7 @@ GROUPS = (
     write_options.WriteOptions,
     write_options.IndexOptions,
     write_options.FileOptions,
+    metadata_options.MetadataOptions,
     service_options.ServiceOptions,
     service_options.CompactionOptions,
     service_options.CleanOptions,

@@ -51,10 +51,6 @@ _OWN_LOCK = (
     "the table, and by nothing else; leave it out, and give the other writers of the table that lock provider without a "
     "path of its own"
 )
-_NO_METADATA_TABLE = (
-    "this engine keeps no metadata table, and drops the one that Apache Hudi keeps when it writes; leave it out, and let "
-    "Apache Hudi build it again when it writes next"
-)
 _NO_ASYNC_CLUSTERING = (
     "nothing runs parallel to a write here; hoodie.clustering.inline runs a clustering after the commit, and "
     "hoodie.clustering.schedule.inline only plans it, for hudi-engine TABLE cluster --execute in a process of its own"
@@ -67,7 +63,6 @@ _NOT_WRITTEN = "tables with it are read and not written; leave it out"
 _OWN_FORM = "the entries have the form that Apache Hudi gives them by default; leave it out"
 NOT_DONE: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "hoodie.metadata.enable": ("false", _NO_METADATA_TABLE),
         "hoodie.index.bucket.engine": (IndexType.SIMPLE.value, _NOT_WRITTEN),
         "hoodie.populate.meta.fields": ("true", _NOT_WRITTEN),
         "hoodie.datasource.write.drop.partition.columns": ("false", _NOT_WRITTEN),
@@ -156,8 +151,8 @@ _FLINK: Mapping[str, str] = MappingProxyType(
         "index.partition.regex": _NO_INDEX_STATE,
         "index.state.ttl": _NO_INDEX_STATE,
         "write.index_bootstrap.tasks": _NO_INDEX_STATE,
-        "metadata.enabled": _NO_METADATA_TABLE,
-        "metadata.compaction.delta_commits": _NO_METADATA_TABLE,
+        "metadata.enabled": "hoodie.metadata.enable",
+        "metadata.compaction.delta_commits": "ten deltacommits of the metadata table are compacted into one; leave it out",
         "write.tasks": "hoodie.upsert.shuffle.parallelism",
         "write.bucket_assign.tasks": "hoodie.upsert.shuffle.parallelism",
         "write.task.max.size": "hoodie.engine.write.task.max.bytes",

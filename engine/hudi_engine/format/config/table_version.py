@@ -63,6 +63,11 @@ class TableVersion:
         """Whether the archive is a history of Parquet files with a manifest; it is made of log files otherwise."""
         return self.timeline_layout >= 2
 
+    @property
+    def keeps_metadata_table(self) -> bool:
+        """Whether this engine keeps the metadata table of such tables up to date; others lose theirs with the next write."""
+        return self.timeline_layout >= 2
+
 
 TABLE_VERSIONS = {
     each.number: each

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from uuid import UUID
 
 import pyarrow as pa
 
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.metadata.keys import groups_of
+from hudi_engine.format.metadata.locations import location_of
 from hudi_engine.format.metadata.records import MetadataPartition, Record
 from hudi_engine.format.metadata.table import MetadataTable
 from hudi_engine.format.timeline.active import FileGroupKey
 
 _GROUP = re.compile(r"record-index-(?:(?P<partition>.*)-)?(?P<number>\d{4,})-0")
-_LOW = (1 << 64) - 1
 
 
 def locations(metadata: MetadataTable, keys: pa.Array) -> Iterator[tuple[str, FileGroupKey]]:
@@ -37,7 +36,7 @@ def locations(metadata: MetadataTable, keys: pa.Array) -> Iterator[tuple[str, Fi
                 continue
             for key, record in metadata.lookup_in(name, group, wanted.to_pylist()).items():
                 if id(record) not in known:  # rows that came together share their record
-                    known[id(record)] = record, _location(record)
+                    known[id(record)] = record, location_of(record)
                 yield key, known[id(record)][1]
 
 
@@ -53,11 +52,3 @@ def _index_parts(metadata: MetadataTable) -> list[list[FileSlice]]:
             )
         part.append(group)
     return list(parts.values())
-
-
-def _location(record: Record) -> FileGroupKey:
-    entry = record["recordIndexMetadata"]
-    if entry["fileIdEncoding"] != 0:
-        return entry["partitionName"], entry["fileId"]
-    file_id = str(UUID(int=(entry["fileIdHighBits"] & _LOW) << 64 | entry["fileIdLowBits"] & _LOW))
-    return entry["partitionName"], file_id if entry["fileIndex"] < 0 else f"{file_id}-{entry['fileIndex']}"

@@ -19,6 +19,9 @@ from hudi_engine.format.schema.meta_fields import META_FIELDS
 
 Record = dict[str, Any]
 
+_JAVA = {"avro.java.string": "String"}
+_STRING = {"type": "string", **_JAVA}
+"""As in Hudi's own schemas: some readers refuse a file group whose schemas differ in this."""
 _WRAPPERS: tuple[tuple[str, Any], ...] = (
     ("BooleanWrapper", "boolean"),
     ("IntWrapper", "int"),
@@ -26,7 +29,7 @@ _WRAPPERS: tuple[tuple[str, Any], ...] = (
     ("FloatWrapper", "float"),
     ("DoubleWrapper", "double"),
     ("BytesWrapper", "bytes"),
-    ("StringWrapper", "string"),
+    ("StringWrapper", _STRING),
     ("DateWrapper", "int"),
     ("DecimalWrapper", {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 15}),
     ("TimeMicrosWrapper", {"type": "long", "logicalType": "time-micros"}),
@@ -72,8 +75,8 @@ def record_schema(table_version: int) -> dict[str, Any]:
     value = _value_union(release_1, release_1_2)
     names = ["null", *(each["name"] for each in value[1:])]
     statistics = [
-        _optional("fileName", "string"),
-        _optional("columnName", "string"),
+        _optional("fileName", _STRING),
+        _optional("columnName", _STRING),
         {"name": "minValue", "type": value, "default": None},
         {"name": "maxValue", "type": names, "default": None},
         *(
@@ -85,19 +88,19 @@ def record_schema(table_version: int) -> dict[str, Any]:
     if release_1:
         statistics.append({"name": "isTightBound", "type": "boolean", "default": False})
     if release_1_2:
-        kind = [{"name": "typeOrdinal", "type": "int"}, _optional("additionalInfo", "string")]
+        kind = [{"name": "typeOrdinal", "type": "int"}, _optional("additionalInfo", _STRING)]
         statistics.append(_optional("valueType", _record("HoodieValueTypeInfo", kind)))
     bloom = [
-        *({"name": each, "type": "string"} for each in ("type", "timestamp")),
+        *({"name": each, "type": _STRING} for each in ("type", "timestamp")),
         {"name": "bloomFilter", "type": "bytes"},
         {"name": "isDeleted", "type": "boolean"},
     ]
     location = [
-        _optional("partitionName", "string"),
+        _optional("partitionName", _STRING),
         _optional("fileIdHighBits", "long"),
         _optional("fileIdLowBits", "long"),
         _optional("fileIndex", "int"),
-        _optional("fileId", "string"),
+        _optional("fileId", _STRING),
         _optional("instantTime", "long"),
         {"name": "fileIdEncoding", "type": "int", "default": 0},
         _optional("position", "long"),
@@ -105,10 +108,11 @@ def record_schema(table_version: int) -> dict[str, Any]:
     file = _record(
         "HoodieMetadataFileInfo", [{"name": "size", "type": "long"}, {"name": "isDeleted", "type": "boolean"}]
     )
+    files = {"type": "map", "values": file, **_JAVA}
     fields = [
-        {"name": "key", "type": "string"},
+        {"name": "key", "type": _STRING},
         {"name": "type", "type": "int"},
-        _optional("filesystemMetadata", {"type": "map", "values": file}),
+        {"name": "filesystemMetadata", "type": ["null", files]},
         _optional("BloomFilterMetadata", _record("HoodieMetadataBloomFilter", bloom)),
         _optional("ColumnStatsMetadata", _record("HoodieMetadataColumnStats", statistics)),
         _optional("recordIndexMetadata", _record("HoodieRecordIndexInfo", location)),
@@ -234,3 +238,15 @@ def _bound(one: Any, other: Any, choose: Callable[..., Any]) -> Any:
     if one is None or other is None:
         return one if other is None else other
     return choose((one, other), key=lambda each: each[1]["value"]) if one[0] == other[0] else None
+
+
+def plain_schema(schema: str) -> str:
+    """Return the text of a record's schema without the meta columns, as commit metadata has it."""
+    record = json.loads(schema)
+    fields = [each for each in record["fields"] if each["name"] not in META_FIELDS]
+    return schema_text({**record, "fields": fields})
+
+
+def schema_text(schema: Mapping[str, Any]) -> str:
+    """Return a schema as it is written into files and headers."""
+    return json.dumps(schema, separators=(",", ":"))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.config.table_config import TableConfig
@@ -23,7 +24,16 @@ from hudi_engine.format.logformat.blocks import delete
 from hudi_engine.format.logformat.format import BlockType, LogBlock
 from hudi_engine.format.logformat.reader import read_blocks
 from hudi_engine.format.metadata.keys import ALL_PARTITIONS, ROOT_PARTITION, groups_of, hashed_part
-from hudi_engine.format.metadata.records import MetadataPartition, Record, decode_record, merge_records
+from hudi_engine.format.metadata.records import (
+    MetadataPartition,
+    Record,
+    decode_record,
+    encode_record,
+    merge_records,
+    record_schema,
+    schema_text,
+    with_meta_columns,
+)
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.storage.below import StorageBelow
 from hudi_engine.format.timeline.active import Timeline
@@ -64,6 +74,16 @@ class MetadataTable:
         below = StorageBelow(storage, METADATA_FOLDER)
         own = TableConfig.load(below)
         return cls(below, own, Timeline.load(below, own), timeline, config.metadata_partitions)
+
+    def reopened(self) -> MetadataTable:
+        """Return the table as of another look at its own timeline."""
+        return MetadataTable(
+            self.storage,
+            self.config,
+            Timeline.load(self.storage, self.config),
+            self.table_timeline,
+            self.partitions,
+        )
 
     @cached_property
     def _pending(self) -> frozenset[str]:
@@ -106,7 +126,7 @@ class MetadataTable:
     def records(self, partition: str) -> Iterator[tuple[str, Record]]:
         """Yield all keys of a partition with their records, one file group after the other."""
         for each in self.groups(partition):
-            yield from self._merged(partition, each, HFile.cells).items()
+            yield from self._merged(partition, each, HFile.cells).result().items()
 
     def lookup(self, partition: str, keys: Collection[str]) -> dict[str, Record]:
         """Return the records of those keys that a partition has; each file group that can hold one is read once."""
@@ -118,7 +138,7 @@ class MetadataTable:
 
     def lookup_in(self, partition: str, group: FileSlice, keys: Iterable[str]) -> dict[str, Record]:
         """Return the records of those keys that one file group of a partition has."""
-        return self._merged(partition, group, partial(_cells_of, [key.encode() for key in keys]))
+        return self._merged(partition, group, partial(_cells_of, [key.encode() for key in keys])).result()
 
     def with_prefix(self, partition: str, prefixes: Collection[str]) -> Iterator[tuple[str, Record]]:
         """Yield the keys of a partition that begin with one of some texts, with their records."""
@@ -128,7 +148,29 @@ class MetadataTable:
             return (cell for prefix in wanted for cell in file.with_prefix(prefix))
 
         for each in self.groups(partition):
-            yield from self._merged(partition, each, select).items()
+            yield from self._merged(partition, each, select).result().items()
+
+    def schema(self) -> str:
+        """Return the Avro schema, with meta columns, that its newest records are written with.
+
+        Some readers refuse records of one file group with schemas of several Hudi releases.
+        """
+        newest = self.groups(MetadataPartition.FILES.value)[0]
+        for log in reversed(newest.log_files):
+            for block in read_blocks(self.storage.read(log.path)):
+                if block.kind is BlockType.HFILE_DATA and block.schema is not None:
+                    return block.schema
+        if newest.base_file is not None:
+            with self.storage.open_input(newest.base_file.path) as file:
+                return _opened(file).info["schema"].decode()
+        return schema_text(with_meta_columns(record_schema(self.config.version)))
+
+    def encoded(self, partition: str, file_slice: FileSlice, schema: str) -> tuple[pa.Array, pa.Array]:
+        """Return keys, ascending, and bytes of all merged records of a slice, written with a schema."""
+        found = self._merged(partition, file_slice, HFile.cells).encoded(schema)
+        keys = pa.array(list(found), pa.binary())
+        order = pc.array_sort_indices(keys)
+        return keys.take(order), pa.array(list(found.values()), pa.binary()).take(order)
 
     def table_partitions(self) -> list[str]:
         """Return the partitions of the table, sorted; ``[""]`` for one that is not partitioned."""
@@ -166,8 +208,8 @@ class MetadataTable:
         partition: str,
         file_slice: FileSlice,
         select: _Select,
-    ) -> dict[str, Record]:
-        """Return the merged records of a slice that are selected."""
+    ) -> _Merged:
+        """Read the records of a slice that are selected."""
         kind = MetadataPartition.of(partition)
         if kind is None:
             known = ", ".join(each.value for each in MetadataPartition)
@@ -181,7 +223,7 @@ class MetadataTable:
                 if block.kind is BlockType.CORRUPT or not self.is_valid(block.instant_time):
                     continue
                 merged.add_block(block, select)
-        return merged.result()
+        return merged
 
 
 def _cells_of(keys: list[bytes], file: HFile) -> Iterable[tuple[bytes, bytes]]:
@@ -240,6 +282,15 @@ class _Merged:
         """Return the records by key, without those that only mark something as deleted."""
         found = {key.decode("utf-8", "replace"): _record(value) for key, value in self._found.items()}
         return {key: record for key, record in found.items() if not _is_deleted(record)}
+
+    def encoded(self, schema: str) -> dict[bytes, bytes]:
+        """Return the bytes of the records, written with a schema; most have it already."""
+        return {
+            key: value[0]
+            if isinstance(value, tuple) and value[1] == schema
+            else encode_record(_record(value), schema)
+            for key, value in self._found.items()
+        }
 
 
 def _record(value: _Value | Record) -> Record:

@@ -18,17 +18,18 @@ from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.filegroup.markers import delete_markers
 from hudi_engine.format.filegroup.partition_metadata import PARTITION_METADATA_NAMES
 from hudi_engine.format.layout.layout import split_names
+from hudi_engine.format.metadata.table import METADATA_FOLDER
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.paths import join
 from hudi_engine.format.timeline.instant import Instant, State
 from hudi_engine.table.inspect import instant_facts
+from hudi_engine.table.metadata.keep import drop_metadata_table
 from hudi_engine.table.operations import table_operations
 from hudi_engine.table.operations.operation import Arg, Call, Row, procedure
 from hudi_engine.table.repair import DUPLICATE_KEYS
 from hudi_engine.table.services import PendingClustering
 from hudi_engine.table.services.inline import clean_due
 from hudi_engine.table.table_services import TableServices
-from hudi_engine.table.txn.publication import METADATA_TABLE, drop_foreign_metadata_table
 from hudi_engine.table.txn.recovery import table_lock
 from hudi_engine.table.write.metadata_only import empty_table
 
@@ -557,8 +558,8 @@ def delete_marker(call: Call, instant_time: str) -> list[Row]:
 
 @procedure("result string", changes=True)
 def delete_metadata_table(call: Call) -> list[Row]:
-    """Switch off and delete the metadata table that another writer keeps, so that readers list files."""
+    """Switch off and delete the metadata table, so that readers list files."""
     storage = call.services.storage
     with table_lock(storage, call.services.options):
-        drop_foreign_metadata_table(storage, TableConfig.load(storage))
-    return [(f"Deleted Metadata Table at '{storage.uri(METADATA_TABLE)}'",)]
+        drop_metadata_table(storage, TableConfig.load(storage))
+    return [(f"Deleted Metadata Table at '{storage.uri(METADATA_FOLDER)}'",)]

@@ -39,7 +39,7 @@ from hudi_engine.table.txn.conflict import KeyScope, check_conflicts, is_cluster
 from hudi_engine.table.txn.metadata_conflicts import column_ids, with_checkpoint
 from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.owner import Liveness, OwnerState, heartbeat_path
-from hudi_engine.table.txn.publication import Publication, drop_foreign_metadata_table
+from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import recover, table_lock
 from hudi_engine.table.txn.removal import announced_files, settle_markers
 from hudi_engine.table.txn.rollback import check_not_rolled_back, pending_rollback_of
@@ -288,11 +288,7 @@ def check_not_running(service: str, state: TableState, instant: Instant, options
 def take_over(
     service: str, state: TableState, options: Options, chosen: Instant, partitions: Collection[str]
 ) -> tuple[TableState, OpenInstant]:
-    """Make a plan this process's, after what a dead run did under it was taken back. The caller holds the lock.
-
-    A metadata table of another writer goes first, as it would hide the commit from readers.
-    """
-    state = replace(state, config=drop_foreign_metadata_table(state.storage, state.config))
+    """Make a plan this process's, after what a dead run did under it was taken back. The caller holds the lock."""
     if chosen.state is State.INFLIGHT:
         logger.warning(
             "%s %s was left by a process that has ended; it runs again", service, chosen.requested_time

@@ -52,11 +52,12 @@ from hudi_engine.format.timeline.schemas import (
     REQUESTED_REPLACE_METADATA,
     ROLLBACK_METADATA,
 )
+from hudi_engine.table.metadata.keep import drop_metadata_table
 from hudi_engine.table.services.archive.execute import TimelineFile, archive_entry, files_of
 from hudi_engine.table.services.compaction.execute import run_compaction
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import is_clustering
-from hudi_engine.table.txn.publication import Publication, drop_foreign_metadata_table
+from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import recovered
 
 logger = logging.getLogger(__name__)
@@ -135,7 +136,7 @@ def change_version(
         if before == version:
             return VersionChange(before, version, reason=f"the table has version {version} already")
         _check_quiet(storage, config, timeline, version)
-        config = drop_foreign_metadata_table(storage, config)
+        config = drop_metadata_table(storage, config)
         changed = TableConfig.from_properties(in_version(config.properties, version)).with_properties()
         moved = _move_timeline(TableState(storage, config, timeline), changed)
         changed.save(storage)

@@ -41,9 +41,10 @@ from hudi_engine.format.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS,
 from hudi_engine.format.timeline.schema_commits import drop_history
 from hudi_engine.format.timeline.schemas import ROLLBACK_PLAN
 from hudi_engine.format.timeline.writer import TimelineWriter
+from hudi_engine.table.metadata.keep import drop_metadata_table, has_metadata_table, take_back_actions
 from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.owner import Liveness, heartbeat_path
-from hudi_engine.table.txn.publication import Publication, drop_foreign_metadata_table
+from hudi_engine.table.txn.publication import Publication
 
 logger = logging.getLogger(__name__)
 
@@ -396,11 +397,27 @@ def undo(
     started = time.monotonic()
     opened.start()
     gone = removals()
-    if any(removal.plan.requests for removal in gone):
-        config = drop_foreign_metadata_table(storage, config)
+    if config.table_version.keeps_metadata_table or any(removal.plan.requests for removal in gone):
+        config = _without_metadata(storage, config, opened, gone, publication)
     take_out(gone, config, publication)
     opened.complete(body(gone, int((time.monotonic() - started) * 1000)))
     return gone
+
+
+def _without_metadata(
+    storage: Storage,
+    config: TableConfig,
+    opened: OpenInstant,
+    gone: Sequence[Removal],
+    publication: Publication,
+) -> TableConfig:
+    """Take what goes out of the metadata table, before its files go; a restore drops it. Return the settings."""
+    if opened.action == "restore":
+        return drop_metadata_table(storage, config)
+    if not has_metadata_table(storage, config):
+        return config
+    unpublish(gone, config, publication)
+    return take_back_actions(storage, config, [each.plan.instant for each in gone], opened.time)
 
 
 @dataclass

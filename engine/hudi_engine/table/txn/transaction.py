@@ -21,6 +21,7 @@ from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.format.timeline.schemas import REQUESTED_REPLACE_METADATA
 from hudi_engine.format.timeline.writer import check_inflight, rolled_back
+from hudi_engine.table.metadata.build import check_metadata_options, settle_metadata_table
 from hudi_engine.table.txn.conflict import (
     OVERWRITES,
     FileGroup,
@@ -48,8 +49,6 @@ from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.owner import Liveness, OwnerState
 from hudi_engine.table.txn.publication import (
     Publication,
-    drop_foreign_metadata_table,
-    has_foreign_metadata_table,
 )
 from hudi_engine.table.txn.recovery import Recovery, pending_writes, recover, table_lock
 from hudi_engine.table.txn.removal import delete_unwanted_files, settle_markers
@@ -127,6 +126,7 @@ class WriteTransaction:
             ):
                 config = TableConfig.load(storage)
                 config.check_writable()
+                check_metadata_options(config, options)
                 recovery = recover(storage, config, options, publication)
                 config = recovery.timeline.config
                 opened = OpenInstant.announce(
@@ -152,10 +152,6 @@ class WriteTransaction:
         self._require(State.REQUESTED, "go in flight")
         with storage_errors(self._storage, f"start {self.action} {self.instant}"):
             self.still_ours()
-            if has_foreign_metadata_table(self._storage, self.config):
-                with table_lock(self._storage, self._options):
-                    config = TableConfig.load(self._storage)
-                    self.config = drop_foreign_metadata_table(self._storage, config)
             self._opened.start(profile.to_bytes(self.config.table_version))
         self._state = State.INFLIGHT
 
@@ -221,6 +217,12 @@ class WriteTransaction:
 
                 committed = with_column_ids(self._storage, current, self.instant, final)
                 body = committed.to_bytes(self.config.table_version)
+                settle_metadata_table(
+                    self._storage,
+                    self.config,
+                    self._options,
+                    committed.schema_json or current.table_schema_json(),
+                )
                 done = self._opened.complete_fenced(body, lock, current, check_again)
         self.committed = current.as_if_completed(self.instant, self.action, committed, done.completion_time)
         self._state = State.COMPLETED

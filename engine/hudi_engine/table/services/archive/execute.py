@@ -43,13 +43,14 @@ from hudi_engine.format.timeline.clock import format_instant
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.history import ArchivedInstant, History
 from hudi_engine.format.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, Instant, State, parse_instant
+from hudi_engine.table.metadata.keep import compacted_up_to, drop_what_is_not_kept
 from hudi_engine.table.services.archive.select import ReplacedGroups, Selection, archive_due, select_instants
 from hudi_engine.table.services.planned import open_locked
 from hudi_engine.table.services.result import ArchiveResult
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.owner import HEARTBEAT_FOLDER
-from hudi_engine.table.txn.publication import Publication, drop_foreign_metadata_table
+from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import next_instant, table_lock
 from hudi_engine.table.txn.savepoint import delete_savepoint
 
@@ -202,13 +203,27 @@ def archive(
         if not has_history:
             _check_no_merge(storage, join(state.config.archive_folder, "mergeArchivePlan"))
         chosen = select_instants(state, options, next_instant(state.timeline))
+        config = drop_what_is_not_kept(storage, state.config) if chosen.instants else state.config
+        chosen = _without_unmerged(storage, config, state, chosen)
         if not chosen.instants:
             return _planned_result(chosen)
-        drop_foreign_metadata_table(storage, state.config)
         path = archive_instants(state, chosen.instants, options)
         merged = History(storage, state.config.archive_folder).merge_full_levels() if has_history else 0
     logger.info("archived %d instants of %s", len(chosen.instants), storage.base)
     return ArchiveResult(_names(chosen.instants), path, merged)
+
+
+def _without_unmerged(
+    storage: Storage, config: TableConfig, state: TableState, chosen: Selection
+) -> Selection:
+    """Leave those instants on the timeline that are in logs of the metadata table."""
+    bound = compacted_up_to(storage, config, state.timeline) if chosen.instants else None
+    if bound is None:
+        return chosen
+    kept = tuple(each for each in chosen.instants if each.requested_time < bound)
+    return Selection(
+        kept, "" if kept else "the metadata table has not been compacted since the oldest instant"
+    )
 
 
 def _check_no_merge(storage: Storage, path: str) -> None:

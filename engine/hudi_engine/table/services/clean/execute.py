@@ -31,6 +31,7 @@ from hudi_engine.format.telemetry.services import Done, measured
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.format.timeline.instant import State
 from hudi_engine.format.timeline.schemas import CLEAN_METADATA
+from hudi_engine.table.metadata.keep import drop_what_is_not_kept
 from hudi_engine.table.services.clean.plan import (
     COMPLETE,
     SAVEPOINTED,
@@ -47,7 +48,7 @@ from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.consumers import oldest_needed
 from hudi_engine.table.txn.open_instant import OpenInstant, stored_plan
 from hudi_engine.table.txn.owner import Liveness
-from hudi_engine.table.txn.publication import Publication, drop_foreign_metadata_table
+from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import TEMPORARY_KEPT_MS, next_instant, table_lock
 
 logger = logging.getLogger(__name__)
@@ -222,8 +223,8 @@ def _names_to_go(
 
 
 def _start(state: TableState, opened: OpenInstant, plan: CleanPlan, *, resumed: bool) -> _Run:
-    """Go in flight with the plan as body, as Apache Hudi does; a metadata table would still name what is deleted."""
-    state = replace(state, config=drop_foreign_metadata_table(state.storage, state.config))
+    """Go in flight with the plan as body, as Apache Hudi does; a metadata table that is not kept would name what is deleted."""
+    state = replace(state, config=drop_what_is_not_kept(state.storage, state.config))
     opened.start(state.storage.read(opened.path(State.REQUESTED)))
     return _Run(state, opened, plan, resumed)
 

@@ -41,7 +41,7 @@ from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import is_clustering
 from hudi_engine.table.txn.open_instant import OpenInstant
-from hudi_engine.table.txn.publication import Publication, drop_foreign_metadata_table
+from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import table_lock
 
 logger = logging.getLogger(__name__)
@@ -65,12 +65,16 @@ def schedule_clustering_locked(state: TableState, options: Options) -> Clusterin
     plan, result = plan_clustering(state, options)
     if plan is None:
         return result
-    config = drop_foreign_metadata_table(state.storage, state.config)
     live = {(each.partition, each.file_id): each for each in state.view(plan.partitions).latest_slices()}
     body = plan.to_bytes(state.storage, live)
     # Owned while it is written: a plan that was cut short looks like an overwrite, which the next writer rolls back.
     opened = OpenInstant.announce(
-        state.storage, config, state.timeline, config.table_version.clustering_action, body, owned_by=options
+        state.storage,
+        state.config,
+        state.timeline,
+        state.config.table_version.clustering_action,
+        body,
+        owned_by=options,
     )
     opened.release()
     logger.info("scheduled clustering %s of %d file groups", opened.time, len(plan.slices))

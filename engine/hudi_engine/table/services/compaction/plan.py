@@ -35,7 +35,7 @@ from hudi_engine.table.services.result import CompactionResult, PendingCompactio
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.open_instant import OpenInstant, stored_plan
-from hudi_engine.table.txn.publication import Publication, drop_foreign_metadata_table
+from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import table_lock
 
 logger = logging.getLogger(__name__)
@@ -210,9 +210,8 @@ def schedule_locked(state: TableState, options: Options) -> CompactionResult:
     plan = CompactionPlan(tuple(operations))
     if not plan.operations:
         return CompactionResult(reason=reason)
-    config = drop_foreign_metadata_table(state.storage, state.config)
     # A plan has no owner before it runs.
-    opened = OpenInstant.announce(state.storage, config, state.timeline, "compaction", plan.to_bytes())
+    opened = OpenInstant.announce(state.storage, state.config, state.timeline, "compaction", plan.to_bytes())
     logger.info("scheduled compaction %s of %d file groups", opened.time, len(plan.operations))
     return plan.describe(opened.time, "scheduled")
 

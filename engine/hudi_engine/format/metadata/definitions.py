@@ -1,0 +1,91 @@
+"""``.hoodie/.index_defs/index.json``: what the indexes of a table's metadata table are over, and their versions.
+
+Source: Hudi index definitions (``HoodieIndexMetadata``). ``files``, ``partition_stats`` and ``bloom_filters`` have no entry.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.metadata.records import MetadataPartition
+from hudi_engine.format.storage.base import Storage
+
+DEFINITIONS_PATH = ".hoodie/.index_defs/index.json"
+DEFINITIONS_PROPERTY = "hoodie.table.index.defs.path"
+_V2 = "V2"
+
+
+@dataclass(frozen=True)
+class IndexDefinitions:
+    """The definitions of one table.
+
+    Args:
+        entries: Each definition by the partition of the metadata table, with Hudi's keys.
+        table_version: ``hoodie.table.version``.
+    """
+
+    entries: Mapping[str, Mapping[str, Any]]
+    table_version: int
+
+    @classmethod
+    def load(cls, storage: Storage, config: TableConfig) -> IndexDefinitions:
+        """Read the definitions of a table; none where it has no such file."""
+        try:
+            data = storage.read(DEFINITIONS_PATH)
+        except FileNotFoundError:
+            return cls({}, config.version)
+        try:
+            entries = json.loads(data)["indexDefinitions"]
+            return cls({name: dict(entry) for name, entry in entries.items()}, config.version)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise CorruptTableError(
+                f"{DEFINITIONS_PATH} of {storage.base!r} cannot be read: {error!r}. Drop the metadata table "
+                "(CALL delete_metadata_table) and build it again"
+            ) from error
+
+    def is_v2(self, partition: MetadataPartition) -> bool:
+        """Return whether an index has version V2; partition statistics have that of the column statistics."""
+        if partition is MetadataPartition.PARTITION_STATS:
+            partition = MetadataPartition.COLUMN_STATS
+        default = _V2 if self.table_version >= 9 else "V1"
+        return bool(self.entries.get(partition.value, {}).get("version", default) == _V2)
+
+    def source_fields(self, partition: MetadataPartition) -> tuple[str, ...] | None:
+        """Return the columns that an index is over; None where that is not defined."""
+        fields = self.entries.get(partition.value, {}).get("sourceFields")
+        return tuple(fields) if isinstance(fields, list) and fields else None
+
+    @property
+    def partitioned_record_index(self) -> bool:
+        """Whether the record index has file groups of its own for each partition of the table."""
+        options = self.entries.get(MetadataPartition.RECORD_INDEX.value, {}).get("indexOptions") or {}
+        return str(options.get("isPartitioned", "false")).lower() == "true"
+
+    def with_index(self, partition: MetadataPartition, fields: Sequence[str] = ()) -> IndexDefinitions:
+        """Return the definitions with one more, or one with other columns; it keeps its version."""
+        of_records = partition is MetadataPartition.RECORD_INDEX
+        entry = {
+            "indexName": partition.value,
+            "indexType": partition.value,
+            "indexFunction": "" if of_records else partition.value,
+            "sourceFields": list(fields),
+            "indexOptions": {"isPartitioned": "false"} if of_records else {},
+        }
+        if self.table_version >= 9:
+            entry["version"] = "V1" if of_records or not self.is_v2(partition) else _V2
+        return IndexDefinitions({**self.entries, partition.value: entry}, self.table_version)
+
+    def without(self, names: Collection[str]) -> IndexDefinitions:
+        """Return the definitions without some."""
+        kept = {name: entry for name, entry in self.entries.items() if name not in names}
+        return IndexDefinitions(kept, self.table_version)
+
+    def save(self, storage: Storage) -> None:
+        """Write the file."""
+        text = json.dumps({"indexDefinitions": self.entries}, indent=2, separators=(",", " : "))
+        storage.replace(DEFINITIONS_PATH, text.encode())

@@ -1,0 +1,1 @@
+"""Keeping Hudi's metadata table with the table."""

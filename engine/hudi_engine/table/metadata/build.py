@@ -1,0 +1,325 @@
+"""Building a metadata table, or some of its partitions, over the files that a table has.
+
+Source: Hudi metadata table format, initialisation. It happens within a write, under the table's lock, before the write is recorded.
+A partition counts from the moment at which the table's properties name it, which is the last step.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.declared.metadata_options import MetadataOptions
+from hudi_engine.format.config.declared.table_options import TableOptions
+from hudi_engine.format.config.enums import MergeMode, TableType, WriteOperation
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.properties import table_checksum
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.filegroup.log_file import log_file_name
+from hudi_engine.format.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.logformat.blocks import delete
+from hudi_engine.format.logformat.format import BlockType, HeaderKey
+from hudi_engine.format.logformat.writer import encode_block
+from hudi_engine.format.metadata.definitions import (
+    DEFINITIONS_PATH,
+    DEFINITIONS_PROPERTY,
+    IndexDefinitions,
+)
+from hudi_engine.format.metadata.keys import groups_of
+from hudi_engine.format.metadata.locations import Location, location_record
+from hudi_engine.format.metadata.records import (
+    MetadataPartition,
+    record_schema,
+    schema_text,
+    with_meta_columns,
+)
+from hudi_engine.format.metadata.statistics import indexed_columns
+from hudi_engine.format.metadata.table import METADATA_FOLDER, MetadataTable
+from hudi_engine.format.parallel import on_threads
+from hudi_engine.format.schema.avro import without_meta_fields
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.below import StorageBelow
+from hudi_engine.format.storage.paths import join
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.clock import parse_instant_time
+from hudi_engine.format.timeline.writer import TimelineWriter
+from hudi_engine.table.metadata.changes import (
+    Changes,
+    file_records,
+    files_records,
+    filter_records,
+    put_partition_statistics,
+    slice_file_bounds,
+    slice_keys,
+    stats_columns,
+)
+from hudi_engine.table.metadata.commit import DELTACOMMIT, commit_metadata, write_base_file
+from hudi_engine.table.metadata.keep import (
+    INFLIGHT_PROPERTY,
+    PARTITIONS_PROPERTY,
+    drop_metadata_table,
+    drop_what_is_not_kept,
+)
+
+logger = logging.getLogger(__name__)
+
+_DIGITS = 17
+_FIRST_TOKEN = "0-0-0"
+_BYTES_A_KEY, _GROWTH, _GROUP_BYTES, _MOST_GROUPS = 48, 2, 1 << 30, 10_000
+_OPTIONS = {
+    MetadataPartition.COLUMN_STATS: MetadataOptions.COLUMN_STATS,
+    MetadataPartition.BLOOM_FILTERS: MetadataOptions.BLOOM_FILTERS,
+    MetadataPartition.RECORD_INDEX: MetadataOptions.RECORD_INDEX,
+}
+_IDS = {
+    MetadataPartition.FILES: ("files", 1),
+    MetadataPartition.COLUMN_STATS: ("col-stats", 2),
+    MetadataPartition.PARTITION_STATS: ("partition-stats", 1),
+    MetadataPartition.BLOOM_FILTERS: ("bloom-filters", 4),
+    MetadataPartition.RECORD_INDEX: ("record-index", 0),
+}
+"""What ids of file groups begin with, and Hudi's default of their number."""
+
+
+def check_metadata_options(config: TableConfig, options: Options) -> None:
+    """Refuse a metadata table for tables of versions that get none, before anything is written; raises ConfigError."""
+    if options[MetadataOptions.ENABLED] and not config.table_version.keeps_metadata_table:
+        raise ConfigError(
+            f"{MetadataOptions.ENABLED} is true and table {config.name!r} has version {config.version}; this engine keeps the "
+            "metadata table of versions 8 and 9. Upgrade the table (hudi_upgrade), or leave the option out"
+        )
+
+
+def settle_metadata_table(
+    storage: Storage, config: TableConfig, options: Options, schema: str | None
+) -> TableConfig:
+    """Drop or build the metadata table as the options of a write want it, before the write completes; return the settings.
+
+    Args:
+        schema: Avro schema of the table as of the write.
+    """
+    wanted = options[MetadataOptions.ENABLED]
+    if wanted is None:
+        return config
+    if not wanted:
+        return drop_metadata_table(storage, config)
+    if not config.table_version.keeps_metadata_table or schema is None:
+        return config
+    config = drop_what_is_not_kept(storage, TableConfig.load(storage))
+    missing = [each for each in _wanted(config, options) if each.value not in config.metadata_partitions]
+    return _Build(storage, config, options, schema).run(missing) if missing else config
+
+
+def _wanted(config: TableConfig, options: Options) -> list[MetadataPartition]:
+    wanted = [MetadataPartition.FILES, *(each for each, option in _OPTIONS.items() if options[option])]
+    if MetadataPartition.COLUMN_STATS in wanted and config.is_partitioned:
+        wanted.append(MetadataPartition.PARTITION_STATS)
+    return wanted
+
+
+@dataclass(frozen=True)
+class _Build:
+    storage: Storage
+    config: TableConfig
+    options: Options
+    schema: str
+
+    @cached_property
+    def below(self) -> StorageBelow:
+        return StorageBelow(self.storage, METADATA_FOLDER)
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        return Timeline.load(self.storage, self.config)
+
+    @cached_property
+    def view(self) -> FileSystemView:
+        return FileSystemView.build(self.storage, self.config, self.timeline)
+
+    @cached_property
+    def slices(self) -> dict[str, list[FileSlice]]:
+        return {each: self.view.latest_slices(each) for each in self.view.partitions}
+
+    @cached_property
+    def record_schema(self) -> str:
+        return schema_text(with_meta_columns(record_schema(self.config.version)))
+
+    def run(self, missing: Collection[MetadataPartition]) -> TableConfig:
+        """Build the missing partitions."""
+        config = self.config
+        if not self.below.exists(".hoodie/hoodie.properties"):
+            self.below.replace(".hoodie/hoodie.properties", own_properties(config).to_bytes())
+        definitions = IndexDefinitions.load(self.storage, config)
+        names = list(config.metadata_partitions)
+        for each in missing:
+            definitions = self._defined(definitions, each)
+            self._build(each, definitions)
+            names.append(each.value)
+        changes = {PARTITIONS_PROPERTY: ",".join(sorted(names)), INFLIGHT_PROPERTY: ""}
+        if definitions.entries:
+            definitions.save(self.storage)
+            changes[DEFINITIONS_PROPERTY] = DEFINITIONS_PATH
+        config = config.with_properties(changes)
+        config.save(self.storage)
+        logger.info(
+            "built %s of the metadata table of %s",
+            ", ".join(each.value for each in missing),
+            self.storage.base,
+        )
+        return config
+
+    def _defined(self, definitions: IndexDefinitions, partition: MetadataPartition) -> IndexDefinitions:
+        if partition is MetadataPartition.COLUMN_STATS:
+            given = self.options[MetadataOptions.COLUMN_STATS_COLUMNS]
+            names = None if given is None else [each.strip() for each in given.split(",") if each.strip()]
+            schema, is_v2 = without_meta_fields(self.schema), definitions.is_v2(partition)
+            return definitions.with_index(partition, list(indexed_columns(schema, names, is_v2=is_v2)))
+        if partition is MetadataPartition.RECORD_INDEX and self.config.version >= 9:
+            return definitions.with_index(partition)
+        return definitions
+
+    def _build(self, partition: MetadataPartition, definitions: IndexDefinitions) -> None:
+        """Write the file groups of a partition: an empty log for each, base files with all records, one deltacommit."""
+        own = TableConfig.load(self.below)
+        timeline = Timeline.load(self.below, own)
+        used = {each.requested_time for each in timeline.instants}
+        instant = next(text for number in range(10**6) if (text := f"{number:0{_DIGITS}}") not in used)
+        changes = self._changes(partition, definitions)
+        keys, values, _ = changes.sorted()
+        prefix, count = _IDS[partition]
+        count = count or self._index_groups(len(keys))
+        file_ids = [f"{prefix}-{number:04d}-0" for number in range(count)]
+        self.below.delete_tree(partition.value)
+        ensure_partition_metadata(self.below, partition.value, instant)
+        empty = encode_block(
+            BlockType.DELETE, [(HeaderKey.INSTANT_TIME, instant)], delete.encode(_texts(), _texts())
+        )
+        for file_id in file_ids:
+            name = log_file_name(file_id, instant, 1, _FIRST_TOKEN)
+            self.below.create(join(partition.value, name), empty)
+        writer = TimelineWriter(self.below, own)
+        writer.create_requested(instant, DELTACOMMIT)
+        writer.to_inflight(instant, DELTACOMMIT)
+        table = MetadataTable(self.below, own, timeline, self.timeline, (partition.value,))
+        groups = groups_of(keys.cast(pa.string()), count)
+
+        def write(number: int) -> Any:
+            mine = pa.array(groups == number)
+            some = keys.filter(mine), values.filter(mine)
+            return write_base_file(
+                table, partition.value, file_ids[number], instant, *some, self.record_schema
+            )
+
+        filled = [number for number in range(count) if (groups == number).any()]
+        stats = [(partition.value, stat) for stat in on_threads(write, filled)]
+        metadata = commit_metadata(stats, self.record_schema, WriteOperation.BULK_INSERT)
+        writer.complete(instant, DELTACOMMIT, metadata.to_bytes(own.table_version))
+
+    def _index_groups(self, keys: int) -> int:
+        """Return how many file groups a record index gets, by Hudi's estimate."""
+        by_size = -(-keys * _BYTES_A_KEY * _GROWTH // _GROUP_BYTES)
+        return min(max(by_size, self.options[MetadataOptions.RECORD_INDEX_GROUPS]), _MOST_GROUPS)
+
+    def _changes(self, partition: MetadataPartition, definitions: IndexDefinitions) -> Changes:
+        changes = Changes(self.record_schema)
+        fill: Mapping[MetadataPartition, Callable[[Changes, IndexDefinitions], None]] = {
+            MetadataPartition.FILES: self._fill_files,
+            MetadataPartition.COLUMN_STATS: self._fill_statistics,
+            MetadataPartition.PARTITION_STATS: self._fill_partition_statistics,
+            MetadataPartition.BLOOM_FILTERS: self._fill_filters,
+            MetadataPartition.RECORD_INDEX: self._fill_locations,
+        }
+        fill[partition](changes, definitions)
+        return changes
+
+    def _fill_files(self, changes: Changes, _: IndexDefinitions) -> None:
+        """Add every file of a completed write, those of older slices among them, which are to be cleaned."""
+        sizes: dict[str, dict[str, int]] = {each: {} for each in self.view.partitions}
+        listed = {
+            status.path: status.size for each in self.view.partitions for status in self.view.files(each)
+        }
+        for each in self.view.every_slice():
+            for path in each.paths:
+                sizes[each.partition][path.rpartition("/")[2]] = listed[path]
+        filled = {partition: files for partition, files in sizes.items() if files}
+        changes.put(files_records(filled, sorted(filled)))
+
+    def _bounds(self, definitions: IndexDefinitions) -> dict[str, dict[str, Any]]:
+        columns = stats_columns(definitions, without_meta_fields(self.schema))
+        paths = [path for some in self.slices.values() for each in some for path in _row_paths(each)]
+        found = on_threads(lambda path: slice_file_bounds(self.storage, self.config, path, columns), paths)
+        return dict(zip(paths, found, strict=True))
+
+    def _fill_statistics(self, changes: Changes, definitions: IndexDefinitions) -> None:
+        columns = stats_columns(definitions, without_meta_fields(self.schema))
+        is_v2 = definitions.is_v2(MetadataPartition.COLUMN_STATS)
+        for path, bounds in self._bounds(definitions).items():
+            partition = path.rpartition("/")[0]
+            changes.put(file_records(partition, path, columns, bounds, is_v2=is_v2))
+
+    def _fill_partition_statistics(self, changes: Changes, definitions: IndexDefinitions) -> None:
+        columns = stats_columns(definitions, without_meta_fields(self.schema))
+        is_v2 = definitions.is_v2(MetadataPartition.COLUMN_STATS)
+        some = {partition: slices for partition, slices in self.slices.items() if slices}
+        put_partition_statistics(changes, some, columns, self._bounds(definitions), is_v2=is_v2)
+
+    def _fill_filters(self, changes: Changes, _: IndexDefinitions) -> None:
+        for partition, slices in self.slices.items():
+            for each in slices:
+                if each.base_file is not None:
+                    files = [(partition, each.base_file.path)]
+                    changes.put(filter_records(self.storage, files, each.base_file.instant))
+
+    def _fill_locations(self, changes: Changes, _: IndexDefinitions) -> None:
+        slices = [each for some in self.slices.values() for each in some]
+        keys = on_threads(lambda each: slice_keys(self.storage, self.config, each), slices)
+        for each, some in zip(slices, keys, strict=True):
+            moment = parse_instant_time(each.base_instant, self.timeline.zone)
+            location = Location(each.partition, each.file_id)
+            changes.put_all(some, location_record(location, int(moment.timestamp() * 1000)))
+
+
+def _row_paths(file_slice: FileSlice) -> list[str]:
+    base = [] if file_slice.base_file is None else [file_slice.base_file.path]
+    return base + [log.path for log in file_slice.log_files]
+
+
+def _texts() -> pa.Array:
+    return pa.array([], pa.string())
+
+
+def own_properties(config: TableConfig) -> TableConfig:
+    """Return the properties of the metadata table of a table."""
+    version = config.table_version
+    properties = {
+        "hoodie.table.name": f"{config.name}_metadata",
+        "hoodie.table.type": TableType.MERGE_ON_READ.value,
+        "hoodie.table.version": str(version.number),
+        "hoodie.table.initial.version": str(version.number),
+        "hoodie.timeline.layout.version": str(version.timeline_layout),
+        "hoodie.timeline.path": "timeline",
+        "hoodie.timeline.history.path": "history",
+        "hoodie.archivelog.folder": "history",
+        "hoodie.table.recordkey.fields": "key",
+        "hoodie.table.keygenerator.type": "HOODIE_TABLE_METADATA",
+        "hoodie.populate.meta.fields": "false",
+        "hoodie.table.base.file.format": "HFILE",
+        "hoodie.datasource.write.drop.partition.columns": "false",
+        TableOptions.MERGE_MODE.key: MergeMode.CUSTOM.value,
+        "hoodie.record.merge.strategy.id": "00000000-0000-0000-0000-000000000000",
+        "hoodie.compaction.payload.class": "org.apache.hudi.metadata.HoodieMetadataPayload",
+    }
+    zone = TableOptions.TIMELINE_ZONE.key
+    if zone in config.properties:
+        properties[zone] = config.properties[zone]
+    return TableConfig.from_properties(
+        {**properties, "hoodie.table.checksum": str(table_checksum(properties))}
+    )

@@ -1,0 +1,564 @@
+"""What an action on a table changes in each partition of its metadata table.
+
+Source: Hudi metadata table format, "what each action writes".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from hudi_engine.format.config.enums import BloomFilterType, WriteOperation
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.index.filters.footer import BLOOM_KEY, BLOOM_TYPE_KEY
+from hudi_engine.format.logformat.blocks import delete
+from hudi_engine.format.logformat.format import BlockType
+from hudi_engine.format.logformat.reader import decode_data_block, read_blocks
+from hudi_engine.format.metadata.definitions import IndexDefinitions
+from hudi_engine.format.metadata.keys import (
+    ALL_PARTITIONS,
+    ROOT_PARTITION,
+    bloom_filter_key,
+    column_stats_key,
+    partition_stats_key,
+)
+from hudi_engine.format.metadata.locations import Location, location_record
+from hudi_engine.format.metadata.record_index import locations
+from hudi_engine.format.metadata.records import MetadataPartition, Record, encode_record
+from hudi_engine.format.metadata.statistics import (
+    Bounds,
+    Kind,
+    base_file_bounds,
+    bounds_of_record,
+    indexed_columns,
+    merged_bounds,
+    statistics_record,
+    values_bounds,
+)
+from hudi_engine.format.metadata.table import MetadataTable
+from hudi_engine.format.parallel import on_threads
+from hudi_engine.format.schema.avro import without_meta_fields
+from hudi_engine.format.schema.meta_fields import META_FIELDS
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.damage import damaged_parquet
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.clock import parse_instant_time
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+
+_PARTITIONS_TYPE, _FILES_TYPE, _BLOOM_TYPE = 1, 2, 4
+_KEY = META_FIELDS[2]
+_DELETED = "_hoodie_is_deleted"
+_BINARY = pa.binary()
+
+
+@dataclass
+class Changes:
+    """New records and deleted keys of one partition of the metadata table.
+
+    Args:
+        schema: Avro schema that records are written with.
+    """
+
+    schema: str
+    _keys: list[pa.Array] = field(default_factory=list)
+    _values: list[pa.Array] = field(default_factory=list)
+    _deleted: list[pa.Array] = field(default_factory=list)
+
+    def put(self, records: Mapping[str, Record]) -> None:
+        """Add records."""
+        values = [encode_record(each, self.schema) for each in records.values()]
+        self._keys.append(pa.array([key.encode() for key in records], _BINARY))
+        self._values.append(pa.array(values, _BINARY))
+
+    def put_all(self, keys: pa.Array, record: Record) -> None:
+        """Add one record under many keys."""
+        self._keys.append(keys.cast(_BINARY))
+        self._values.append(pa.repeat(pa.scalar(encode_record(record, self.schema), _BINARY), len(keys)))
+
+    def delete(self, keys: Iterable[str] | pa.Array) -> None:
+        """Delete keys; one that a record is added for stays."""
+        given = keys.cast(_BINARY) if isinstance(keys, pa.Array) else [each.encode() for each in keys]
+        self._deleted.append(given if isinstance(given, pa.Array) else pa.array(given, _BINARY))
+
+    def sorted(self) -> tuple[pa.Array, pa.Array, pa.Array]:
+        """Return keys, ascending and each once, their values, and the deleted keys; of two records the later counts."""
+        keys, values = _joined(self._keys), _joined(self._values)
+        order = pc.array_sort_indices(keys)
+        keys, values = keys.take(order), values.take(order)
+        if len(keys) > 1:
+            last = np.append(np.asarray(pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1))), True)
+            keys, values = keys.filter(pa.array(last)), values.filter(pa.array(last))
+        deleted = _joined(self._deleted).unique()
+        return keys, values, deleted.filter(pc.invert(pc.is_in(deleted, keys)))
+
+
+def _joined(parts: Sequence[pa.Array]) -> pa.Array:
+    return pa.concat_arrays([*parts, pa.array([], _BINARY)])
+
+
+@dataclass(frozen=True)
+class Written:
+    """A completed, or nearly completed, write and what it is recorded with.
+
+    Args:
+        timeline: Timeline of the table before the write completes.
+        schema: Avro schema of the table as of the write, without meta columns.
+    """
+
+    storage: Storage
+    config: TableConfig
+    timeline: Timeline
+    table: MetadataTable
+    definitions: IndexDefinitions
+    instant: str
+    action: str
+    metadata: CommitMetadata
+    schema: Mapping[str, Any]
+
+    @cached_property
+    def stats(self) -> list[tuple[str, WriteStat]]:
+        """Partition and stat of each file."""
+        return [
+            (partition, stat)
+            for partition, stat in self.metadata.write_stats()
+            if stat.path and stat.file_size_in_bytes
+        ]
+
+    @cached_property
+    def replaced(self) -> Mapping[str, Sequence[str]]:
+        """File groups that the write takes out, by partition."""
+        return self.metadata.partition_to_replace_file_ids or {}
+
+    @cached_property
+    def partitions(self) -> list[str]:
+        """Partitions whose files change."""
+        return sorted({partition for partition, _ in self.stats} | set(self.replaced))
+
+    @cached_property
+    def before(self) -> FileSystemView:
+        """The slices of these partitions before the write."""
+        return FileSystemView.build(self.storage, self.config, self.timeline, partitions=self.partitions)
+
+    @cached_property
+    def after(self) -> FileSystemView:
+        """The slices of these partitions after the write."""
+        done = self.timeline.as_if_completed(self.instant, self.action, self.metadata)
+        return FileSystemView.build(self.storage, self.config, done, partitions=self.partitions)
+
+
+def changes_of_write(written: Written, schema: str) -> dict[str, Changes]:
+    """Return what a write changes, by partition of the metadata table.
+
+    Args:
+        schema: Avro schema that the metadata table's records are written with.
+    """
+    kept = written.table.partitions
+    found = {name: Changes(schema) for name in kept}
+    found[MetadataPartition.FILES.value].put(_files_records(written))
+    statistics = found.get(MetadataPartition.COLUMN_STATS.value)
+    if statistics is not None:
+        _put_statistics(written, statistics, found.get(MetadataPartition.PARTITION_STATS.value))
+    filters = found.get(MetadataPartition.BLOOM_FILTERS.value)
+    if filters is not None:
+        paths = [(partition, str(stat.path)) for partition, stat in written.stats if not stat.is_log_file]
+        filters.put(filter_records(written.storage, paths, written.instant))
+    locations = found.get(MetadataPartition.RECORD_INDEX.value)
+    if locations is not None:
+        _put_locations(written, locations)
+    return found
+
+
+def _files_records(written: Written) -> dict[str, Record]:
+    sizes: dict[str, dict[str, int]] = {partition: {} for partition, _ in written.stats}
+    for partition, stat in written.stats:
+        sizes[partition][stat.file_name] = stat.file_size_in_bytes or 0
+        for path, size in (stat.cdc_stats or {}).items():
+            sizes[partition][path.rpartition("/")[2]] = size
+    return files_records(sizes, sorted(sizes))
+
+
+def files_records(sizes: Mapping[str, Mapping[str, int]], partitions: Collection[str]) -> dict[str, Record]:
+    """Return the records of ``files``.
+
+    Args:
+        sizes: Bytes of files by name, by partition.
+        partitions: Partitions that the list of all partitions gets.
+    """
+    records = {ALL_PARTITIONS: _files(_PARTITIONS_TYPE, {each or ROOT_PARTITION: 0 for each in partitions})}
+    for partition, files in sizes.items():
+        records[partition or ROOT_PARTITION] = _files(_FILES_TYPE, files)
+    return records
+
+
+def _files(kind: int, sizes: Mapping[str, int], *, deleted: bool = False) -> Record:
+    files = {name: {"size": size, "isDeleted": deleted} for name, size in sizes.items()}
+    return {"type": kind, "filesystemMetadata": files}
+
+
+def stats_columns(
+    definitions: IndexDefinitions, schema: Mapping[str, Any], new: Collection[str] = ()
+) -> dict[str, Kind]:
+    """Return the indexed columns of a table.
+
+    Args:
+        new: Columns that the table has got since the last write.
+    """
+    partition = MetadataPartition.COLUMN_STATS
+    fields = definitions.source_fields(partition)
+    return indexed_columns(
+        schema, None if fields is None else [*fields, *new], is_v2=definitions.is_v2(partition)
+    )
+
+
+def _put_statistics(written: Written, statistics: Changes, of_partitions: Changes | None) -> None:
+    columns = stats_columns(written.definitions, written.schema)
+    is_v2 = written.definitions.is_v2(MetadataPartition.COLUMN_STATS)
+    files = [(partition, str(stat.path), stat.is_log_file) for partition, stat in written.stats]
+
+    def look(each: tuple[str, str, bool]) -> dict[str, Bounds]:
+        _, path, is_log = each
+        if is_log:
+            return log_bounds(written.storage, written.config, path, columns, written.instant)
+        return base_file_bounds(written.storage, path, columns)
+
+    known: dict[str, dict[str, Bounds]] = {}
+    for (partition, path, _), bounds in zip(files, on_threads(look, files), strict=True):
+        known[path] = bounds
+        statistics.put(file_records(partition, path, columns, bounds, is_v2=is_v2))
+    if of_partitions is not None:
+        slices = {each: written.after.latest_slices(each) for each in written.partitions}
+        others = _kept_bounds(written, [each for some in slices.values() for each in some], columns, known)
+        put_partition_statistics(of_partitions, slices, columns, {**others, **known}, is_v2=is_v2)
+
+
+def file_records(
+    partition: str, path: str, columns: Mapping[str, Kind], bounds: Mapping[str, Bounds], *, is_v2: bool
+) -> dict[str, Record]:
+    """Return the records of ``column_stats`` of one file."""
+    name = path.rpartition("/")[2]
+    return {
+        column_stats_key(column, partition, name): statistics_record(
+            column, name, kind, bounds[column], is_v2=is_v2
+        )
+        for column, kind in columns.items()
+    }
+
+
+def put_partition_statistics(
+    changes: Changes,
+    slices: Mapping[str, Sequence[FileSlice]],
+    columns: Mapping[str, Kind],
+    bounds: Mapping[str, Mapping[str, Bounds]],
+    *,
+    is_v2: bool,
+) -> None:
+    """Add the records of ``partition_stats``; those of a partition without files are deleted.
+
+    Args:
+        bounds: Bounds by path and column of all files of the slices.
+    """
+    for partition, some in slices.items():
+        paths = [path for each in some for path in _row_files(each)]
+        if not paths:
+            changes.delete(partition_stats_key(column, partition) for column in columns)
+            continue
+        changes.put(
+            {
+                partition_stats_key(column, partition): statistics_record(
+                    column,
+                    partition,
+                    kind,
+                    merged_bounds(bounds[path][column] for path in paths),
+                    is_v2=is_v2,
+                    of_partition=True,
+                )
+                for column, kind in columns.items()
+            }
+        )
+
+
+def _row_files(file_slice: FileSlice) -> list[str]:
+    base = [] if file_slice.base_file is None else [file_slice.base_file.path]
+    return base + [log.path for log in file_slice.log_files]
+
+
+def _kept_bounds(
+    written: Written,
+    slices: Sequence[FileSlice],
+    columns: Mapping[str, Kind],
+    known: Collection[str],
+) -> dict[str, dict[str, Bounds]]:
+    """Return the bounds of files that were there before, as the metadata table has them, else from the files."""
+    files = [(each.partition, path) for each in slices for path in _row_files(each) if path not in known]
+    keys = {
+        (path, column): column_stats_key(column, partition, path.rpartition("/")[2])
+        for partition, path in files
+        for column in columns
+    }
+    records = written.table.lookup(MetadataPartition.COLUMN_STATS.value, list(keys.values()))
+    found: dict[str, dict[str, Bounds]] = {}
+    for _, path in files:
+        of_file = {column: records.get(keys[path, column]) for column in columns}
+        if all(record is not None for record in of_file.values()):
+            found[path] = {
+                column: bounds_of_record(record, columns[column])
+                for column, record in of_file.items()
+                if record is not None
+            }
+        else:
+            found[path] = slice_file_bounds(written.storage, written.config, path, columns)
+    return found
+
+
+def slice_file_bounds(
+    storage: Storage, config: TableConfig, path: str, columns: Mapping[str, Kind]
+) -> dict[str, Bounds]:
+    """Return the bounds of a base file or a log."""
+    if ".log." in path.rpartition("/")[2]:
+        return log_bounds(storage, config, path, columns)
+    return base_file_bounds(storage, path, columns)
+
+
+@dataclass(frozen=True)
+class LogRows:
+    """What a write put into a log.
+
+    Args:
+        rows: Tables of the data blocks, without rows that mark a delete.
+        deleted: Keys that it deletes.
+    """
+
+    rows: list[pa.Table]
+    deleted: pa.Array
+
+
+def read_log(storage: Storage, config: TableConfig, path: str, instant: str | None = None) -> LogRows:
+    """Read a log.
+
+    Args:
+        instant: Only blocks of this instant; None for all of the log.
+    """
+    rows, deleted = [], []
+    for block in read_blocks(storage.read(path)):
+        if block.kind is BlockType.CORRUPT or (instant is not None and block.instant_time != instant):
+            continue
+        if block.kind is BlockType.DELETE:
+            keys = [each.record_key.encode() for each in delete.decode(block.content)]
+            deleted.append(pa.array(keys, _BINARY))
+        elif block.is_data:
+            table = decode_data_block(block)
+            marked = _deletes(table, config)
+            deleted.append(table.filter(marked).column(_KEY).combine_chunks().cast(_BINARY))
+            rows.append(table.filter(pc.invert(marked)))
+    return LogRows(rows, _joined(deleted))
+
+
+def _deletes(rows: pa.Table, config: TableConfig) -> pa.Array:
+    found = pa.repeat(pa.scalar(False), rows.num_rows)
+    if _DELETED in rows.column_names:
+        found = pc.or_(found, pc.fill_null(rows.column(_DELETED), False))
+    if config.delete_marker is not None and config.delete_marker[0] in rows.column_names:
+        column = rows.column(config.delete_marker[0]).cast(pa.string())
+        found = pc.or_(found, pc.fill_null(pc.is_in(column, pa.array(config.delete_markers)), False))
+    return found
+
+
+def log_bounds(
+    storage: Storage,
+    config: TableConfig,
+    path: str,
+    columns: Mapping[str, Kind],
+    instant: str | None = None,
+) -> dict[str, Bounds]:
+    """Return the bounds of columns of a log's rows; of one that a block lacks, nulls."""
+    tables = read_log(storage, config, path, instant).rows
+    return {
+        name: merged_bounds(_column_bounds(table, name, kind) for table in tables)
+        for name, kind in columns.items()
+    }
+
+
+def _column_bounds(table: pa.Table, name: str, kind: Kind) -> Bounds:
+    first, *inner = name.split(".")
+    if first not in table.column_names:
+        return Bounds(None, None, table.num_rows, table.num_rows)
+    column = table.column(first)
+    for part in inner:
+        column = pc.struct_field(column, part)
+    return values_bounds(column, kind)
+
+
+def filter_records(storage: Storage, files: Sequence[tuple[str, str]], instant: str) -> dict[str, Record]:
+    """Return the records of ``bloom_filters``, of base files that have a filter.
+
+    Args:
+        files: Partition and path of base files.
+    """
+    texts = on_threads(lambda each: _filter_text(storage, each[1]), files)
+    return {
+        bloom_filter_key(partition, path.rpartition("/")[2]): {
+            "type": _BLOOM_TYPE,
+            "BloomFilterMetadata": {
+                "type": kind,
+                "timestamp": instant,
+                "bloomFilter": text,
+                "isDeleted": False,
+            },
+        }
+        for (partition, path), (text, kind) in zip(files, texts, strict=True)
+        if text is not None
+    }
+
+
+def _filter_text(storage: Storage, path: str) -> tuple[bytes | None, str]:
+    with storage.open_input(path) as source, damaged_parquet(f"base file {path!r}"):
+        texts = pq.read_metadata(source).metadata or {}
+    kind = texts.get(BLOOM_TYPE_KEY.encode(), BloomFilterType.SIMPLE.value.encode())
+    return texts.get(BLOOM_KEY.encode()), kind.decode()
+
+
+def _put_locations(written: Written, changes: Changes) -> None:
+    if written.metadata.compacted:
+        return
+    millis = _millis(written.instant, written.timeline)
+    for partition, stat in written.stats:
+        location = Location(partition, str(stat.file_id))
+        if stat.is_log_file:
+            log = read_log(written.storage, written.config, str(stat.path), written.instant)
+            changes.delete(log.deleted)
+            keys = _joined([each.column(_KEY).combine_chunks().cast(_BINARY) for each in log.rows])
+            keys = _not_there(written.table, keys, location)
+        else:
+            keys = keys_now = file_keys(written.storage, str(stat.path))
+            older = _previous_base(written, location, stat)
+            if older is not None:
+                before = file_keys(written.storage, older)
+                changes.delete(before.filter(pc.invert(pc.is_in(before, keys_now))))
+                fresh = keys_now.filter(pc.invert(pc.is_in(keys_now, before)))
+                # Keys that a log had deleted, and that the new base file has again.
+                keys = _joined([fresh, _revived(written, location, keys_now)])
+        changes.put_all(keys, location_record(location, millis))
+    if written.replaced and written.metadata.operation_type != WriteOperation.CLUSTER.value:
+        changes.delete(_replaced_keys(written))
+
+
+def _millis(instant: str, timeline: Timeline) -> int:
+    return int(parse_instant_time(instant, timeline.zone).timestamp() * 1000)
+
+
+def file_keys(storage: Storage, path: str) -> pa.Array:
+    """Return the record keys of a base file, as bytes."""
+    with storage.open_input(path) as source, damaged_parquet(f"base file {path!r}"):
+        keys = pq.read_table(source, columns=[_KEY]).column(_KEY)
+    return keys.combine_chunks().cast(_BINARY)
+
+
+def _previous_base(written: Written, location: Location, stat: WriteStat) -> str | None:
+    """Return the base file that a new one of the same file group goes on from."""
+    slices = written.before.all_slices(location.partition).get(location.file_id, [])
+    base = next((each.base_file for each in slices if each.base_file is not None), None)
+    return None if base is None or base.path == stat.path else base.path
+
+
+def _revived(written: Written, location: Location, now: pa.Array) -> pa.Array:
+    """Return those keys of a new base file whose deletes are in logs of the slice that it replaces."""
+    slices = written.before.all_slices(location.partition).get(location.file_id, [])
+    logs = slices[0].log_files if slices else ()
+    deleted = [read_log(written.storage, written.config, log.path).deleted for log in logs]
+    return now.filter(pc.is_in(now, _joined(deleted)))
+
+
+def _not_there(table: MetadataTable, keys: pa.Array, location: Location) -> pa.Array:
+    """Return the keys that the index does not have at a location."""
+    texts = keys.cast(pa.string())
+    there = [key for key, found in locations(table, texts.unique()) if found == location]
+    return keys.filter(pc.invert(pc.is_in(texts, pa.array(there, pa.string()))))
+
+
+def _replaced_keys(written: Written) -> pa.Array:
+    """Return the keys that the index has in the file groups that a write takes out."""
+    going = {Location(partition, each) for partition, ids in written.replaced.items() for each in ids}
+    parts = []
+    for partition, file_ids in written.replaced.items():
+        for slices in (written.before.all_slices(partition).get(each, []) for each in file_ids):
+            for each in slices[:1]:
+                parts += list(_slice_keys(written.storage, written.config, each))
+    keys = _joined(parts).unique()
+    held = [key for key, found in locations(written.table, keys.cast(pa.string())) if found in going]
+    return pa.array(held, pa.string())
+
+
+def _slice_keys(storage: Storage, config: TableConfig, file_slice: FileSlice) -> Iterator[pa.Array]:
+    if file_slice.base_file is not None:
+        yield file_keys(storage, file_slice.base_file.path)
+    for log in file_slice.log_files:
+        for rows in read_log(storage, config, log.path).rows:
+            yield rows.column(_KEY).combine_chunks().cast(_BINARY)
+
+
+def slice_keys(storage: Storage, config: TableConfig, file_slice: FileSlice) -> pa.Array:
+    """Return the keys that a slice has, those that its logs delete last left out."""
+    keys = (
+        pa.array([], _BINARY)
+        if file_slice.base_file is None
+        else file_keys(storage, file_slice.base_file.path)
+    )
+    for log in file_slice.log_files:
+        found = read_log(storage, config, log.path)
+        added = [each.column(_KEY).combine_chunks().cast(_BINARY) for each in found.rows]
+        keys = _joined([keys, *added]).unique()
+        keys = keys.filter(pc.invert(pc.is_in(keys, found.deleted)))
+    return keys
+
+
+def changes_of_clean(
+    table: MetadataTable,
+    definitions: IndexDefinitions,
+    schema: str,
+    record: Mapping[str, Any],
+    table_schema: str | None,
+) -> dict[str, Changes]:
+    """Return what a clean changes.
+
+    Args:
+        record: ``HoodieCleanMetadata``.
+        table_schema: Avro schema of the table; None where no write has any.
+    """
+    found = {name: Changes(schema) for name in table.partitions}
+    files = found[MetadataPartition.FILES.value]
+    gone: dict[str, list[str]] = {}
+    emptied = []
+    for partition, outcome in (record.get("partitionMetadata") or {}).items():
+        names = [path.rpartition("/")[2] for path in outcome.get("successDeleteFiles") or ()]
+        gone[partition] = names
+        if outcome.get("isPartitionDeleted"):
+            emptied.append(partition)
+            files.delete([partition or ROOT_PARTITION])
+        elif names:
+            files.put(
+                {partition or ROOT_PARTITION: _files(_FILES_TYPE, dict.fromkeys(names, 0), deleted=True)}
+            )
+    if emptied:
+        files.put({ALL_PARTITIONS: _files(_PARTITIONS_TYPE, dict.fromkeys(emptied, 0), deleted=True)})
+    statistics = found.get(MetadataPartition.COLUMN_STATS.value)
+    if statistics is not None and table_schema is not None:
+        columns = stats_columns(definitions, without_meta_fields(table_schema))
+        for partition, names in gone.items():
+            statistics.delete(
+                column_stats_key(column, partition, name) for name in names for column in columns
+            )
+    filters = found.get(MetadataPartition.BLOOM_FILTERS.value)
+    if filters is not None:
+        for partition, names in gone.items():
+            bases = [name for name in names if not name.startswith(".")]
+            filters.delete(bloom_filter_key(partition, name) for name in bases)
+    return found

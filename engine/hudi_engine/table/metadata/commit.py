@@ -1,0 +1,153 @@
+"""Commits of the metadata table: a deltacommit with the instant of the action on the table, or base files of all groups.
+
+Source: Hudi metadata table format, commit protocol. The caller holds the table's lock, which is the metadata table's too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from hudi_engine.format.config.enums import WriteOperation
+from hudi_engine.format.filegroup.base_file import base_file_name
+from hudi_engine.format.filegroup.log_file import log_file_name
+from hudi_engine.format.hfile.writer import encode_hfile
+from hudi_engine.format.logformat.blocks import delete
+from hudi_engine.format.logformat.format import BlockType, HeaderKey
+from hudi_engine.format.logformat.writer import encode_block
+from hudi_engine.format.metadata.keys import groups_of
+from hudi_engine.format.metadata.records import plain_schema
+from hudi_engine.format.metadata.table import MetadataTable
+from hudi_engine.format.parallel import on_threads
+from hudi_engine.format.storage.paths import join
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.format.timeline.writer import TimelineWriter
+from hudi_engine.table.metadata.changes import Changes
+
+TOKEN = "0-1-0"
+DELTACOMMIT = "deltacommit"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one file group gets."""
+
+    partition: str
+    file_id: str
+    keys: pa.Array
+    values: pa.Array
+    deleted: pa.Array
+
+
+def write_deltacommit(
+    table: MetadataTable, instant: str, changes: Mapping[str, Changes], schema: str
+) -> None:
+    """Record the changes of an action in logs.
+
+    Args:
+        instant: Instant of the action on the table.
+        schema: Avro schema of the records, with the meta columns.
+    """
+    writer = TimelineWriter(table.storage, table.config)
+    writer.create_requested(instant, DELTACOMMIT)
+    inflight = CommitMetadata(operation_type=WriteOperation.UPSERT_PREPPED.value)
+    writer.to_inflight(instant, DELTACOMMIT, inflight.to_bytes(table.config.table_version))
+    parts = [part for name, each in changes.items() for part in _parts(table, name, each)]
+    stats = on_threads(lambda part: _write_log(table, instant, part, schema), parts)
+    metadata = commit_metadata(
+        [(part.partition, stat) for part, stat in zip(parts, stats, strict=True)], schema
+    )
+    writer.complete(instant, DELTACOMMIT, metadata.to_bytes(table.config.table_version))
+
+
+def commit_metadata(
+    stats: Sequence[tuple[str, WriteStat]],
+    schema: str,
+    operation: WriteOperation = WriteOperation.UPSERT_PREPPED,
+    *,
+    compacted: bool = False,
+) -> CommitMetadata:
+    """Return the metadata of a commit of the metadata table; the schema in it has no meta columns."""
+    by_partition: dict[str, list[WriteStat]] = {}
+    for partition, stat in stats:
+        by_partition.setdefault(partition, []).append(stat)
+    extra = {"schema": plain_schema(schema)}
+    return CommitMetadata(by_partition, extra, operation.value, compacted)
+
+
+def _parts(table: MetadataTable, partition: str, changes: Changes) -> list[_Part]:
+    keys, values, deleted = changes.sorted()
+    if not len(keys) and not len(deleted):
+        return []
+    groups = [each.file_id for each in table.groups(partition)]
+    of_keys, of_deleted = (groups_of(each.cast(pa.string()), len(groups)) for each in (keys, deleted))
+    numbers = sorted({*np.unique(of_keys).tolist(), *np.unique(of_deleted).tolist()})
+    return [
+        _Part(
+            partition,
+            groups[number],
+            keys.filter(pa.array(of_keys == number)),
+            values.filter(pa.array(of_keys == number)),
+            deleted.filter(pa.array(of_deleted == number)),
+        )
+        for number in numbers
+    ]
+
+
+def _write_log(table: MetadataTable, instant: str, part: _Part, schema: str) -> WriteStat:
+    """Write a log with the new records and the deleted keys of one file group."""
+    header = [(HeaderKey.INSTANT_TIME, instant), (HeaderKey.SCHEMA, schema)]
+    data = b""
+    if len(part.keys):
+        data += encode_block(BlockType.HFILE_DATA, header, encode_hfile(part.keys, part.values, schema))
+    if len(part.deleted):
+        keys = part.deleted.cast(pa.string())
+        partitions = pa.repeat(pa.scalar(part.partition), len(keys))
+        orders = pa.array(np.zeros(len(keys), np.int32))
+        data += encode_block(BlockType.DELETE, header, delete.encode(keys, partitions, [orders]))
+    name = log_file_name(part.file_id, instant, 1, TOKEN)
+    path = join(part.partition, name)
+    table.storage.create(path, data)
+    return WriteStat(
+        file_id=part.file_id,
+        path=path,
+        prev_commit=instant,
+        num_writes=len(part.keys),
+        num_update_writes=len(part.keys),
+        num_deletes=len(part.deleted),
+        total_write_bytes=len(data),
+        file_size_in_bytes=len(data),
+        partition_path=part.partition,
+        log_version=1,
+        log_offset=0,
+        base_file="",
+        log_files=[name],
+    )
+
+
+def write_base_file(
+    table: MetadataTable,
+    partition: str,
+    file_id: str,
+    instant: str,
+    keys: pa.Array,
+    values: pa.Array,
+    schema: str,
+) -> WriteStat:
+    """Write all records of a file group as its base file, with ascending keys."""
+    name = base_file_name(file_id, TOKEN, instant, "hfile")
+    path = join(partition, name)
+    data = encode_hfile(keys, values, schema, is_base_file=True)
+    table.storage.create(path, data)
+    return WriteStat(
+        file_id=file_id,
+        path=path,
+        num_writes=len(keys),
+        num_inserts=len(keys),
+        total_write_bytes=len(data),
+        file_size_in_bytes=len(data),
+        partition_path=partition,
+    )

@@ -1,0 +1,183 @@
+"""Kills while a metadata table is kept: data and metadata table agree for a reader, and after the next write in all they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.table.services import change_version, clean, run_clustering, run_compaction
+from hudi_engine.table.snapshot.publication import publication_of
+from hudi_engine.table.txn.recovery import recover, rollback_write
+from hudi_engine.table.txn.transaction import WriteTransaction
+
+from tests.faults.scenarios import copy_of, killed
+from tests.helpers.fault import FaultInjectingStorage
+from tests.helpers.forms import in_turn, named
+from tests.helpers.handmade import HandmadeTable
+from tests.helpers.metadata_table import differences, missing_rows, open_metadata
+from tests.unit.services import tables
+from tests.unit.services.tables import DAY_1, GROUP_1, batch, options, rows
+
+KEPT = options(
+    metadata__enable="true",
+    metadata__index__column__stats__enable="true",
+    metadata__index__bloom__filter__enable="true",
+    metadata__global__record__level__index__enable="true",
+    metadata__record__index__min__filegroup__count=2,
+    clustering__plan__strategy__sort__columns="qty",
+)
+
+
+def one_by_one(function, items):
+    return [function(item) for item in items]
+
+
+def append(table: HandmadeTable, changes: tables.Rows, deletes: tuple[str, ...] = ()) -> str:
+    """Append a log to the first slice of a merge-on-read table of version 9; return the instant."""
+    storage = table.storage
+    with WriteTransaction.begin(
+        storage, TableConfig.load(storage), KEPT, publication_of(storage),
+        action="deltacommit", operation="UPSERT",
+    ) as transaction:  # fmt: skip
+        transaction.inflight(CommitMetadata({DAY_1: []}, {}, "UPSERT"))
+        blocks = table.data_blocks(DAY_1, GROUP_1, batch(changes, DAY_1), transaction.instant)
+        blocks += table.delete_blocks(DAY_1, list(deletes), transaction.instant) if deletes else []
+        stat = table.append_log(DAY_1, GROUP_1, transaction.instant, blocks, transaction.instant)
+        extra = {"schema": table.avro_text()}
+        transaction.commit(CommitMetadata({DAY_1: [stat]}, extra, "UPSERT"))
+        return transaction.instant
+
+
+def on(table: HandmadeTable, storage: Storage) -> HandmadeTable:
+    """Return a table whose files lie in another storage."""
+    other = object.__new__(HandmadeTable)
+    other.__dict__.update(table.__dict__)
+    other.storage, other.path = storage, Path(storage.base)
+    return other
+
+
+def prepared(path: Path, writes: int = 1) -> HandmadeTable:
+    """A table with logs in version 9, whose metadata table has five partitions."""
+    table = tables.merge_on_read(path)
+    change_version(table.storage, KEPT, publication_of(table.storage), 9)
+    for number in range(writes):
+        append(table, {"a": 100 + number})
+    assert differences(table.storage) == []
+    return table
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is killed.
+
+    Args:
+        act: Does it to a table, whose storage may kill it.
+        writes: Deltacommits of the metadata table before it.
+    """
+
+    name: str
+    act: Callable[[HandmadeTable], object]
+    writes: int = 1
+
+
+def roll_back(table: HandmadeTable) -> object:
+    newest = tables.writes(table.storage)[-1]
+    return rollback_write(table.storage, KEPT, publication_of(table.storage), newest)
+
+
+CASES = [
+    Case("write", lambda table: append(table, {"new": 8}, ("a",))),
+    Case("write with compaction", lambda table: append(table, {"a": 7, "new": 8}), writes=10),
+    Case("rollback", roll_back, writes=2),
+    Case("compaction", lambda table: run_compaction(table.storage, KEPT, run_tasks=one_by_one)),
+    Case("clean", lambda table: clean(table.storage, KEPT, retain_commits=1), writes=3),
+]
+
+
+@pytest.mark.parametrize(("case", "when"), in_turn(CASES, ("before", "after", "torn")), ids=named)
+def test_killed_anywhere_the_metadata_table_is_right(case: Case, when: str, tmp_path: Path) -> None:
+    template = prepared(tmp_path / "template", case.writes)
+    if case.name == "clean":
+        run_compaction(template.storage, KEPT)
+        append(template, {"a": 1})
+        append(template, {"a": 2})
+        run_compaction(template.storage, KEPT)
+        append(template, {"a": 3})
+    source = LocalStorage(str(template.path))
+    counting = FaultInjectingStorage(copy_of(source, tmp_path))
+    case.act(on(template, counting))
+    assert len(counting.calls) > 10
+    for call, done in enumerate(counting.calls, 1):
+        where = f"killed {when} call {call}: {done}"
+        storage = copy_of(source, tmp_path)
+        killed(storage, lambda given: case.act(on(template, given)), call, when)  # noqa: B023
+        assert missing_rows(storage) == [], where
+        seen = rows(storage)
+        recover(storage, TableConfig.load(storage), KEPT, publication_of(storage))
+        if case.name == "clean":
+            case.act(on(template, storage))  # what a dead clean has begun goes on with the next one
+        append(on(template, storage), {"z": 1})
+        assert differences(storage) == [], where
+        assert rows(storage) in ({**seen, "z": 1}, {**rows(counting), "z": 1}), where
+
+
+def test_clustering_moves_every_key_in_the_record_index(tmp_path: Path) -> None:
+    storage = prepared(tmp_path / "t").storage
+    before = rows(storage)
+
+    run_clustering(storage, KEPT)
+
+    assert (differences(storage), rows(storage)) == ([], before)
+
+
+def test_without_the_option_it_is_kept_and_with_false_it_goes(tmp_path: Path) -> None:
+    table = prepared(tmp_path / "t")
+    clean(table.storage, options(), retain_commits=1)
+    assert differences(table.storage) == []
+
+    off = options(metadata__enable="false")
+    with WriteTransaction.begin(
+        table.storage,
+        table.config,
+        off,
+        publication_of(table.storage),
+        action="deltacommit",
+        operation="UPSERT",
+    ) as transaction:
+        transaction.inflight(CommitMetadata({DAY_1: []}, {}, "UPSERT"))
+        transaction.commit(CommitMetadata({}, {"schema": table.avro_text()}, "UPSERT"))
+
+    assert open_metadata(table.storage) is None
+    assert not table.storage.exists(".hoodie/metadata")
+
+
+def test_only_the_columns_of_the_list_have_statistics(tmp_path: Path) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    change_version(table.storage, options(), publication_of(table.storage), 9)
+    few = options(
+        metadata__enable="true",
+        metadata__index__column__stats__enable="true",
+        metadata__index__column__stats__column__list="qty",
+    )
+    with WriteTransaction.begin(
+        table.storage,
+        table.config,
+        few,
+        publication_of(table.storage),
+        action="deltacommit",
+        operation="UPSERT",
+    ) as transaction:
+        transaction.inflight(CommitMetadata({DAY_1: []}, {}, "UPSERT"))
+        transaction.commit(CommitMetadata({}, {"schema": table.avro_text()}, "UPSERT"))
+
+    kept = open_metadata(table.storage)
+    assert kept is not None
+    columns = {each["ColumnStatsMetadata"]["columnName"] for _, each in kept.records("column_stats")}
+    assert {each for each in columns if not each.startswith("_hoodie_")} == {"qty"}
+    assert differences(table.storage) == []

@@ -1,0 +1,144 @@
+"""Compares a metadata table with the files and rows of its table."""
+
+from __future__ import annotations
+
+from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.metadata.definitions import IndexDefinitions
+from hudi_engine.format.metadata.keys import column_stats_key, partition_stats_key
+from hudi_engine.format.metadata.locations import Location, location_of
+from hudi_engine.format.metadata.records import MetadataPartition
+from hudi_engine.format.metadata.statistics import bounds_of_record, merged_bounds
+from hudi_engine.format.metadata.table import MetadataTable
+from hudi_engine.format.schema.avro import without_meta_fields
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.table.metadata.changes import filter_records, slice_file_bounds, slice_keys, stats_columns
+
+
+def open_metadata(storage: Storage) -> MetadataTable | None:
+    """Open the metadata table of a table."""
+    config = TableConfig.load(storage)
+    return MetadataTable.open(storage, config, Timeline.load(storage, config))
+
+
+def differences(storage: Storage) -> list[str]:
+    """Return what a metadata table has otherwise than the table; empty when they agree."""
+    config = TableConfig.load(storage)
+    timeline = Timeline.load(storage, config)
+    table = MetadataTable.open(storage, config, timeline)
+    if table is None:
+        return ["there is no metadata table"]
+    view = FileSystemView.build(storage, config, timeline)
+    slices = [each for partition in view.partitions for each in view.latest_slices(partition)]
+    found = _files(table, view)
+    if MetadataPartition.COLUMN_STATS.value in table.partitions:
+        found += _statistics(storage, config, table, slices)
+    if MetadataPartition.BLOOM_FILTERS.value in table.partitions:
+        filters = dict(table.records(MetadataPartition.BLOOM_FILTERS.value))
+        bases = [each.base_file for each in slices if each.base_file is not None]
+        found += [
+            f"no Bloom filter of {each.path}"
+            for each in bases
+            if filter_records(storage, [(each.partition, each.path)], "").keys() - filters.keys()
+        ]
+    if MetadataPartition.RECORD_INDEX.value in table.partitions:
+        found += _locations(storage, config, table, slices)
+    return found
+
+
+def _files(table, view) -> list[str]:
+    listed = {
+        partition: {
+            path.rpartition("/")[2]
+            for each in view.every_slice()
+            if each.partition == partition
+            for path in each.paths
+        }
+        for partition in view.partitions
+    }
+    known = {
+        partition: {status.name: status.size for status in files}
+        for partition, files in table.table_files(table.table_partitions()).items()
+    }
+    sizes = {
+        (partition, each.name): each.size for partition in view.partitions for each in view.files(partition)
+    }
+    found = []
+    for partition in {*listed, *known}:
+        there, written = listed.get(partition, set()), known.get(partition, {})
+        found += [f"files lacks {partition}/{name}" for name in there - written.keys()]
+        found += [f"files has {partition}/{name}" for name in written.keys() - there]
+        found += [
+            f"{partition}/{name} has {sizes[partition, name]} bytes, not {written[name]}"
+            for name in there & written.keys()
+            if sizes[partition, name] != written[name]
+        ]
+    return found
+
+
+def _statistics(storage, config, table, slices) -> list[str]:
+    definitions = IndexDefinitions.load(storage, config)
+    schema = without_meta_fields(table.table_timeline.table_schema_json())
+    columns = stats_columns(definitions, schema)
+    records = dict(table.records(MetadataPartition.COLUMN_STATS.value))
+    found, of_partitions = [], {}
+    for each in slices:
+        for path in [
+            *([each.base_file.path] if each.base_file else []),
+            *(log.path for log in each.log_files),
+        ]:
+            bounds = slice_file_bounds(storage, config, path, columns)
+            of_partitions.setdefault(each.partition, []).append(bounds)
+            for column, kind in columns.items():
+                record = records.get(column_stats_key(column, each.partition, path.rpartition("/")[2]))
+                if record is None and not bounds[column].values:
+                    continue  # Apache Hudi leaves files without rows out
+                if record is None or bounds_of_record(record, kind) != bounds[column]:
+                    found.append(f"statistics of {column} in {path}: {record} instead of {bounds[column]}")
+    if MetadataPartition.PARTITION_STATS.value in table.partitions:
+        records = dict(table.records(MetadataPartition.PARTITION_STATS.value))
+        for partition, parts in of_partitions.items():
+            for column, kind in columns.items():
+                record = records.get(partition_stats_key(column, partition))
+                truth = merged_bounds(part[column] for part in parts)
+                kept = None if record is None else bounds_of_record(record, kind)
+                narrow = kept is None or (
+                    truth.low is not None
+                    and (kept.low is None or kept.low > truth.low or kept.high < truth.high)
+                )
+                if narrow:
+                    found.append(f"statistics of {column} in partition {partition}: {kept} for {truth}")
+    return found
+
+
+def _locations(storage, config, table, slices) -> list[str]:
+    kept = {key: location_of(record) for key, record in table.records(MetadataPartition.RECORD_INDEX.value)}
+    truth = {
+        key.decode(): Location(each.partition, each.file_id)
+        for each in slices
+        for key in slice_keys(storage, config, each).to_pylist()
+    }
+    return [
+        f"{key} is at {truth.get(key)}, the index has {kept.get(key)}"
+        for key in {*kept, *truth}
+        if kept.get(key) != truth.get(key)
+    ]
+
+
+def missing_rows(storage: Storage) -> list[str]:
+    """Return the files of newest slices that a reader by the metadata table does not see with their bytes."""
+    config = TableConfig.load(storage)
+    timeline = Timeline.load(storage, config)
+    table = MetadataTable.open(storage, config, timeline)
+    if table is None:
+        return []
+    known = {
+        each.path: each.size
+        for files in table.table_files(table.table_partitions()).values()
+        for each in files
+    }
+    view = FileSystemView.build(storage, config, timeline)
+    sizes = {each.path: each.size for partition in view.partitions for each in view.files(partition)}
+    slices = [each for partition in view.partitions for each in view.latest_slices(partition)]
+    return [path for each in slices for path in each.paths if known.get(path) != sizes[path]]

@@ -1,0 +1,123 @@
+"""Metadata tables that this engine and Apache Hudi keep in turn, used by both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hudi_engine import HudiTable
+from hudi_engine.format.storage import open_storage
+
+from tests.helpers.metadata_table import differences, open_metadata
+from tests.judge.apache_hudi import ApacheHudi
+from tests.judge.arrow_rows import rows_of_spark
+from tests.judge.hudi_rs import hudi_rs_rows
+from tests.judge.readers import Judges
+from tests.judge.rows import difference, without_meta
+
+COLUMNS = "id string, ts long, dt string, val string"
+TYPES = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
+METADATA = {
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.index.column.stats.enable": "true",
+    "hoodie.metadata.index.bloom.filter.enable": "true",
+    "hoodie.metadata.global.record.level.index.enable": "true",
+    "hoodie.metadata.record.index.min.filegroup.count": "4",
+}
+PARTITIONS = {"bloom_filters", "column_stats", "files", "partition_stats", "record_index"}
+
+
+class InTurn:
+    """A table of version 9 that both write, and the rows it should have."""
+
+    def __init__(self, spark: Any, path: Path, kind: str, hudi: ApacheHudi) -> None:
+        self.spark, self.path, self.kind, self.hudi = spark, path, kind, hudi
+        self.rows: dict[str, dict[str, Any]] = {}
+        HudiTable.create(
+            spark, str(path), name="t", record_key="id", precombine_field="ts", partition_by="dt",
+            table_type=kind, options={"hoodie.write.table.version": "9"},
+        )  # fmt: skip
+
+    @property
+    def opened(self) -> HudiTable:
+        return HudiTable.open(self.spark, str(self.path))
+
+    def batch(self, keys: Any, turn: int) -> list[tuple[str, int, str, str]]:
+        values = [(f"k{key}", turn, f"p{key % 3}", f"v{turn} of {key}") for key in keys]
+        for each in values:
+            self.rows[each[0]] = dict(zip(("id", "ts", "dt", "val"), each, strict=True))
+        return values
+
+    def ours(self, keys: Any, turn: int, **options: str) -> Any:
+        frame = self.spark.createDataFrame(self.batch(keys, turn), COLUMNS)
+        return self.opened.upsert(frame, options={**METADATA, **options})
+
+    def delete(self, keys: Any) -> None:
+        gone = [self.rows.pop(f"k{key}") for key in keys]
+        values = [tuple(each.values()) for each in gone]
+        self.opened.delete(self.spark.createDataFrame(values, COLUMNS))
+
+    def theirs(self, keys: Any, turn: int, *, index: str = "SIMPLE") -> None:
+        options = {
+            "hoodie.table.name": "t",
+            "hoodie.datasource.write.recordkey.field": "id",
+            "hoodie.datasource.write.precombine.field": "ts",
+            "hoodie.datasource.write.partitionpath.field": "dt",
+            "hoodie.datasource.write.table.type": TYPES[self.kind],
+            "hoodie.write.table.version": "9",
+            "hoodie.index.type": index,
+            **METADATA,
+        }
+        values = [list(each) for each in zip(*self.batch(keys, turn), strict=True)]
+        self.hudi.write(self.path, pa.table(values, names=["id", "ts", "dt", "val"]), options, keep_v6=False)
+
+    def check(self, after: str) -> None:
+        storage = open_storage(str(self.path))
+        kept = open_metadata(storage)
+        assert kept is not None and set(kept.partitions) == PARTITIONS, after
+        assert differences(storage) == [], after
+        wanted = list(self.rows.values())
+        by_metadata = {"hoodie.metadata.enable": "true"}
+        readers = {
+            "this engine": lambda: rows_of_spark(self.opened.snapshot()),
+            "hudi-rs": lambda: hudi_rs_rows(self.path),
+            "Apache Hudi": lambda: self.hudi.read(self.path, options=by_metadata),
+        }
+        for name, read in readers.items():
+            assert difference(without_meta(read()), wanted) == "", f"{after}, read by {name}"
+        view = f"v{abs(hash(str(self.path)))}"
+        (found,) = self.hudi.sql(
+            f"CREATE TABLE IF NOT EXISTS {view} USING hudi LOCATION '{self.path}'",
+            f"REFRESH TABLE {view}",
+            f"SELECT count(*) AS n FROM {view} WHERE val = '{wanted[0]['val']}' AND id = '{wanted[0]['id']}'",
+        )
+        assert found["n"] == 1, f"{after}, a filter"
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_both_keep_and_use_one_metadata_table(
+    kind: str, spark: Any, tmp_path: Path, apache_hudi: Judges
+) -> None:
+    table = InTurn(spark, tmp_path / "t", kind, apache_hudi("1.2.0"))
+    table.ours(range(20), 1)
+    table.check("it was built")
+    table.theirs([3, 4, 40], 2, index="RECORD_INDEX")
+    table.check("Apache Hudi found keys by its record index")
+    table.delete([3, 5, 40])
+    table.check("deletes")
+    before = dict(table.rows)
+    table.opened.rollback(table.ours([6, 7, 41], 3).instant)
+    table.rows = before
+    table.check("a rollback")
+    if kind == "mor":
+        table.opened.compact()
+    table.opened.cluster()
+    table.check("compaction and clustering")
+    for turn in range(4, 9):
+        table.ours([turn, turn + 30], turn)
+    table.opened.clean(retain_commits=2)
+    table.check("a compaction of the metadata table, and a clean")
+    table.theirs([8, 9, 42], 20, index="RECORD_INDEX")
+    table.check("Apache Hudi goes on")
