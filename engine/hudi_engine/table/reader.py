@@ -14,11 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.errors import ConfigError
-from hudi_engine.format.config.declared.engine_options import ReadOptions
 from hudi_engine.format.config.options import Options, resolve_options
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.merge.base_reader import select_schema
-from hudi_engine.format.merge.filters import Filters, as_expression
+from hudi_engine.format.merge.filters import Filters
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.merge.table_reader import as_its_readers_do
@@ -28,7 +27,7 @@ from hudi_engine.format.schema.meta_fields import RECORD_KEY, meta_fields
 from hudi_engine.format.timeline.moments import Moment
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.inspect.files import FileFacts, facts_of
-from hudi_engine.table.metadata_reads.filter_keys import keys_of_filter, record_keys_of
+from hudi_engine.table.metadata_reads.filter_keys import record_keys_of, sought_by
 from hudi_engine.table.metadata_reads.plan import ReadPlan, Sought, plan_read
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.swap import table_storage
@@ -73,9 +72,7 @@ def read(
     state = TableState.load(table_storage(os.fspath(path)))
     context = _context(state, resolved, as_of)
     wanted = _wanted(context.schema, columns)
-    expression = None if filters is None else as_expression(filters, context.schema)
-    keys = keys_of_filter(filters, context.schema, state.config, resolved)
-    return Rows(state, context, wanted, Sought(expression, keys), resolved[ReadOptions.DATA_SKIPPING])
+    return Rows(state, context, wanted, sought_by(filters, context.schema, state.config, resolved), resolved)
 
 
 def lookup(
@@ -123,7 +120,7 @@ def looked_up(
         )
     found = record_keys_of(keys, context.schema, state.config, resolved)
     sought = Sought(pc.field(RECORD_KEY).isin(found), found)
-    return Rows(state, context, wanted, sought, resolved[ReadOptions.DATA_SKIPPING])
+    return Rows(state, context, wanted, sought, resolved)
 
 
 @dataclass(frozen=True)
@@ -138,7 +135,7 @@ class Rows:
     _context: ReadContext
     _columns: tuple[str, ...]
     _sought: Sought
-    _skipping: bool
+    _options: Options
 
     @property
     def schema(self) -> pa.Schema:
@@ -191,7 +188,7 @@ class Rows:
     @cached_property
     def plan(self) -> ReadPlan:
         """Which file slices are read, and what ruled out the others."""
-        return plan_read(self._state, self._context, self._sought, by_metadata=self._skipping)
+        return plan_read(self._state, self._context, self._sought, self._options)
 
     @property
     def _slices(self) -> list[FileSlice]:

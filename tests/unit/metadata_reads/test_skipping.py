@@ -106,15 +106,34 @@ def test_a_filter_on_the_key_goes_by_the_record_index(tmp_path: Path) -> None:
     assert "record_index" in skipped(found) and len(found.plan.slices) == 2
 
 
+def test_a_filter_on_another_column_goes_by_its_secondary_index(tmp_path: Path) -> None:
+    path = unpack(ALL_INDEXES, tmp_path)
+    everything = hudi_engine.read(path, columns=["name"], options=LISTED).to_arrow()["name"].drop_null()
+    for name in [*everything.to_pylist(), "nobody", "e$ve", ""]:
+        with opened_files() as opened:
+            found = hudi_engine.read(path, filters=[("name", "in", [name]), ("qty", ">", 0)])
+            assert found.to_arrow().num_rows == (name in everything.to_pylist())
+        assert len(set(opened)) == (name in everything.to_pylist())
+        assert "secondary_index_idx_name" in skipped(found)
+    either = [[("name", "=", "eve")], [("qty", "=", 10)]]
+    assert "secondary_index_idx_name" not in skipped(hudi_engine.read(path, filters=either))
+
+
+@pytest.mark.parametrize("option", ["hoodie.metadata.enable", "hoodie.enable.data.skipping"])
+def test_either_option_keeps_a_read_from_the_metadata_table(option: str, tmp_path: Path) -> None:
+    found = hudi_engine.lookup(unpack(ALL_INDEXES, tmp_path), ["k1"], options={option: "false"})
+    assert found.to_arrow().num_rows == 1 and found.plan.is_listed
+
+
 def test_statistics_of_partitions_and_files_rule_files_out(tmp_path: Path) -> None:
     path = unpack(ALL_INDEXES, tmp_path)
     day = datetime.date(2024, 1, 1)
     amount = hudi_engine.read(path, columns=["amt"]).to_arrow()["amt"].drop_null()[0].as_py()
-    for each in [("name", "=", "eve"), ("ts", ">", "2030-01-01"), ("d", "<", day), ("amt", "=", amount + 1)]:
+    for each in [("qty", "=", 11), ("ts", ">", "2030-01-01"), ("d", "<", day), ("amt", "=", amount + 1)]:
         with opened_files() as opened:
             found = hudi_engine.read(path, filters=[each])
-            assert found.to_arrow().num_rows == (each[0] == "name")
-        assert len(set(opened)) == (each[0] == "name"), each
+            assert found.to_arrow().num_rows == (each[0] == "qty")
+        assert len(set(opened)) == (each[0] == "qty"), each
         assert skipped(found).keys() & {"partition_stats", "column_stats"}
 
 
@@ -198,7 +217,7 @@ def test_a_metadata_table_that_cannot_be_read_is_left_alone(
 
 def test_a_log_says_what_was_skipped_by_which_index(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "hudi_engine"):
-        found = hudi_engine.read(unpack(ALL_INDEXES, tmp_path), filters=[("name", "=", "eve")])
+        found = hudi_engine.read(unpack(ALL_INDEXES, tmp_path), filters=[("qty", "=", 11)])
         found.to_arrow()
     assert "1 of 2 file slices are read" in caplog.text and "skipped by partition_stats" in caplog.text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -13,11 +14,10 @@ from pyspark.sql import functions as F
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.merge.filters import Filters, as_expression, typed_tuples
+from hudi_engine.format.merge.filters import Filters, typed_tuples
 from hudi_engine.format.schema.meta_fields import META_SCHEMA, with_meta_columns
 from hudi_engine.spark.read.spark_read import snapshot_frame
-from hudi_engine.table.metadata_reads.filter_keys import keys_of_filter
-from hudi_engine.table.metadata_reads.plan import Sought
+from hudi_engine.table.metadata_reads.filter_keys import sought_by
 from hudi_engine.table.state import TableState
 
 
@@ -42,15 +42,9 @@ def filtered_frame(
     if data_schema is not None:
         schema = with_meta_columns(data_schema, operation=state.config.keeps_operations)
     tuples = typed_tuples(filters, schema)
-    sought = sought_by(filters, schema, state, options)
+    sought = replace(sought_by(filters, schema, state.config, options), bounds_have_nan=False)
     frame = snapshot_frame(spark, state, options, as_of=as_of, sought=sought)
     return frame.where(_any([_all([_column(*each) for each in alternative]) for alternative in tuples]))
-
-
-def sought_by(filters: Filters, schema: pa.Schema, state: TableState, options: Options) -> Sought:
-    """Return what a read for Spark is after by filters."""
-    keys = keys_of_filter(filters, schema, state.config, options)
-    return Sought(as_expression(filters, schema), keys, bounds_have_nan=False)
 
 
 def _all(conditions: list[Column]) -> Column:

@@ -19,7 +19,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
-from hudi_engine.format.config.declared.engine_options import ReadOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.base_file import BaseFile
 from hudi_engine.format.filegroup.file_slice import FileSlice
@@ -91,7 +90,7 @@ def snapshot_frame(
         return spark.createDataFrame([], arrow_to_spark(META_SCHEMA))
     read = as_its_readers_do(state.read_context(data_schema, options, as_of=as_of), state.timeline)
     if sought is not None:
-        plan = plan_read(state, read, sought, by_metadata=options[ReadOptions.DATA_SKIPPING])
+        plan = plan_read(state, read, sought, options)
         return slices_frame(spark, state, read, plan.slices)
     view = state.whole_view(as_of=as_of)
     slices = view.latest_slices()

@@ -1,4 +1,4 @@
-"""The record keys that the rows of a filter must have, where the filter names them."""
+"""What a filter says of its rows: a condition, and the record keys or values of columns that they must have."""
 
 from __future__ import annotations
 
@@ -14,30 +14,33 @@ from hudi_engine.format.config.enums import KeyGeneratorType
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.generator import build_key_generator
-from hudi_engine.format.merge.filters import Filters, typed_tuples
+from hudi_engine.format.merge.filters import Filters, as_expression, typed_tuples
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
+from hudi_engine.table.metadata_reads.plan import Sought
 
 MOST_KEYS = 1_000_000
 _KINDS = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.NON_PARTITION)
 
 
-def keys_of_filter(
-    filters: Filters | None, schema: pa.Schema, config: TableConfig, options: Options
-) -> pa.Array | None:
-    """Return the keys of which a row that passes a filter has one, each once; None where the filter does not name them.
+def sought_by(filters: Filters | None, schema: pa.Schema, config: TableConfig, options: Options) -> Sought:
+    """Return what a read with a filter is after.
 
-    A filter names them by ``=`` or ``in`` on the record key, or on every column of it that is a text or a whole number: other
-    types have several texts, by the release that wrote them.
+    A filter names record keys by ``=`` or ``in`` on the record key, or on every column of it that is a text or a whole number:
+    other types have several texts, by the release that wrote them.
+
+    Raises:
+        ConfigError, SchemaError: A filter that makes no sense.
     """
-    if filters is None or isinstance(filters, pc.Expression):
-        return None
-    found: list[pa.Array] = []
-    for alternative in typed_tuples(filters, schema):
-        keys = _keys(_equal_to(alternative), schema, config, options)
-        if keys is None:
-            return None
-        found.append(keys)
-    return pc.unique(pa.concat_arrays(found))
+    if filters is None:
+        return Sought()
+    expression = as_expression(filters, schema)
+    if isinstance(filters, pc.Expression):
+        return Sought(expression)
+    equal = tuple(_equal_to(alternative) for alternative in typed_tuples(filters, schema))
+    keys = [_keys(each, schema, config, options) for each in equal]
+    if any(each is None for each in keys):
+        return Sought(expression, equal=equal)
+    return Sought(expression, pc.unique(pa.concat_arrays(keys)))
 
 
 def record_keys_of(keys: Iterable[Any], schema: pa.Schema, config: TableConfig, options: Options) -> pa.Array:

@@ -7,15 +7,18 @@ folders and by their statistics, then file groups by the statistics of columns, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.errors import CorruptTableError, HudiError, UnsupportedTableError
+from hudi_engine.format.config.declared.engine_options import ReadOptions
+from hudi_engine.format.config.declared.metadata_options import MetadataOptions
 from hudi_engine.format.config.enums import MergeMode
+from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.base_file import BaseFile
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.view import FileSystemView
@@ -24,7 +27,15 @@ from hudi_engine.format.index.filters.footer import read_key_footer, within_rang
 from hudi_engine.format.merge.filters import columns_of
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.merge.stored_columns import partition_values
-from hudi_engine.format.metadata.keys import bloom_filter_key, column_stats_key, hashed, partition_stats_key
+from hudi_engine.format.metadata.definitions import IndexDefinitions
+from hudi_engine.format.metadata.keys import (
+    bloom_filter_key,
+    column_stats_key,
+    hashed,
+    partition_stats_key,
+    secondary_key,
+    split_secondary_key,
+)
 from hudi_engine.format.metadata.record_index import locations
 from hudi_engine.format.metadata.records import MetadataPartition, Record
 from hudi_engine.format.metadata.table import MetadataTable
@@ -53,12 +64,14 @@ class Sought:
     Args:
         filters: Condition that they meet, over the columns of the read; None for all rows.
         keys: Record keys of which they have one, each once; None where they are not known.
+        equal: Where they are not: values of columns, of which a row has one of each column in one of these.
         bounds_have_nan: Whether bounds of floating point numbers may be used. Those of some writers leave NaN out, which passes
             comparisons of Spark and none of Arrow.
     """
 
     filters: pc.Expression | None = None
     keys: pa.Array | None = None
+    equal: tuple[Mapping[str, Sequence[Any]], ...] = ()
     bounds_have_nan: bool = True
 
 
@@ -91,18 +104,17 @@ class ReadPlan:
     is_listed: bool = True  # from the storage, not from the metadata table
 
 
-def plan_read(
-    state: TableState, context: ReadContext, sought: Sought, *, by_metadata: bool = True
-) -> ReadPlan:
+def plan_read(state: TableState, context: ReadContext, sought: Sought, options: Options) -> ReadPlan:
     """Choose the file slices that may hold rows of a read.
 
     Args:
         context: How slices are read; its columns are those of the filter.
-        by_metadata: Whether the metadata table may be used.
+        options: Whether the metadata table may be used.
 
     Raises:
         CorruptTableError, TimelineError: As `TableState.still_view` does.
     """
+    by_metadata = options[ReadOptions.DATA_SKIPPING] and options[MetadataOptions.ENABLED] is not False
     metadata = trusted_metadata(state) if by_metadata and sought.filters is not None else None
     planner = _Planner(state, context, sought, metadata)
     if metadata is not None:
@@ -126,6 +138,7 @@ class _Planner:
     ) -> None:
         self._state, self._context, self._sought, self._metadata = state, context, sought, metadata
         self._steps: list[Step] = []
+        self._located_by = MetadataPartition.RECORD_INDEX.value
         # An index of rows and of partitions shows the newest state alone.
         self._newest = metadata if context.as_of is None else None
 
@@ -134,7 +147,7 @@ class _Planner:
         slices, seen = self._slices(located)
         if located is not None:
             kept = [each for each in slices if (each.partition, each.file_id) in located]
-            self._note(MetadataPartition.RECORD_INDEX.value, "file groups", len(slices), len(kept))
+            self._note(self._located_by, "file groups", len(slices), len(kept))
             slices = kept
         else:
             slices = self._by_keys(self._by_column_stats(slices))
@@ -146,12 +159,43 @@ class _Planner:
 
     def _located(self) -> set[FileGroupKey] | None:
         """Return the file groups that hold the keys; None where no record index can tell."""
+        if self._newest is None or not has_partition(self._newest, MetadataPartition.RECORD_INDEX):
+            return None
         keys = self._sought.keys
-        if keys is None or self._newest is None:
+        if keys is None:
+            keys = self._keys_of_values(self._newest)
+        return None if keys is None else {place for _, place in locations(self._newest, keys)}
+
+    def _keys_of_values(self, metadata: MetadataTable) -> pa.Array | None:
+        """Return the record keys that secondary indexes have for the values of a filter; None where one has no index."""
+        prefix = MetadataPartition.SECONDARY_INDEX.value
+        if not self._sought.equal or not any(name.startswith(prefix) for name in metadata.partitions):
             return None
-        if not has_partition(self._newest, MetadataPartition.RECORD_INDEX):
-            return None
-        return {place for _, place in locations(self._newest, keys)}
+        indexes: dict[str, str] = {}
+        for name, entry in IndexDefinitions.load(self._state.storage, self._state.config).entries.items():
+            fields = list(entry.get("sourceFields") or [])
+            if (
+                name.startswith(prefix)
+                and len(fields) == 1
+                and name in metadata.partitions
+                and metadata.groups(name)
+            ):
+                indexes[fields[0]] = name
+        found: set[str] = set()
+        for values in self._sought.equal:
+            column = next((name for name in values if self._is_indexed(name, values[name], indexes)), None)
+            if column is None:
+                return None
+            self._located_by = indexes[column]
+            starts = [secondary_key(value, "") for value in values[column]]
+            found |= {split_secondary_key(key)[1] for key, _ in metadata.with_prefix(indexes[column], starts)}
+        return pa.array(sorted(found), pa.string())
+
+    def _is_indexed(self, column: str, values: Sequence[Any], indexes: Mapping[str, str]) -> bool:
+        """Return whether a secondary index has the values of a column: texts, as others have several forms."""
+        schema = self._context.schema
+        is_text = pa.types.is_string(schema.field(column).type)
+        return column in indexes and is_text and None not in values
 
     def _slices(self, located: Collection[FileGroupKey] | None) -> tuple[list[FileSlice], int]:
         """Return the slices of the partitions that may hold a row, and of how many slices they were chosen."""
@@ -164,7 +208,7 @@ class _Planner:
         if located is not None:
             seen = len(partitions)
             partitions &= {partition for partition, _ in located}
-            self._note(MetadataPartition.RECORD_INDEX.value, "partitions", seen, len(partitions))
+            self._note(self._located_by, "partitions", seen, len(partitions))
         partitions = self._by_partition_stats(self._by_folders(partitions), located is not None)
         files = metadata.table_files(sorted(partitions))
         view = FileSystemView.build(state.storage, state.config, state.timeline, as_of=as_of, files=files)
