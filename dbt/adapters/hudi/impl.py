@@ -35,7 +35,12 @@ from dbt.adapters.hudi.catalogs import (
     with_catalog,
 )
 from dbt.adapters.hudi.changes.consume import consumed
-from dbt.adapters.hudi.changes.methods import ChangeFeeds
+from dbt.adapters.hudi.changes.new_files import (
+    FileFeeds,
+    set_bad_files_aside,
+    with_files,
+    without_metadata,
+)
 from dbt.adapters.hudi.column import HudiColumn
 from dbt.adapters.hudi.column_changes import ColumnChanges
 from dbt.adapters.hudi.connections import HudiConnectionManager
@@ -97,7 +102,7 @@ class HudiConfig(SparkConfig):
     cluster_by: Any | None = None
 
 
-class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
+class HudiAdapter(Operations, FileFeeds, ColumnChanges, Names, SparkAdapter):
     """dbt on Apache Hudi tables."""
 
     Relation = HudiRelation
@@ -282,7 +287,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         def analysed() -> DataFrame:
             if run.node.get("language") == "python":
                 return run_python_model(session, run.plan.name, code)
-            return session.sql(handle.with_states(session, code))
+            return without_metadata(session.sql(handle.with_states(session, code)), run.feed)
 
         frame, run.base = with_state_read(self._warehouse, session, run.plan, code, analysed)
         return frame
@@ -292,6 +297,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         """Run a model's query and make its rows the table, in one replace commit."""
         plan, is_incremental = run.plan, run.is_kind("incremental")
         with self._work(code) as session:
+            set_bad_files_aside(self._warehouse, session, plan, run.feed)
 
             def write() -> HudiAdapterResponse:
                 frame = self._frame(session, run, code)
@@ -306,9 +312,10 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
                     with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
                         return builds.rebuild_model(self._warehouse, session, noted, rows, run)
 
-            return builds.evaluated_again(
+            response = builds.evaluated_again(
                 write, lambda: invalidate_cached_tables(session), plan.conflict_retries
             )
+            return with_files(response, run.feed)
 
     @available.parse_none
     def hudi_in_hook(self, when: str = "", number: int = 0, of: int = 0) -> None:
@@ -330,6 +337,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         plan = run.feed.noted_in(run.plan, rebuilds=False)
         operation = plan.merge.operation
         with self._work(f"{operation} into {plan.schema}.{plan.name}") as session:
+            set_bad_files_aside(self._warehouse, session, plan, run.feed)
             name = named(source).name
             frame = drop_meta_columns(session.table(name))
             wanted, absent = chosen_columns(frame.columns, [column.name for column in columns])
@@ -349,7 +357,10 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
                 with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
                     return builds.write_model(self._warehouse, session, plan, rows, run)
 
-            return builds.evaluated_again(write, lambda: _stage_again(run, session), plan.conflict_retries)
+            response = builds.evaluated_again(
+                write, lambda: _stage_again(run, session), plan.conflict_retries
+            )
+            return with_files(response, run.feed)
 
     @available.parse_none
     def hudi_snapshot(

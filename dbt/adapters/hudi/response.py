@@ -17,6 +17,8 @@ class HudiAdapterResponse(AdapterResponse):
 
     Args:
         rows_set_aside: Rows that are in the error table instead; None without one.
+        files_read: New files that the write took (`hudi_new_files`), None for other models; ``files_set_aside`` of them are in
+            the error table.
         bytes_rewritten: Bytes of base files that replace an earlier one; ``bytes_changed`` of them are of changed rows, about.
         seconds: Seconds by phase, such as ``{"prepare": 0.4, "write": 1.2}``.
     """
@@ -34,6 +36,8 @@ class HudiAdapterResponse(AdapterResponse):
     bytes_changed: int | None = None
     seconds: dict[str, float] | None = None
     rows_set_aside: int | None = None
+    files_read: int | None = None
+    files_set_aside: int | None = None
 
 
 def short_number(number: int) -> str:

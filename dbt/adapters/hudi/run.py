@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,8 +12,9 @@ from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.config.other_keys import CHECKPOINT, CHECKPOINT_BEFORE
 from hudi_engine.table.changes.checkpoint import format_checkpoint
+from hudi_engine.table.changes.new_files import TakenFiles, is_note_of_files
 from hudi_engine.table.state import TableState
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.model.merge import ADDING
 from dbt.adapters.hudi.model.plan import ModelPlan
@@ -21,6 +23,22 @@ from dbt.adapters.hudi.model.source import SourcePlace
 OF_A_SAMPLE = "19700101000000000"
 """Checkpoint of a table that was built of a sample: no commit, so that no later run continues from it."""
 _KINDS = ("model", "seed", "snapshot")
+
+
+@dataclass(frozen=True)
+class NewFiles:
+    """The new files of a folder that a model takes in one run.
+
+    Args:
+        frame: Their rows.
+        waiting: How many the limits leave for later runs.
+        bad: Those that cannot be read and go to the error table, each with the reason.
+    """
+
+    frame: DataFrame
+    taken: int
+    waiting: int = 0
+    bad: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -33,6 +51,8 @@ class InputWindow:
         is_early: It ends before what the model has taken already.
         args: What the model gave: begin, end and limits.
         hole: The write under way for which there is nothing to take yet, None without one.
+        files: The new files, where the input is a folder of files: then ``end`` is the note of all that were taken, and
+            ``commits`` the number of the new ones.
     """
 
     since: str | None
@@ -41,6 +61,7 @@ class InputWindow:
     is_early: bool = False
     args: tuple[object, ...] = ()
     hole: str | None = None
+    files: NewFiles | None = None
 
 
 @dataclass
@@ -64,22 +85,34 @@ class Feed:
 
     def add(self, source: str, window: InputWindow, *, every_commit: bool) -> None:
         """Note the window of an input; the rows of a key can be ordered only where all inputs have one mode."""
-        if self.inputs and self.every_commit != every_commit:
+        if self._changed and self.every_commit != every_commit:
             raise DbtRuntimeError(
-                f"hudi_changes of {', '.join(sorted({*self.inputs, source}))} in one model: mode='all' and another mode; deletes "
+                f"hudi_changes of {', '.join(sorted({*self._changed, source}))} in one model: mode='all' and another mode; deletes "
                 "of one have no order among the rows of the other. Give all inputs of a model the same mode"
             )
         self.inputs[source], self.every_commit = window, every_commit
 
-    def window_of(self, source: str, args: tuple[object, ...]) -> InputWindow | None:
+    def window_of(
+        self, source: str, args: tuple[object, ...], macro: str = "hudi_changes"
+    ) -> InputWindow | None:
         """Return the window of an input that the model has named before, None for one that it has not."""
         window = self.inputs.get(source)
         if window is not None and window.args != args:
             raise DbtRuntimeError(
-                f"hudi_changes of {source} is in the model more than once, with different windows. Of an input one window is "
-                "taken in a run: give each the same begin, end, max_commits, max_rows and max_bytes"
+                f"{macro} of {source} is in the model more than once, with different windows. Of an input one window is "
+                "taken in a run: give each the same begin and end, or start_after, and the same limits"
             )
         return window
+
+    @property
+    def _changed(self) -> list[str]:
+        """The inputs whose changes are taken, and not their new files."""
+        return [name for name, window in self.inputs.items() if window.files is None]
+
+    @property
+    def files(self) -> list[NewFiles]:
+        """The new files of the inputs that are folders of files."""
+        return [window.files for window in self.inputs.values() if window.files is not None]
 
     def noted_for(self, source: str) -> str | None:
         """Return up to where an input is consumed, None for one that is new.
@@ -93,17 +126,27 @@ class Feed:
             name for name in self.noted if name not in self.inputs and (is_deferred or name not in self.named)
         ]
         same = [self.noted[name] for name in unused if name.rpartition(".")[2] == table]
-        return self.noted.get(source) or (same[0] if len(same) == 1 else None)
+        found = self.noted.get(source) or (same[0] if len(same) == 1 else None)
+        return None if found is None or is_note_of_files(found) else found
+
+    def taken_files(self, source: str) -> TakenFiles | None:
+        """Return the files of an input that are taken, None for one that is new."""
+        noted = self.noted.get(source)
+        if noted == OF_A_SAMPLE:
+            raise DbtRuntimeError(
+                f"the model was built with --sample, so which rows it lacks of {source} is not known; run it with --full-refresh"
+            )
+        return TakenFiles.parse(noted) if noted is not None and is_note_of_files(noted) else None
 
     @property
     def is_net(self) -> bool:
         """Whether all inputs give the difference between begin and end of their windows."""
-        return bool(self.inputs) and not self.every_commit
+        return bool(self._changed) and not self.every_commit
 
     @property
     def brings_steps(self) -> bool:
         """Whether a window may have several changes of a row; one without a begin has each row once."""
-        return self.every_commit and any(window.since is not None for window in self.inputs.values())
+        return self.every_commit and any(self.inputs[name].since is not None for name in self._changed)
 
     @property
     def brings_nothing(self) -> bool:
@@ -116,7 +159,7 @@ class Feed:
     def empty_message(self) -> str:
         """The message of a run that brings nothing."""
         since = ", ".join(f"{name} {window.since}" for name, window in sorted(self.inputs.items()))
-        return f"0 changes since {since}"
+        return f"0 changes since {since}" if self._changed else f"0 new files since {since}"
 
     def noted_in(self, plan: ModelPlan, *, rebuilds: bool) -> ModelPlan:
         """Return the plan of a write that notes the checkpoint in its commit."""
@@ -166,6 +209,7 @@ class ModelRun:
         builds: Whether this command's first batch built the table; None before the first one.
         sources: The sources that the node uses.
         unseen: Those of them that Spark has not been shown since.
+        uses: How often the query reads a source as a table of all its rows.
         ephemerals: The ephemeral models that it selects from.
     """
 
@@ -180,6 +224,7 @@ class ModelRun:
     builds: bool | None = None
     sources: dict[tuple[str, str], SourcePlace] = field(default_factory=dict)
     unseen: dict[tuple[str, str], SourcePlace] = field(default_factory=dict)
+    uses: Counter[tuple[str, str]] = field(default_factory=Counter)
     ephemerals: set[str] = field(default_factory=set)
 
     @property
@@ -244,6 +289,7 @@ class Runs:
     def _use(self, place: SourcePlace) -> None:
         name, run = (place.schema.lower(), place.name.lower()), self.current()
         run.unseen[name] = place
+        run.uses[name] += 1
         for each in (run, *map(self.of, run.ephemerals)):
             each.sources[name] = place
 
@@ -252,6 +298,16 @@ class Runs:
         key = (schema.lower(), name.lower())
         with self._lock:
             return next((run.sources[key] for run in self._runs.values() if key in run.sources), None)
+
+    def take_files(self, schema: str, name: str) -> SourcePlace | None:
+        """Return the place of a source of which the node dbt is at reads new files alone, so that this use needs no table."""
+        key = (schema.lower(), name.lower())
+        with self._lock:
+            run = self.current()
+            run.uses[key] -= 1
+            if run.uses[key] <= 0:
+                run.unseen.pop(key, None)
+            return run.sources.get(key)
 
     def unseen_sources(self, *, of_node: bool) -> Iterable[SourcePlace]:
         """Return the sources used since this was last called, by the node dbt is at or outside of nodes."""

@@ -32,6 +32,11 @@ def letters_apart(one: str, other: str) -> int:
     return last[-1]
 
 
+def shortened(text: str, most: int = 200) -> str:
+    """Return a text, or the beginning of a long one."""
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 def did_you_mean(word: str, legal: Iterable[str]) -> str:
     """Return the question whether a legal word was meant, with a blank behind it; ``""`` when none is near."""
     near = nearest(word, legal)

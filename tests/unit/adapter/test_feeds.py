@@ -6,22 +6,25 @@ from types import SimpleNamespace
 
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.format.storage.base import FileStatus
+from hudi_engine.table.changes.new_files import TakenFiles
 
 from dbt.adapters.hudi.model.selected import check_takes_changes, tables_named, takes_changes
-from dbt.adapters.hudi.run import Feed
+from dbt.adapters.hudi.run import OF_A_SAMPLE, Feed
 
 
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("select * from {{ hudi_changes(ref('a')) }} c", True),
-        ("{% set c = dbt_hudi.hudi_changes (ref('a')) %} select * from {{ c }}", True),
-        ("select 1 -- no hudi_changes() here", False),
-        ("{# hudi_changes(ref('a')) #} select '{{ x }} hudi_changes(' as text", False),
+        ("select * from {{ hudi_changes(ref('a')) }} c", "hudi_changes"),
+        ("select * from {{ hudi_new_files(source('a', 'b')) }}", "hudi_new_files"),
+        ("{% set c = dbt_hudi.hudi_changes (ref('a')) %} select * from {{ c }}", "hudi_changes"),
+        ("select 1 -- no hudi_changes() here", None),
+        ("{# hudi_changes(ref('a')) #} select '{{ x }} hudi_changes(' as text", None),
     ],
 )
-def test_a_call_counts_where_it_is_one(code: str, expected: bool) -> None:
-    assert takes_changes(code) is expected
+def test_a_call_counts_where_it_is_one(code: str, expected: str | None) -> None:
+    assert takes_changes(code) == expected
 
 
 @pytest.mark.parametrize("strategy", ["microbatch", "my_append"])
@@ -29,6 +32,10 @@ def test_strategies_whose_commits_note_no_checkpoint_are_refused(strategy: str) 
     with pytest.raises(DbtRuntimeError, match=f"stands in m, whose incremental_strategy is '{strategy}'"):
         check_takes_changes("m", strategy, {"my_append"})
     check_takes_changes("m", "merge", {"my_append"})
+    with pytest.raises(
+        DbtRuntimeError, match=r"hudi_new_files stands in m, .*in place of hudi_new_files\(\)"
+    ):
+        check_takes_changes("m", strategy, {"my_append"}, "hudi_new_files")
 
 
 def test_the_input_of_a_clone_goes_on_from_that_of_the_original() -> None:
@@ -54,3 +61,14 @@ def test_the_tables_that_a_model_names_are_those_of_its_refs_and_sources() -> No
     above = {"nodes": ["model.p.o", "source.p.us.o", "function.p.f"]}
     assert tables_named({"depends_on": above}, manifest) == {"eu.orders", "us.orders"}
     assert tables_named({}, manifest) == frozenset()
+
+
+def test_files_that_were_taken_count_for_no_changes() -> None:
+    noted = TakenFiles().with_files([FileStatus("a", 1, 1, False)], ()).text()
+    feed = Feed({"raw.orders": noted, "raw.sample": OF_A_SAMPLE, "raw.table": "20260101000000000"})
+    found = feed.taken_files("raw.orders")
+    assert found is not None and found.count == 1
+    assert feed.noted_for("raw.orders") is None and feed.taken_files("dev.orders") is None
+    assert feed.taken_files("raw.table") is None, "the source was a table before"
+    with pytest.raises(DbtRuntimeError, match="was built with --sample"):
+        feed.taken_files("raw.sample")

@@ -15,9 +15,11 @@ from hudi_engine.errors import CorruptTableError, HistoryGapError, TimelineError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.storage import open_storage
 from hudi_engine.format.timeline.moments import digits_of
+from hudi_engine.spark.catalog.new_files import METADATA
 from hudi_engine.spark.sql.earlier_states import rows_as_of
 from hudi_engine.table.changes.checkpoint import format_checkpoint, read_checkpoint
 from hudi_engine.table.changes.gaps import check_known
+from hudi_engine.table.changes.new_files import shown_note
 from hudi_engine.table.changes.window import ALL
 from hudi_engine.table.inspect.as_of import LATEST_STATE, instant_as_of
 from hudi_engine.table.operations import Answer
@@ -91,11 +93,12 @@ class CheckpointArgs:
             before = noted.get(name)
             if self.source not in (None, name):
                 continue
+            shown = None if before is None else shown_note(before)
             if name not in now:
-                lines.append(f"{name}  forgotten, was {before}; the next run takes all rows of it")
+                lines.append(f"{name}  forgotten, was {shown}; the next run takes all rows of it")
             else:
-                was = "" if before == now[name] else f"  set, was {before or 'not noted'}"
-                lines.append(f"{name}  {now[name]}{was}")
+                was = "" if before == now[name] else f"  set, was {shown or 'not noted'}"
+                lines.append(f"{name}  {shown_note(now[name])}{was}")
         return lines
 
 
@@ -109,7 +112,7 @@ def keep_changes(
         register_consumer(state.storage, reader, digits_of(before, state.config), hours)
 
 
-def _as_it_is(_adapter: Any, relation: BaseRelation, *_: Any, **__: Any) -> BaseRelation:
+def as_it_is(_adapter: Any, relation: BaseRelation, *_: Any, **__: Any) -> BaseRelation:
     """Return what a relation is while dbt parses."""
     return relation
 
@@ -124,7 +127,7 @@ def _lost_state(place: str, error: Exception) -> TimelineError:
 class ChangeFeeds(TableAccess):
     """What changed in a table since a model's last run, and the table as it was."""
 
-    @available.parse(_as_it_is)
+    @available.parse(as_it_is)
     def hudi_changes(
         self,
         relation: BaseRelation,
@@ -198,20 +201,21 @@ class ChangeFeeds(TableAccess):
         return untimed_deletes(frame, "") if args.mode == ALL else frame
 
     @available.parse_none
-    def hudi_check_takes_changes(self, model: dict[str, Any]) -> None:
+    def hudi_check_takes_changes(self, model: dict[str, Any], macro: str = "hudi_changes") -> None:
         """Refuse an incremental model whose strategy could not note what it has taken."""
         name = str(model.get("name"))
         strategy = with_meta(model.get("config") or {}, name).get("incremental_strategy")
-        check_takes_changes(name, str(strategy or "default"), self._own_strategies())
+        check_takes_changes(name, str(strategy or "default"), self._own_strategies(), macro)
 
     @available
     def hudi_consumed_columns(self, run: ModelRun, columns: list[Any]) -> list[str]:
         """Return which columns of a model's query are consumed, so that a contract need not list them."""
         is_incremental = run.node["config"].get("materialized") == "incremental"
         names = [column.name for column in columns]
-        return consumed_columns(run.plan, names, takes_changes=is_incremental)
+        of_files = [name for name in names if name == METADATA and run.feed.files]
+        return of_files + consumed_columns(run.plan, names, takes_changes=is_incremental)
 
-    @available.parse(_as_it_is)
+    @available.parse(as_it_is)
     def hudi_as_of(self, relation: BaseRelation, target: BaseRelation, when: Any) -> BaseRelation:
         """Return a temporary view of a table as it was.
 

@@ -18,22 +18,23 @@ from dbt.adapters.hudi.model.packages import config_of_package
 from dbt.adapters.hudi.model.plan import ModelPlan
 
 
-def takes_changes(code: str) -> bool:
-    """Whether the code of a model calls ``hudi_changes`` itself; macros that it calls are not read."""
-    return any(_CALL.search(each) for each in _JINJA.findall(_JINJA_COMMENT.sub("", code)))
+def takes_changes(code: str) -> str | None:
+    """Return which of the macros for changes and new files the code of a model calls itself; macros that it calls are not read."""
+    found = (_CALL.search(each) for each in _JINJA.findall(_JINJA_COMMENT.sub("", code)))
+    return next((each[1] for each in found if each), None)
 
 
-def check_takes_changes(model: str, strategy: str, own: Collection[str]) -> None:
+def check_takes_changes(model: str, strategy: str, own: Collection[str], macro: str = "hudi_changes") -> None:
     """Refuse changes in a model of which not every commit notes how far its inputs are consumed."""
     why = None
     if strategy == "microbatch":
-        why = "its batches take the rows of a time each, and the first would take the changes of all"
+        why = "its batches take the rows of a time each, and the first would take those of all"
     elif strategy in own:
-        why = "SQL of a macro notes no checkpoint, so the same changes would come again in every run"
+        why = "SQL of a macro notes no checkpoint, so the same rows would come again in every run"
     if why is not None:
         raise DbtRuntimeError(
-            f"hudi_changes stands in {model}, whose incremental_strategy is {strategy!r}: {why}. Use 'merge', 'append' or another "
-            "strategy of dbt-hudi's for it, or ref() in place of hudi_changes()"
+            f"{macro} stands in {model}, whose incremental_strategy is {strategy!r}: {why}. Use 'merge', 'append' or another "
+            f"strategy of dbt-hudi's for it, or its relation in place of {macro}()"
         )
 
 
@@ -57,7 +58,7 @@ def table_of(node: Any) -> str:
     return f"{node.schema}.{getattr(node, 'identifier', None) or node.alias}".lower()
 
 
-_CALL = re.compile(r"\bhudi_changes\s*\(")
+_CALL = re.compile(r"\b(hudi_changes|hudi_new_files)\s*\(")
 _JINJA_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
 _JINJA = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _OF_TABLES = ("incremental", "table", "seed", "snapshot")
@@ -192,9 +193,9 @@ def _plan_of(
 ) -> ModelPlan | None:
     """Resolve a node that becomes a table; None for others."""
     kind = str(config.get("materialized"))
-    if kind == "incremental" and takes_changes(node.raw_code or ""):
+    if kind == "incremental" and (macro := takes_changes(node.raw_code or "")):
         # dbt shows no message of a batch that fails
-        check_takes_changes(node.name, str(config.get("incremental_strategy") or "default"), own)
+        check_takes_changes(node.name, str(config.get("incremental_strategy") or "default"), own, macro)
     if kind in _OF_OTHERS:
         raise DbtRuntimeError(
             f"materialized is {kind!r} for {node.name}; legal values: view, table, incremental, ephemeral. {_OF_OTHERS[kind]}"

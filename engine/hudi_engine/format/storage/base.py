@@ -85,6 +85,11 @@ class Storage(ABC):
     def read(self, path: str) -> bytes:
         """Return the whole content. Raises FileNotFoundError when missing."""
 
+    def read_start(self, path: str, size: int) -> bytes:
+        """Return the first bytes of a file, fewer of a shorter one. Raises FileNotFoundError when missing."""
+        with self.open_input(path) as file:
+            return bytes(file.read(size))
+
     @abstractmethod
     def stat(self, path: str) -> FileStatus | None:
         """Return the status of a file or folder, None when missing."""
@@ -102,6 +107,10 @@ class Storage(ABC):
             recursive: Whether to list what is below its folders too.
             skip: Names of folders that are neither listed nor entered.
         """
+
+    def list_after(self, path: str, after: str = "") -> Listing:
+        """List all files below a folder whose paths sort after a text, by UTF-8; a store that can begins its listing there."""
+        return [each for each in self.list(path, recursive=True) if not each.is_dir and each.path > after]
 
     @abstractmethod
     def create(self, path: str, data: bytes) -> None:

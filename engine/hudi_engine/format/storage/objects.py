@@ -324,6 +324,11 @@ class ObjectStorage(SpooledStorage):
         with self._client.errors(full):
             return obstore.get(self._client.store, full).bytes().to_bytes()
 
+    def read_start(self, path: str, size: int) -> bytes:
+        full = self._full(path)
+        with self._client.errors(full):
+            return obstore.get_range(self._client.store, full, start=0, end=size).to_bytes()
+
     def stat(self, path: str) -> FileStatus | None:
         full = self._full(path)
         if path:
@@ -346,6 +351,19 @@ class ObjectStorage(SpooledStorage):
         kept = [each for each in found.values() if not _skipped(each, path, skip)]
         kept.sort(key=lambda status: status.path)
         return kept
+
+    def list_after(self, path: str, after: str = "") -> Listing:
+        """List the objects below a folder from a text on: the service leaves out those before it."""
+        if not after:
+            return super().list_after(path)
+        full, start = self._full(path), len(self._root) + 1 if self._root else 0
+        offset = paths.join(self._root, after)
+        with self._client.errors(full):
+            pages = obstore.list(self._client.store, full or None, offset=offset, chunk_size=_PAGE)
+            found = [_status(each, each["path"][start:]) for page in pages for each in page]
+        marks = marks_among(self._client, {self._full(each.path): each.size for each in found})
+        kept = (each for each in found if each.name != FOLDER_MARK and self._full(each.path) not in marks)
+        return sorted(kept, key=lambda each: each.path)
 
     def create(self, path: str, data: bytes) -> None:
         full = self._full(path)

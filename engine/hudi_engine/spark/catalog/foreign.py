@@ -41,6 +41,7 @@ from hudi_engine.spark.catalog.spark_entry import (
 from hudi_engine.spark.catalog.spark_table import put_entries, refresh_table
 from hudi_engine.spark.catalog.sql_text import TableName, identifier, type_text
 from hudi_engine.spark.read.reason import reason_of, spark_errors
+from hudi_engine.table.changes.new_files import list_files
 from hudi_engine.table.snapshot.manifest import Published, listed_uris, publish
 from hudi_engine.table.snapshot.manifest_file import CATALOG_FOLDER
 from hudi_engine.table.snapshot.native import natively_readable, release_of
@@ -145,13 +146,11 @@ class PlainFiles:
     def list(self) -> list[FileStatus]:
         """List the files that Spark reads; TableNotFoundError without any, ConfigError for a Hudi table."""
         storage = open_storage(self.location)
-        top = storage.stat("")
-        if top is None:
+        files = list_files(storage)
+        if not files and storage.stat("") is None:
             raise TableNotFoundError(f"there is no folder {self.location}; make it, or correct the location")
         if storage.exists(PROPERTIES_PATH):
             raise ConfigError(f"the folder {self.location} is a Hudi table; read it with using: hudi")
-        found = storage.list("", recursive=True) if top.is_dir else [top]
-        files = [each for each in found if not each.is_dir and not _is_hidden(each.path)]
         if not files:
             raise TableNotFoundError(
                 f"the folder {self.location} holds no files; put {self.format} files into it"
@@ -299,8 +298,3 @@ def _with_options(source: PlainFiles, reason: str) -> str:
     named = {key: value for key, value in source.options.items() if key.lower() in reason.lower()}
     options = ", ".join(f"{key}: {value!r}" for key, value in (named or source.options).items())
     return f" with options {{{options}}}" if options else ""
-
-
-def _is_hidden(path: str) -> bool:
-    """Tell whether Spark passes a file over: a part of its path starts with a dot, or an underscore without ``=``."""
-    return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in path.split("/"))

@@ -9,12 +9,14 @@ import json
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 
-from hudi_engine.errors import ConfigError, CorruptTableError, TimelineError
+from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.format.spelling import shortened
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant
 from hudi_engine.format.timeline.moments import Moment
 from hudi_engine.table.changes.gaps import check_timeline
+from hudi_engine.table.changes.new_files import check_limits
 from hudi_engine.table.changes.window import Window, is_before_active, position_of
 from hudi_engine.table.inspect.as_of import check_not_gone
 from hudi_engine.table.state import TableState
@@ -66,14 +68,7 @@ class WindowLimits:
 
     def __post_init__(self) -> None:
         """Refuse limits under which nothing could be read."""
-        problems = [
-            f"{each.name} is {value!r}; legal are whole numbers of at least 1"
-            for each in fields(self)
-            for value in (getattr(self, each.name),)
-            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1)
-        ]
-        if problems:
-            raise ConfigError("; ".join(problems), tuple(problems))
+        check_limits(self.__dict__)
 
 
 LIMIT_NAMES = tuple(each.name for each in fields(WindowLimits))
@@ -226,7 +221,7 @@ def _parsed(text: str, instant: Instant) -> dict[str, str]:
         found = None
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise CorruptTableError(
-            f"{CHECKPOINT} of {instant.action} {instant.requested_time} is {text!r}; it must be a JSON object of input relation "
-            "to instant. Set it again with the operation hudi_checkpoint, or rebuild the table"
+            f"{CHECKPOINT} of {instant.action} {instant.requested_time} is {shortened(text)!r}; it must be a JSON object of input "
+            "relation to instant. Set it again with the operation hudi_checkpoint, or rebuild the table"
         )
     return {str(key): value for key, value in found.items()}

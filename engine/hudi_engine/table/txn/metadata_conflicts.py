@@ -22,6 +22,7 @@ from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.options import Options, laid_over, resolve_options
 from hudi_engine.format.config.other_keys import BATCHES, CHECKPOINT
 from hudi_engine.format.schema.internal_schema import SchemaHistory
+from hudi_engine.format.spelling import shortened
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline, newest_first
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
@@ -145,8 +146,8 @@ def check_checkpoint_parent(mine: CommitMetadata, follows: str, *, instant: str,
     where = "" if last is None else f", by {last[0].action} {last[0].requested_time}"
     raise ConsumedMeanwhileError(
         f"instant {instant} ({mine.operation_type}) cannot be committed: its rows were taken of the inputs after the checkpoint "
-        f"{follows}, and the table has {noted} by now{where}. They are to be taken anew after that one; the table is as the other "
-        "writer left it"
+        f"{shortened(follows)}, and the table has {shortened(noted)} by now{where}. They are to be taken anew after that one; "
+        "the table is as the other writer left it"
     )
 
 

@@ -7,15 +7,33 @@
     {{ return(relation) }}
   {%- endif -%}
   {%- set given = dict(kwargs, mode=mode, on_gap=on_gap, begin=begin, end=end) -%}
-  {%- set fresh = true -%}
-  {%- if model.resource_type == 'model' -%}
-    {%- do hudi_check_temporary('hudi_changes') -%}
-    {%- if config.get('materialized') == 'incremental' -%}
-      {%- do adapter.hudi_check_takes_changes(model) -%}
-    {%- endif -%}
-    {%- set fresh = config.get('materialized') != 'incremental' or should_full_refresh() -%}
-  {%- endif -%}
+  {%- set fresh = hudi_takes_all('hudi_changes') -%}
   {{ return(adapter.hudi_changes(relation, this or relation, fresh, given, model)) }}
+{% endmacro %}
+
+{#-
+  The rows of the files of a source that are new or changed since this model's last run, as a relation:
+  select order_id, amount, _metadata.file_path as loaded_from from {{ hudi_new_files(source('shop', 'orders')) }}
+-#}
+{% macro hudi_new_files(relation, max_files=none, max_bytes=none, bad_files='fail', start_after=none) %}
+  {%- if not execute or hudi_is_given(relation) -%}
+    {{ return(relation) }}
+  {%- endif -%}
+  {%- set given = dict(kwargs, max_files=max_files, max_bytes=max_bytes, bad_files=bad_files, start_after=start_after) -%}
+  {%- set fresh = hudi_takes_all('hudi_new_files') -%}
+  {{ return(adapter.hudi_new_files(relation, this or relation, fresh, given, model)) }}
+{% endmacro %}
+
+{#- Whether a node takes all rows of its inputs, and not what came since its last run; refuses one that can take neither. -#}
+{% macro hudi_takes_all(macro) %}
+  {%- if model.resource_type != 'model' -%}
+    {{ return(true) }}
+  {%- endif -%}
+  {%- do hudi_check_temporary(macro) -%}
+  {%- if config.get('materialized') == 'incremental' -%}
+    {%- do adapter.hudi_check_takes_changes(model, macro) -%}
+  {%- endif -%}
+  {{ return(config.get('materialized') != 'incremental' or should_full_refresh()) }}
 {% endmacro %}
 
 {#- A Hudi table as it was: {{ hudi_as_of(ref('orders'), '2026-11-01') }} -#}

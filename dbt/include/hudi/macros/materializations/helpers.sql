@@ -31,7 +31,7 @@
   {%- set contract = config.get('contract') -%}
   {% if contract and contract.enforced and language == 'sql' %}
     {%- set consumed = [] -%}
-    {%- if run is not none and run.plan.table.record_key -%}
+    {%- if run is not none and (run.plan.table.record_key or run.feed.inputs) -%}
       {%- set found = get_column_schema_from_query(code) -%}
       {%- set listed = model['columns'] | map('lower') | list -%}
       {%- for name in adapter.hudi_consumed_columns(run, found) if name | lower not in listed -%}
