@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,9 +21,9 @@ from pyspark.sql import types as T
 class Landing:
     """A folder of files of one format."""
 
-    def __init__(self, spark, path: Path, using: str, **options: str) -> None:
+    def __init__(self, spark, path: Path, using: str, columns=(), partitions=(), **options: str) -> None:
         self.spark, self.path = spark, path / "lan ding"
-        self.source = PlainFiles(str(self.path), using, options)
+        self.source = PlainFiles(str(self.path), using, options, columns, partitions)
 
     def put(self, name: str, content: str | bytes) -> None:
         path = self.path / name
@@ -64,6 +65,29 @@ def test_csv_columns_go_by_their_names(landing):
     assert names == ["id", "name", "amount", "day"]
     assert [row[:3] for row in rows] == [(1, "x", None), (2, "y", None), (3, None, 1.5), (4, "z", None)]
     assert kinds(files.read()) == {"id": "int", "name": "string", "amount": "double", "day": "date"}
+
+
+def test_declared_columns_name_those_of_csv_files_without_a_header(landing):
+    files = landing("csv", columns=[("id", "int"), ("name", "")], partitions=[("day", "string")])
+    files.put("day=1/a.csv", "1,x\n")
+    files.put("day=2/b.csv", "2,y\n")
+    assert files.rows() == (["id", "name", "day"], [(1, "x", "1"), (2, "y", "2")])
+    files.put("day=2/c.csv", "three,z\n")
+    with pytest.raises(Exception, match=r"c\.csv"):
+        files.rows()
+    found = files.read(sets_aside=True)
+    assert [file.path for file, _ in found.bad] == ["day=2/c.csv"] and found.frame.count() == 2
+
+
+def test_times_in_nanoseconds_are_read_next_to_others(landing):
+    files = landing("parquet", mergeSchema="true")
+    moment = datetime(2026, 1, 2, 3, 4, 5, 678901)
+    for unit in ("ns", "us"):
+        files.put(unit, parquet(at=pa.array([moment], pa.timestamp(unit, "UTC")), id=[unit]))
+    assert files.rows() == (["at", "id"], [(moment, "ns"), (moment, "us")])
+    files.put("us", b"")
+    files.put("ns", parquet(at=pa.array([moment], pa.timestamp("ns"))))
+    assert kinds(files.read()) == {"at": "timestamp_ntz"} and files.rows()[1] == [(moment,)]
 
 
 def test_files_without_the_folders_of_others_are_read_too(landing):

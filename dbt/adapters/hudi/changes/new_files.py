@@ -93,7 +93,9 @@ class FileFeeds(ChangeFeeds):
             window = feed.window_of(source, (args,), "hudi_new_files")
             if window is None or window.files is None:
                 base = absolute_location(str(place.location), self.connections.warehouse.places.project_root)
-                files = PlainFiles(base, str(place.using), dict(place.options))
+                files = PlainFiles(
+                    base, str(place.using), dict(place.options), place.columns, place.partitions
+                )
                 taken = None if fresh else feed.taken_files(source)
                 # what is only compiled does not read all files to find the bad ones
                 sets_aside = args.bad_files == SKIP and not self.connections.only_compiles

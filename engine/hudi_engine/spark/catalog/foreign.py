@@ -125,6 +125,7 @@ FILES_PROPERTY = "hoodie.catalog.files"
 # The first bytes of a Parquet file, without and with an encrypted footer.
 _PARQUET_STARTS = (b"PAR1", b"PARE")
 _CORRUPT = "_corrupt_record"
+_AS_MICROS = "write the files with microseconds (pandas, pyarrow: coerce_timestamps='us')"
 _NO_HEADER = re.compile(r"_c\d+")
 
 
@@ -194,6 +195,19 @@ def _in_nanoseconds(storage: Storage, source: PlainFiles, file: FileStatus) -> d
 
     ConfigError for such times inside of other columns, and where options of the reader were given, which a path in SQL has not.
     """
+    found = nanoseconds(storage, source, file)
+    if found and source.options:
+        raise ConfigError(
+            f"{', '.join(found)} of {source.location} are times in nanoseconds, which are not read with options; {_AS_MICROS}"
+        )
+    return {name: f"{text} AS {identifier(name)}" for name, text in found.items()}
+
+
+def nanoseconds(storage: Storage, source: PlainFiles, file: FileStatus) -> dict[str, str]:
+    """Return SQL that makes microseconds of each column of a Parquet file that holds times in nanoseconds.
+
+    ConfigError for such times inside of other columns.
+    """
     with storage.open_input(file.path) as opened:
         schema = pq.read_schema(opened)
     found, inside = {}, []
@@ -203,15 +217,12 @@ def _in_nanoseconds(storage: Storage, source: PlainFiles, file: FileStatus) -> d
             micros = f"({column} - pmod({column}, 1000)) div 1000"
             of_zone = f"timestamp_micros({micros})"
             without = f"timestampadd(MICROSECOND, {micros}, timestamp_ntz'1970-01-01 00:00:00')"
-            found[each.name] = f"{without if each.type.tz is None else of_zone} AS {column}"
+            found[each.name] = without if each.type.tz is None else of_zone
         elif pa.types.is_nested(each.type) and "timestamp[ns" in str(each.type):
             inside.append(each.name)
-    problem = f"{', '.join(inside)} of {source.location} hold times in nanoseconds inside" if inside else ""
-    if found and source.options:
-        problem = f"{', '.join(found)} of {source.location} are times in nanoseconds, which are not read with options"
-    if problem:
+    if inside:
         raise ConfigError(
-            f"{problem}; write the files with microseconds (pandas, pyarrow: coerce_timestamps='us')"
+            f"{', '.join(inside)} of {source.location} hold times in nanoseconds inside; {_AS_MICROS}"
         )
     return found
 
@@ -254,6 +265,15 @@ def _columns(spark: SparkSession, source: PlainFiles, location: str) -> list[Col
             f"Spark finds no columns in {source.location} as {source.format}; check what using and options say"
         )
     found = [Column(each.name, type_text(each.dataType)) for each in fields]
+    return declared_columns(source, found)
+
+
+def declared_columns(source: PlainFiles, found: list[Column]) -> list[Column]:
+    """Return the columns with the names and types that were declared for them; a warning says where the names are ignored.
+
+    Raises:
+        ConfigError: A type that Spark does not know.
+    """
     try:
         return _declared(source, found)
     except spark_errors() as error:
@@ -263,7 +283,6 @@ def _columns(spark: SparkSession, source: PlainFiles, location: str) -> list[Col
 
 
 def _declared(source: PlainFiles, found: list[Column]) -> list[Column]:
-    """Return the columns with the names and types that were declared for them; a warning says where the names are ignored."""
     types = {name.lower(): text for name, text in source.partitions if text}
     found = [Column(each.name, _known_type(types.get(each.name.lower(), each.type_text))) for each in found]
     header = next((text.lower() for key, text in source.options.items() if key.lower() == "header"), None)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -17,8 +17,9 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.storage.factory import open_storage
-from hudi_engine.spark.catalog.foreign import FORMATS, PlainFiles
-from hudi_engine.spark.catalog.sql_text import identifier
+from hudi_engine.spark.catalog.foreign import FORMATS, PlainFiles, declared_columns, nanoseconds
+from hudi_engine.spark.catalog.spark_entry import Column
+from hudi_engine.spark.catalog.sql_text import identifier, type_text
 from hudi_engine.spark.read.reason import reason_of, spark_errors
 
 METADATA = "_metadata"
@@ -54,10 +55,11 @@ class NewRows:
 
 @dataclass(frozen=True)
 class _Group:
-    """Files that Spark reads together, with the columns they have."""
+    """Files that Spark reads together, with the columns they have; SQL makes times of those that Spark reads as nanoseconds."""
 
     files: Sequence[FileStatus]
     columns: T.StructType = field(default_factory=T.StructType)
+    nanos: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_new_files(
@@ -148,26 +150,35 @@ class _Reading:
         """Return the rows of a group in the given columns, and `METADATA`."""
         wanted = {each.name.lower(): each.dataType for each in columns}
         is_parquet, has_metadata = self._source.format == _PARQUET, METADATA in wanted
-        read = [
+        read = T.StructType()
+        for each in group.columns:
             # a Parquet file says the type of a value itself
-            each
-            if is_parquet and _is_plain(each.dataType)
-            else T.StructField(each.name, wanted[each.name.lower()])
-            for each in group.columns
-        ]
-        frame = self._reader().schema(T.StructType(read)).load([self.uri(each) for each in group.files])
-        own = {each.lower() for each in frame.columns}
-        selected: list[Column] = [
-            (F.col(identifier(each.name)) if each.name.lower() in own else F.lit(None))
-            .cast(each.dataType)
-            .alias(each.name)
+            kind = each.dataType if is_parquet and _is_plain(each.dataType) else wanted[each.name.lower()]
+            read.add(each.name, T.LongType() if each.name in group.nanos else kind)
+        frame = self._reader().schema(read).load([self.uri(each) for each in group.files])
+        values = {
+            each.lower(): F.expr(group.nanos[each]) if each in group.nanos else F.col(identifier(each))
+            for each in frame.columns
+        }
+        selected = [
+            values.get(each.name.lower(), F.lit(None)).cast(each.dataType).alias(each.name)
             for each in columns
         ]
         return frame.select(*selected, *([] if has_metadata else [METADATA]))
 
     def _with_columns(self, group: _Group) -> _Group:
-        reader = self._reader()
-        return replace(group, columns=reader.load([self.uri(each) for each in group.files]).schema)
+        """Return a group with its columns: those that Spark finds, under the names and types that are declared for them."""
+        fields = self._reader().load([self.uri(each) for each in group.files]).schema
+        found = [Column(each.name, type_text(each.dataType)) for each in fields]
+        nanos = {}
+        if self._source.format == _PARQUET:
+            nanos = nanoseconds(self._storage, self._source, group.files[0])
+        columns = T.StructType()
+        for each in declared_columns(self._source, found):
+            sql = nanos.get(each.name)
+            of_time = T.TimestampNTZType() if sql and "ntz" in sql else T.TimestampType()
+            columns.add(each.name, of_time if sql else T._parse_datatype_string(each.type_text))
+        return replace(group, columns=columns, nanos=nanos)
 
     def _reader(self) -> DataFrameReader:
         """Return a reader that takes paths as they are and fails at what it cannot parse."""
