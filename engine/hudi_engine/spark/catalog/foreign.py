@@ -283,6 +283,7 @@ def declared_columns(source: PlainFiles, found: list[Column]) -> list[Column]:
 
 
 def _declared(source: PlainFiles, found: list[Column]) -> list[Column]:
+    """Return the columns as declared: types of partitions by name, CSV files without a header by position."""
     types = {name.lower(): text for name, text in source.partitions if text}
     found = [Column(each.name, _known_type(types.get(each.name.lower(), each.type_text))) for each in found]
     header = next((text.lower() for key, text in source.options.items() if key.lower() == "header"), None)
