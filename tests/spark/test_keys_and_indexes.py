@@ -181,12 +181,14 @@ def test_a_partial_update_takes_all_ordering_fields_or_none(spark, tmp_path):
 
 
 @pytest.mark.parametrize("path", ["driver", "joined"])
-@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "GLOBAL_BLOOM"])
+@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX"])
 def test_a_row_that_stays_where_its_key_is_says_so_to_every_reader_and_filter(
     spark, tmp_path, table_type, index, path
 ):
-    short = index.removeprefix("GLOBAL_").lower()
+    short = index.removeprefix("GLOBAL_").removesuffix("_INDEX").lower()
     options = {"hoodie.index.type": index, f"hoodie.{short}.index.update.partition.path": "false"}
+    if index == "RECORD_INDEX":
+        options["hoodie.write.table.version"] = "9"
     if path == "joined":
         options |= {"hoodie.engine.small.batch.rows": 0, "hoodie.engine.wide.partition.bytes": 1}
     table = create(
@@ -226,10 +228,25 @@ def test_match_condition_asks_the_row_that_would_be_updated(spark, tmp_path, ind
     assert rows_of(table) == sorted([*stored, new])
 
 
+RECORD_INDEX = {
+    "hoodie.index.type": "GLOBAL_RECORD_LEVEL_INDEX",
+    "hoodie.record.index.update.partition.path": "true",
+    "hoodie.write.table.version": "9",
+}
+
+
 @pytest.mark.core
-@pytest.mark.parametrize(("table_type", "rows_limit"), in_turn(("cow", "mor"), ("200000", "0")))
-def test_a_global_index_moves_a_key_to_its_new_partition(spark, tmp_path, table_type, rows_limit):
-    options = {**HIVE, "hoodie.index.type": "GLOBAL_SIMPLE", "hoodie.engine.small.batch.rows": rows_limit}
+@pytest.mark.parametrize(
+    ("table_type", "rows_limit", "index"),
+    [
+        ("cow", "200000", {"hoodie.index.type": "GLOBAL_SIMPLE"}),
+        ("mor", "0", {"hoodie.index.type": "GLOBAL_SIMPLE"}),
+        ("mor", "200000", RECORD_INDEX),
+        ("cow", "0", RECORD_INDEX),
+    ],
+)
+def test_a_global_index_moves_a_key_to_its_new_partition(spark, tmp_path, table_type, rows_limit, index):
+    options = {**HIVE, **index, "hoodie.engine.small.batch.rows": rows_limit}
     table = keyed_table(spark, tmp_path / "t", table_type, options=options)
     table.upsert(frame(spark, *FIRST))
     table.upsert(frame(spark, (1, 20, "b", "moved"), (2, 5, "b", "late"), (4, 20, "c", "four")))

@@ -24,6 +24,8 @@ def test_a_write_that_names_no_index_looks_keys_up_in_their_partition() -> None:
     ("name", "key"),
     [
         ("GLOBAL_SIMPLE", "hoodie.simple.index.update.partition.path"),
+        ("RECORD_INDEX", "hoodie.record.index.update.partition.path"),
+        ("GLOBAL_RECORD_LEVEL_INDEX", "hoodie.record.index.update.partition.path"),
         ("GLOBAL_BLOOM", "hoodie.bloom.index.update.partition.path"),
     ],
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.write_options import IndexOptions, WriteOptions
-from hudi_engine.format.config.enums import IndexType
+from hudi_engine.format.config.enums import RECORD_INDEXES, IndexType
 from hudi_engine.format.config.options import laid_over
 from hudi_engine.spark.catalog.entry import kept_name_problems, property_problems
 
@@ -42,6 +42,7 @@ _TYPE = IndexOptions.TYPE.key
 _MOVES: Mapping[str, str] = {
     IndexType.GLOBAL_SIMPLE: IndexOptions.SIMPLE_MOVES_PARTITION.key,
     IndexType.GLOBAL_BLOOM: IndexOptions.BLOOM_MOVES_PARTITION.key,
+    **dict.fromkeys(RECORD_INDEXES, IndexOptions.RECORD_MOVES_PARTITION.key),
 }
 _BUCKET_KEYS: Mapping[str, str] = {
     "buckets": IndexOptions.BUCKETS.key,

@@ -114,6 +114,12 @@ class IndexType(Name):
     BUCKET = "BUCKET"
     GLOBAL_SIMPLE = "GLOBAL_SIMPLE"
     GLOBAL_BLOOM = "GLOBAL_BLOOM"
+    RECORD_INDEX = "RECORD_INDEX"
+    GLOBAL_RECORD_LEVEL_INDEX = "GLOBAL_RECORD_LEVEL_INDEX"
+
+
+RECORD_INDEXES = (IndexType.RECORD_INDEX, IndexType.GLOBAL_RECORD_LEVEL_INDEX)
+"""Two names of one index: of Hudi up to 1.1, and since."""
 
 
 class BloomFilterType(Name):

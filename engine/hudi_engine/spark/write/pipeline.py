@@ -81,6 +81,7 @@ from hudi_engine.table.lookup.across_partitions import resolve_globally
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.lookup.partition import TaggedUnit
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan
+from hudi_engine.table.metadata_reads.by_record_index import by_record_index
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState, commit_schema_text
 from hudi_engine.table.txn.conflict import NEW_KEYS_ONLY, REPLACED, ROWS_LEFT, KeyScope, ReadsOfWrite
@@ -351,6 +352,8 @@ def _units(write: ResolvedWrite, incoming: Incoming) -> dict[str, PartitionUnit]
     view = write.state.view(None if everything else partitions)
     units = partition_units(write.state, write.options, view.latest_slices(), partitions)
     refuse_taking_out(write.operation, units, incoming.partitions, write.options)
+    if incoming.table is not None and write.index.is_global and write.operation.lookup:
+        return by_record_index(write.state, units, incoming.table)
     return units
 
 

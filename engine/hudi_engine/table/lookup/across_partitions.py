@@ -148,7 +148,7 @@ def _tag_all(
 ) -> list[SliceTag]:
     keys = lookup_keys(batch)
     pruning = plan.index.pruning(context.options)
-    slices = [(each, unit.stored_keys(each)) for unit in units for each in unit.slices]
+    slices = [(each, unit.stored_keys(each)) for unit in units for each in unit.looked_through]
     keys_of = DRIVER_KEYS.keys_of(context.options[EngineOptions.KEY_CACHE_BYTES])
     found = run_in_threads(
         lambda each: tag_slice(context.read, each[0], keys, pruning, each[1], keys_of), slices, most=8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hudi_engine.format.config.declared.write_options import IndexOptions
-from hudi_engine.format.config.enums import IndexType
+from hudi_engine.format.config.enums import RECORD_INDEXES, IndexType
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.index.buckets import BucketForm
 from hudi_engine.table.lookup.tagging import KeyPruning
@@ -13,6 +13,7 @@ from hudi_engine.table.lookup.tagging import KeyPruning
 MOVES = {
     IndexType.GLOBAL_SIMPLE: IndexOptions.SIMPLE_MOVES_PARTITION,
     IndexType.GLOBAL_BLOOM: IndexOptions.BLOOM_MOVES_PARTITION,
+    **dict.fromkeys(RECORD_INDEXES, IndexOptions.RECORD_MOVES_PARTITION),
 }
 """The global index types, each with the option that decides whether a row that arrives with another partition moves there."""
 

@@ -181,7 +181,7 @@ def _tags(
 ) -> list[SliceTag]:
     keys, read = lookup_keys(batch), context.read
     pruning = plan.index.pruning(context.options)
-    slices = [(each, unit.stored_keys(each)) for each in unit.slices]
+    slices = [(each, unit.stored_keys(each)) for each in unit.looked_through]
     found = run(lambda each: tag_slice(read, each[0], keys, pruning, each[1], keys_of), slices)
     tags = [tag for tag in found if tag is not None]
     return [_every_row(tag, batch) for tag in tags] if OPERATION in batch.column_names else tags

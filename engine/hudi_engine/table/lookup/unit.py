@@ -80,6 +80,7 @@ class PartitionUnit:
         exists: Whether the partition metadata file exists.
         log_keys: File ids whose logs may hold keys that are not in the base file (`hudi_engine.table.lookup.log_keys`).
         closed: File ids that must not change, with the planned clustering that is why.
+        holding: File ids that the record index names for keys of the batch; None where every slice is looked through.
     """
 
     partition: str
@@ -89,6 +90,14 @@ class PartitionUnit:
     exists: bool = False
     log_keys: tuple[str, ...] = ()
     closed: tuple[tuple[str, PlannedBy], ...] = ()
+    holding: frozenset[str] | None = None
+
+    @property
+    def looked_through(self) -> tuple[FileSlice, ...]:
+        """The slices that may hold keys of the batch."""
+        if self.holding is None:
+            return self.slices
+        return tuple(each for each in self.slices if each.file_id in self.holding)
 
     def reject_planned_groups(self, file_ids: Iterable[str]) -> None:
         """Refuse a write to file groups of a planned clustering; raises WriteConflictError."""

@@ -17,7 +17,8 @@ import pyarrow as pa
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.metadata_options import MetadataOptions
 from hudi_engine.format.config.declared.table_options import TableOptions
-from hudi_engine.format.config.enums import MergeMode, TableType, WriteOperation
+from hudi_engine.format.config.declared.write_options import IndexOptions
+from hudi_engine.format.config.enums import RECORD_INDEXES, MergeMode, TableType, WriteOperation
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.properties import table_checksum
 from hudi_engine.format.config.table_config import TableConfig
@@ -91,10 +92,12 @@ _IDS = {
 
 def check_metadata_options(config: TableConfig, options: Options) -> None:
     """Refuse a metadata table for tables of versions that get none, before anything is written; raises ConfigError."""
-    if options[MetadataOptions.ENABLED] and not config.table_version.keeps_metadata_table:
+    if _is_wanted(options) and not config.table_version.keeps_metadata_table:
+        option = MetadataOptions.ENABLED if options[MetadataOptions.ENABLED] else IndexOptions.TYPE
         raise ConfigError(
-            f"{MetadataOptions.ENABLED} is true and table {config.name!r} has version {config.version}; this engine keeps the "
-            "metadata table of versions 8 and 9. Upgrade the table (hudi_upgrade), or leave the option out"
+            f"{option} is {options[option]} and table {config.name!r} has version {config.version}; this engine keeps the "
+            "metadata table, with its record index, of versions 8 and 9. Make the table with hoodie.write.table.version=9, "
+            "upgrade it (hudi_upgrade), or leave the option out"
         )
 
 
@@ -106,7 +109,7 @@ def settle_metadata_table(
     Args:
         schema: Avro schema of the table as of the write.
     """
-    wanted = options[MetadataOptions.ENABLED]
+    wanted = _is_wanted(options)
     if wanted is None:
         return config
     if not wanted:
@@ -118,8 +121,16 @@ def settle_metadata_table(
     return _Build(storage, config, options, schema).run(missing) if missing else config
 
 
+def _is_wanted(options: Options) -> bool | None:
+    """Return whether a metadata table is to be there; None for one that is kept and not built."""
+    given = options[MetadataOptions.ENABLED]
+    return True if given is None and options[IndexOptions.TYPE] in RECORD_INDEXES else given
+
+
 def _wanted(config: TableConfig, options: Options) -> list[MetadataPartition]:
     wanted = [MetadataPartition.FILES, *(each for each, option in _OPTIONS.items() if options[option])]
+    if options[IndexOptions.TYPE] in RECORD_INDEXES and MetadataPartition.RECORD_INDEX not in wanted:
+        wanted.append(MetadataPartition.RECORD_INDEX)
     if MetadataPartition.COLUMN_STATS in wanted and config.is_partitioned:
         wanted.append(MetadataPartition.PARTITION_STATS)
     return wanted

@@ -357,7 +357,7 @@ def read_log(storage: Storage, config: TableConfig, path: str, instant: str | No
         elif block.is_data:
             table = decode_data_block(block)
             marked = _deletes(table, config)
-            deleted.append(table.filter(marked).column(_KEY).combine_chunks().cast(_BINARY))
+            deleted.append(_keys_of(table.filter(marked)))
             rows.append(table.filter(pc.invert(marked)))
     return LogRows(rows, _joined(deleted))
 
@@ -427,6 +427,7 @@ def _filter_text(storage: Storage, path: str) -> tuple[bytes | None, str]:
 
 
 def _put_locations(written: Written, changes: Changes) -> None:
+    """Add the locations of keys that a write brought, and delete those of keys it deleted where they were."""
     if written.metadata.compacted:
         return
     millis = _millis(written.instant, written.timeline)
@@ -434,25 +435,38 @@ def _put_locations(written: Written, changes: Changes) -> None:
         location = Location(partition, str(stat.file_id))
         if stat.is_log_file:
             log = read_log(written.storage, written.config, str(stat.path), written.instant)
-            changes.delete(log.deleted)
-            keys = _joined([each.column(_KEY).combine_chunks().cast(_BINARY) for each in log.rows])
-            keys = _not_there(written.table, keys, location)
+            keys, gone = _joined([_keys_of(each) for each in log.rows]), log.deleted
+            keys = keys.filter(pc.invert(pc.is_in(keys, _held(written.table, keys, location))))
         else:
-            keys = keys_now = file_keys(written.storage, str(stat.path))
-            older = _previous_base(written, location, stat)
-            if older is not None:
-                before = file_keys(written.storage, older)
-                changes.delete(before.filter(pc.invert(pc.is_in(before, keys_now))))
-                fresh = keys_now.filter(pc.invert(pc.is_in(keys_now, before)))
-                # Keys that a log had deleted, and that the new base file has again.
-                keys = _joined([fresh, _revived(written, location, keys_now)])
+            keys, before = file_keys(written.storage, str(stat.path)), _keys_before(written, location)
+            gone = before.filter(pc.invert(pc.is_in(before, keys)))
+            keys = keys.filter(pc.invert(pc.is_in(keys, before)))
+        changes.delete(_held(written.table, gone, location))
         changes.put_all(keys, location_record(location, millis))
     if written.replaced and written.metadata.operation_type != WriteOperation.CLUSTER.value:
         changes.delete(_replaced_keys(written))
 
 
+def _keys_before(written: Written, location: Location) -> pa.Array:
+    """Return the keys of a file group before the write."""
+    slices = written.before.all_slices(location.partition).get(location.file_id, [])
+    return slice_keys(written.storage, written.config, slices[0]) if slices else pa.array([], _BINARY)
+
+
+def _held(table: MetadataTable, keys: pa.Array, *places: Location) -> pa.Array:
+    """Return those keys that the record index has in one of some file groups."""
+    if not len(keys):
+        return keys
+    found = locations(table, keys.cast(pa.string()).unique())
+    return pa.array([key.encode() for key, place in found if place in places], _BINARY)
+
+
 def _millis(instant: str, timeline: Timeline) -> int:
     return int(parse_instant_time(instant, timeline.zone).timestamp() * 1000)
+
+
+def _keys_of(rows: pa.Table) -> pa.Array:
+    return rows.column(_KEY).combine_chunks().cast(_BINARY)
 
 
 def file_keys(storage: Storage, path: str) -> pa.Array:
@@ -460,28 +474,6 @@ def file_keys(storage: Storage, path: str) -> pa.Array:
     with storage.open_input(path) as source, damaged_parquet(f"base file {path!r}"):
         keys = pq.read_table(source, columns=[_KEY]).column(_KEY)
     return keys.combine_chunks().cast(_BINARY)
-
-
-def _previous_base(written: Written, location: Location, stat: WriteStat) -> str | None:
-    """Return the base file that a new one of the same file group goes on from."""
-    slices = written.before.all_slices(location.partition).get(location.file_id, [])
-    base = next((each.base_file for each in slices if each.base_file is not None), None)
-    return None if base is None or base.path == stat.path else base.path
-
-
-def _revived(written: Written, location: Location, now: pa.Array) -> pa.Array:
-    """Return those keys of a new base file whose deletes are in logs of the slice that it replaces."""
-    slices = written.before.all_slices(location.partition).get(location.file_id, [])
-    logs = slices[0].log_files if slices else ()
-    deleted = [read_log(written.storage, written.config, log.path).deleted for log in logs]
-    return now.filter(pc.is_in(now, _joined(deleted)))
-
-
-def _not_there(table: MetadataTable, keys: pa.Array, location: Location) -> pa.Array:
-    """Return the keys that the index does not have at a location."""
-    texts = keys.cast(pa.string())
-    there = [key for key, found in locations(table, texts.unique()) if found == location]
-    return keys.filter(pc.invert(pc.is_in(texts, pa.array(there, pa.string()))))
 
 
 def _replaced_keys(written: Written) -> pa.Array:
@@ -493,8 +485,7 @@ def _replaced_keys(written: Written) -> pa.Array:
             for each in slices[:1]:
                 parts += list(_slice_keys(written.storage, written.config, each))
     keys = _joined(parts).unique()
-    held = [key for key, found in locations(written.table, keys.cast(pa.string())) if found in going]
-    return pa.array(held, pa.string())
+    return _held(written.table, keys, *going)
 
 
 def _slice_keys(storage: Storage, config: TableConfig, file_slice: FileSlice) -> Iterator[pa.Array]:
@@ -502,7 +493,7 @@ def _slice_keys(storage: Storage, config: TableConfig, file_slice: FileSlice) ->
         yield file_keys(storage, file_slice.base_file.path)
     for log in file_slice.log_files:
         for rows in read_log(storage, config, log.path).rows:
-            yield rows.column(_KEY).combine_chunks().cast(_BINARY)
+            yield _keys_of(rows)
 
 
 def slice_keys(storage: Storage, config: TableConfig, file_slice: FileSlice) -> pa.Array:
@@ -514,7 +505,7 @@ def slice_keys(storage: Storage, config: TableConfig, file_slice: FileSlice) -> 
     )
     for log in file_slice.log_files:
         found = read_log(storage, config, log.path)
-        added = [each.column(_KEY).combine_chunks().cast(_BINARY) for each in found.rows]
+        added = [_keys_of(each) for each in found.rows]
         keys = _joined([keys, *added]).unique()
         keys = keys.filter(pc.invert(pc.is_in(keys, found.deleted)))
     return keys

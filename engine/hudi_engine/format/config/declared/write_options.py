@@ -117,7 +117,8 @@ class IndexOptions:
         "hoodie.index.type",
         None,
         IndexType,
-        "How rows find their file group; SIMPLE when absent. Global types make a key unique over all partitions.",
+        "How rows find their file group; SIMPLE when absent. Global types make a key unique over all partitions. With RECORD_INDEX "
+        "or GLOBAL_RECORD_LEVEL_INDEX (two names of one index) the metadata table gets a record index; every global type uses one.",
     )
     SIMPLE_MOVES_PARTITION = bool_option(
         "hoodie.simple.index.update.partition.path",
@@ -127,6 +128,11 @@ class IndexOptions:
     )
     BLOOM_MOVES_PARTITION = bool_option(
         "hoodie.bloom.index.update.partition.path", True, "The same for GLOBAL_BLOOM."
+    )
+    RECORD_MOVES_PARTITION = bool_option(
+        "hoodie.record.index.update.partition.path",
+        False,
+        "The same for RECORD_INDEX and GLOBAL_RECORD_LEVEL_INDEX.",
     )
     PRUNE_BY_RANGES = bool_option(
         "hoodie.bloom.index.prune.by.ranges",
