@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable, IncompleteWriteError
 from hudi_engine.errors import HudiError
@@ -11,6 +13,7 @@ from hudi_engine.format.schema.meta_fields import RECORD_KEY
 from hudi_engine.spark.lookup.joins import NEW_ROWS, new_row_buckets, spread_new_rows
 from hudi_engine.spark.write.spread import distributed, driver_path, executor_path
 from hudi_engine.spark.write.spread.distributed import shuffle_by_bucket
+from hudi_engine.spark.write.spread.executor_path import by_bucket
 from hudi_engine.table.lookup.unit import BUCKET
 from pyspark.sql import functions as F
 
@@ -259,6 +262,31 @@ def test_buckets_share_as_many_tasks_as_allowed(spark, tasks):
     assert sorted((row["task"], row[BUCKET], row["count"]) for row in found) == sorted(
         (number % tasks, name, 5) for number, name in enumerate(ODD_NAMES)
     )
+
+
+@pytest.mark.parametrize("tasks", [1, 5, 600])
+def test_a_task_gets_its_buckets_one_after_the_other(spark, tasks):
+    names = ODD_NAMES if tasks < 600 else [*ODD_NAMES, *map(str, range(600))]
+    rows = spark.createDataFrame([(name,) for _ in range(3) for name in names], f"{BUCKET} string")
+
+    def turns(_, batches):
+        found = [row[BUCKET] for row in batches]
+        return iter([(len(found), sum(one != other for one, other in itertools.pairwise(["-", *found])))])
+
+    found = shuffle_by_bucket(rows, names, tasks % 600).rdd.mapPartitionsWithIndex(turns).collect()
+    assert [sum(each) for each in zip(*found, strict=True)] == [3 * len(names), len(names)]
+
+
+def test_a_task_holds_the_rows_of_one_bucket_at_a_time():
+    read = []
+
+    def batches():
+        for name in ("a", "a", "ab", "b", "c"):
+            read.append(name)
+            yield pa.record_batch({BUCKET: [*name], "number": [len(read)] * len(name)})
+
+    found = [(bucket, rows["number"].to_pylist(), "".join(read)) for bucket, rows in by_bucket(batches())]
+    assert found == [("a", [1, 2, 3], "aaab"), ("b", [3, 4], "aaabbc"), ("c", [5], "aaabbc")]
 
 
 @pytest.mark.parametrize(

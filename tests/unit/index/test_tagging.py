@@ -99,9 +99,15 @@ def test_the_key_range_prunes_a_file_without_bloom_filter_unless_switched_off(tm
         tag_slice(read, file_slice, keys("c"), KeyPruning(by_footer=True), keys_of=unread)
 
 
-def test_a_file_without_key_range_and_filter_is_looked_up_whole(tmp_path):
+def test_a_file_without_key_range_and_filter_is_looked_up_whole_with_one_warning(tmp_path, caplog):
     read, file_slice = file_with(tmp_path, ["b", "d"])
     path = tmp_path / file_slice.base_file.path
+    tag_slice(read, file_slice, keys("a", "d"), KeyPruning(by_footer=True))
+    assert not caplog.records
     pq.write_table(pq.read_table(path).replace_schema_metadata(None), path, write_statistics=False)
-    tag = tag_slice(read, file_slice, keys("a", "d"), KeyPruning(by_footer=True))
-    assert tag is not None and (tag.batch_rows.to_pylist(), tag.matched.to_pylist()) == ([None, 1], [1])
+    for _ in range(2):
+        tag = tag_slice(read, file_slice, keys("a", "d"), KeyPruning(by_footer=True))
+        assert tag is not None and (tag.batch_rows.to_pylist(), tag.matched.to_pylist()) == ([None, 1], [1])
+    assert [each.getMessage().partition(" in its")[0] for each in caplog.records] == [
+        f"base file {file_slice.base_file.path!r} of table 't' has neither key range nor Bloom filter"
+    ]

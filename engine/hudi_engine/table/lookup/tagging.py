@@ -6,6 +6,7 @@ file (plain inserts allow them) are each tagged.
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections import OrderedDict
@@ -30,6 +31,8 @@ from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
 from hudi_engine.format.storage.base import Storage
+
+logger = logging.getLogger(__name__)
 
 KeysOf = Callable[[ReadContext, BaseFile], pa.ChunkedArray]
 """Returns the record keys of a base file, in file order."""
@@ -233,6 +236,14 @@ def _batch_rows(read: ReadContext, stored: pa.ChunkedArray, keys: pa.Array) -> p
     return places_in(stored, keys)
 
 
+_NO_FOOTER = (
+    "base file %r of table %r has neither key range nor Bloom filter in its footer: index BLOOM reads the keys of such files for "
+    "every look-up. Files that are written from now on have both; a clustering writes the others again"
+)
+_WITHOUT_KEYS: set[str] = set()
+"""Tables of which the warning was logged."""
+
+
 def _footer_admits(read: ReadContext, path: str, keys: pa.Array, pruning: KeyPruning) -> bool:
     footer = read_key_footer(read.storage, path)
     check_key_form(read, footer.min_key, keys)
@@ -242,5 +253,8 @@ def _footer_admits(read: ReadContext, path: str, keys: pa.Array, pruning: KeyPru
     if len(candidates) == 0:
         return False
     if footer.bloom is None:
+        if footer.min_key is None and read.storage.base not in _WITHOUT_KEYS:
+            _WITHOUT_KEYS.add(read.storage.base)
+            logger.warning(_NO_FOOTER, path, read.config.name)
         return True
     return bool(footer.bloom.might_contain_all(candidates).any())

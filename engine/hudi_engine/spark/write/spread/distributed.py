@@ -431,6 +431,8 @@ def _bytes(slices: Iterable[FileSlice]) -> int:
 def shuffle_by_bucket(frame: DataFrame, buckets: Sequence[str], tasks: int) -> DataFrame:
     """Shuffle so that each bucket is in one task; few buckets get a task each instead of colliding by hash.
 
+    Those of several buckets get them one after the other: Spark's sort spills, while a task holds the rows of a bucket.
+
     Args:
         frame: Rows with column ``__hudi_bucket``.
         buckets: Largest first.
@@ -440,13 +442,14 @@ def shuffle_by_bucket(frame: DataFrame, buckets: Sequence[str], tasks: int) -> D
         return frame
     if len(buckets) > MAX_EVEN_BUCKETS:
         wanted = tasks or int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-        return frame.repartition(wanted, BUCKET)
+        return frame.repartition(wanted, BUCKET).sortWithinPartitions(BUCKET)
     count = min(len(buckets), tasks or len(buckets))
     own = _slots(count)
     # One literal: a call of Java for each bucket would take a second where they are many.
     slots = json.dumps({bucket: own[number % count] for number, bucket in enumerate(buckets)})
     slot = F.from_json(F.lit(slots), "map<string,int>")[F.col(BUCKET)]
-    return frame.withColumn("__hudi_slot", slot).repartition(count, "__hudi_slot").drop("__hudi_slot")
+    placed = frame.withColumn("__hudi_slot", slot).repartition(count, "__hudi_slot").drop("__hudi_slot")
+    return placed if count == len(buckets) else placed.sortWithinPartitions(BUCKET)
 
 
 def _slots(count: int) -> list[int]:

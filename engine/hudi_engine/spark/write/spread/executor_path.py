@@ -7,7 +7,7 @@ incoming batch does.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from functools import partial
 
@@ -75,8 +75,8 @@ def run_buckets(
 
     Args:
         units: What is known of each bucket; a bucket that is not there is a new partition of that path.
-        frame: Rows with key columns, data columns and the bucket, already shuffled so that a bucket is in one task. Without
-            a partition path the bucket is the partition.
+        frame: Rows with key columns, data columns and the bucket, already shuffled so that a bucket is in one task, bucket by
+            bucket. Without a partition path the bucket is the partition.
         keys: Key rules for rows that come without a record key; None when they have one, or the writer generates it.
         rows: Rows of the batch, None where they were not counted as they are now.
 
@@ -86,14 +86,10 @@ def run_buckets(
     shared = spark.sparkContext.broadcast((context, plan, dict(units), keys))
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        held = list(batches)
-        if not held:
-            return
         own_context, own_plan, own_units, own_keys = shared.value
         task = current_task(own_context)
-        buckets = _by_bucket(own_context, held)
-        while buckets:
-            bucket, rows = buckets.pop(0)
+        for bucket, rows in by_bucket(batches):
+            rows = cast_batch(rows, _data_schema(own_context, rows.column_names))
             partition = (
                 rows.column(PARTITION_PATH)[0].as_py() if PARTITION_PATH in rows.column_names else bucket
             )
@@ -128,12 +124,23 @@ def _check_buckets(reported: Sequence[tuple[str, int]], rows: int | None) -> Non
         )
 
 
-def _by_bucket(context: WriteContext, held: list[pa.RecordBatch]) -> list[tuple[str, pa.Table]]:
-    """Divide the rows of a task by their bucket; the list is emptied, so that rows which are divided are not kept twice."""
-    table = pa.Table.from_batches(held)
+def by_bucket(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.Table]]:
+    """Yield each bucket of a task with its rows, which come bucket by bucket: those of one are held at a time."""
+    current, held = "", list[pa.Table]()
+    for batch in batches:
+        for bucket, rows in split_by_partition(pa.Table.from_batches([batch]), BUCKET):
+            if held and bucket != current:
+                yield current, _together(held)
+            current = bucket
+            held.append(rows)
+    if held:
+        yield current, _together(held)
+
+
+def _together(held: list[pa.Table]) -> pa.Table:
+    rows = pa.concat_tables(held)
     held.clear()
-    table = cast_batch(table, _data_schema(context, table.column_names))
-    return split_by_partition(table, BUCKET)
+    return rows
 
 
 def run_small_batch(
