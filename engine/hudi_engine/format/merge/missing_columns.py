@@ -81,9 +81,10 @@ def fill_defaults(rows: pa.Table, kind: BlockType, avro: str | None, wanted: pa.
     if avro is None or kind not in (BlockType.AVRO_DATA, BlockType.HFILE_DATA):
         return rows
     record, kinds, has_nested = _parsed(avro)
+    names = set(wanted.names)
     for field in record["fields"]:
         name = field["name"]
-        if name not in wanted.names:
+        if name not in names:
             continue
         place = rows.schema.get_field_index(name)
         if place < 0 and field.get("default") is not None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import fastavro
@@ -193,7 +194,16 @@ def load_avro(avro: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
 
 def avro_to_arrow(avro: str | bytes | Mapping[str, Any]) -> pa.Schema:
     """Return Arrow schema of an Avro record, all fields nullable, columns in schema order."""
-    record = load_avro(avro)
+    return _of_text(avro) if isinstance(avro, str) else _of_record(load_avro(avro))
+
+
+@lru_cache(maxsize=16)
+def _of_text(avro: str) -> pa.Schema:
+    # A write asks for the schema of one text many times, which takes a tenth of a second for thousands of columns.
+    return _of_record(load_avro(avro))
+
+
+def _of_record(record: Mapping[str, Any]) -> pa.Schema:
     names: dict[str, Any] = {}
     try:
         check_decodable(record, MAX_TABLE_TYPES)

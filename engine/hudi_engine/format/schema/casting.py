@@ -6,6 +6,8 @@ dates, decimals and binary become text) and the type changes of schema on read.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -168,8 +170,15 @@ def _cast_nested(array: pa.Array, kind: pa.DataType, name: str) -> pa.Array:
 
 def cast_batch(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return Spark's Arrow form of rows in the table's Arrow types; columns outside ``schema`` follow unchanged."""
-    data = cast_table(table.select(schema.names), schema)
+    data, known = cast_table(table.select(schema.names), schema), set(schema.names)
     for name in table.column_names:
-        if name not in schema.names:
+        if name not in known:
             data = data.append_column(name, table.column(name))
     return data
+
+
+def with_values(rows: pa.Table, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:
+    """Return rows with other values in some of their columns, by name; `set_column` for each of them copies the list of all."""
+    arrays = [columns.get(name, rows.column(name)) for name in rows.column_names]
+    fields = [field.with_type(column.type) for field, column in zip(rows.schema, arrays, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields, rows.schema.metadata))

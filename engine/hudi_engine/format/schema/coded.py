@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_engine.format.schema.casting import cast_table
+from hudi_engine.format.schema.casting import cast_table, with_values
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
@@ -44,10 +44,12 @@ def with_used_values(rows: pa.Table) -> pa.Table:
     Arrow's writer takes a column's dictionary into the file as it is: the value of a row that was deleted would stay in it. Where
     the dictionary changes within a row group, it writes the rest of that group without one.
     """
-    for number, field in enumerate(rows.schema):
-        if pa.types.is_dictionary(field.type) and len(rows):
-            rows = rows.set_column(number, field, _used(with_one_dictionary(rows.column(number))))
-    return rows
+    if not len(rows):
+        return rows
+    coded = [field.name for field in rows.schema if pa.types.is_dictionary(field.type)]
+    return with_values(
+        rows, {name: pa.chunked_array([_used(with_one_dictionary(rows.column(name)))]) for name in coded}
+    )
 
 
 def with_one_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_engine.errors import UnsupportedTableError
-from hudi_engine.format.schema.casting import cast_table
+from hudi_engine.format.schema.casting import cast_table, with_values
 from hudi_engine.format.schema.nested import map_leaf_types, map_leaves, paired_parts, type_of_parts
 
 _VERSION = b"org.apache.spark.version"
@@ -98,12 +98,13 @@ def as_meant(rows: pa.Table, created_by: str | None, wanted: Mapping[str, pa.Dat
     Releases of Hudi before 1.1 declared times of ``timestamp-millis`` as microseconds in Parquet, though their numbers are
     milliseconds; Hudi reads them so since. What was written by Arrow, as all files of this engine, has the declared unit.
     """
+    changed = {}
     for number, field in enumerate(rows.schema if is_of_others(created_by) else ()):
         kind = _meant(field.type, wanted.get(field.name, field.type))
         if not kind.equals(field.type):
             chunks = [chunk.view(kind) for chunk in rows.column(number).chunks]
-            rows = rows.set_column(number, field.with_type(kind), pa.chunked_array(chunks, kind))
-    return rows
+            changed[field.name] = pa.chunked_array(chunks, kind)
+    return with_values(rows, changed) if changed else rows
 
 
 def is_as_meant(stored: pa.Schema, created_by: str | None, wanted: pa.Schema) -> bool:

@@ -303,20 +303,20 @@ class Writes(Reads):
         given = AnyCase(assignments.items())
         with resolving(f"the assignments {dict(assignments)!r} cannot be resolved"):
             refuse_nulls(rows, assignments, config)
-            stored = {field.name: F.col(quoted(field.name)) for field in rows.schema.fields}
             new = {
-                name: stored[name]
-                if (text := given.get(name)) is None
-                else reject_null_overwrite(set_value(rows, str(text), field), stored[name], name, config)
-                for name, field in zip(stored, rows.schema.fields, strict=True)
+                (name := field.name): reject_null_overwrite(
+                    set_value(rows, str(given[name]), field), F.col(quoted(name)), name, config
+                )
+                for field in rows.schema.fields
+                if field.name in given
             }
-            fields, spelled = config.ordering_fields, spellings(stored)
+            fields, spelled = config.ordering_fields, spellings(rows.columns)
             if merge_rule(config).compares and any(name in given for name in fields):
                 ordering = [spelled[name] for name in fields]
-                new[ordering[0]] = never_older(
-                    [new[name] for name in ordering], [stored[name] for name in ordering], ordering
-                )
-            updated = rows.select(*[column.alias(name) for name, column in new.items()])
+                stored = [F.col(quoted(name)) for name in ordering]
+                set_to = [new.get(name, held) for name, held in zip(ordering, stored, strict=True)]
+                new[ordering[0]] = never_older(set_to, stored, ordering)
+            updated = rows.withColumns(new)
         updated = updated if test is None else test(updated)
         columns = tuple(assignments)
         return self.write(

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from hudi_engine.spark.jvm.plans import JavaPlan
 from hudi_engine.spark.jvm.session import gateway, java_session, line_of
 
+_BETWEEN = "\x1e"
 _SIMPLER, _TIMES = ("ReplaceExpressions", "ColumnPruning"), ("ComputeCurrentTime", "SpecialDatetimeValues")
 """Rules of Spark's optimizer that leave out what is not selected, and that write the time of the query into its plan."""
 
@@ -71,6 +72,21 @@ def depends_on_time(frame: DataFrame) -> bool:
     for name in _SIMPLER:
         plan = ruled(name, plan)
     return not all(plan.fastEquals(ruled(name, plan)) for name in _TIMES)
+
+
+def select_names(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Return some columns of a frame, in two calls of Java however many they are: PySpark makes several for each.
+
+    Args:
+        names: Quoted where they are no identifiers.
+    """
+    if len(names) < 2:
+        return frame.select(*names)
+    java: Any = frame._jdf
+    # An array of texts, which Py4J itself would fill one by one; no name holds the separator, which is no printable character.
+    pattern = gateway(frame.sparkSession).java.util.regex.Pattern.compile(_BETWEEN)
+    others = pattern.split(_BETWEEN.join(names[1:]))
+    return DataFrame(java.select(names[0], others), frame.sparkSession)
 
 
 def under_name(rows: DataFrame, parts: Sequence[str]) -> DataFrame:

@@ -20,6 +20,7 @@ from pyspark.sql.types import LongType, StructType
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.spark.jvm.errors import API_ERRORS
+from hudi_engine.spark.jvm.frames import select_names
 from hudi_engine.spark.jvm.long_array import long_array
 from hudi_engine.spark.jvm.session import gateway
 from hudi_engine.spark.schema.fit import quoted
@@ -107,17 +108,12 @@ def merged_rows(files: DataFrame, names: Sequence[str], storage: Storage, manife
 
 def _kept(files: DataFrame, names: Sequence[str], is_kept: Column, *, together: bool) -> DataFrame:
     """Return rows of base files that no mask names, and live rows; ``together`` if most bytes are of files with a mask."""
-    columns, rows = named_columns(names), files.where(F.col(CHUNK_COLUMN).isNull())
+    columns, rows = [quoted(name) for name in names], files.where(F.col(CHUNK_COLUMN).isNull())
     if together:
-        return rows.where(~_is_masked() | is_kept).select(*columns)
+        return select_names(rows.where(~_is_masked() | is_kept), columns)
     # Rows of files without a mask need no look-up.
-    unmasked = rows.where(~_is_masked()).select(*columns)
-    return unmasked.unionByName(rows.where(_is_masked() & is_kept).select(*columns))
-
-
-def named_columns(names: Sequence[str]) -> list[Column]:
-    """Return columns by names, whatever those are."""
-    return [F.col(quoted(name)) for name in names]
+    unmasked = select_names(rows.where(~_is_masked()), columns)
+    return unmasked.unionByName(select_names(rows.where(_is_masked() & is_kept), columns))
 
 
 def _is_kept(masks: _Masks, slots: Column, words: Column) -> Column:
@@ -137,13 +133,12 @@ def _is_masked() -> Column:
 
 
 def _joined(files: DataFrame, names: Sequence[str]) -> DataFrame:
-    columns = named_columns(names)
+    columns = [quoted(name) for name in names]
     row, is_mask = F.col(ROW_INDEX_COLUMN), F.col(CHUNK_COLUMN).isNotNull()
-    plain = files.where(~_is_masked() & ~is_mask).select(*columns)
-    base = files.where(_is_masked()).select(
-        *columns,
-        row.alias(_ROW),
-        (_file(MASKED_LABEL) + F.shiftright(row, CHUNK_BITS)).alias(_CHUNK),
+    plain = select_names(files.where(~_is_masked() & ~is_mask), columns)
+    chunk = _file(MASKED_LABEL) + F.shiftright(row, CHUNK_BITS)
+    base = select_names(
+        files.where(_is_masked()).withColumns({_ROW: row, _CHUNK: chunk}), [*columns, _ROW, _CHUNK]
     )
     mask = files.where((F.col(_LABEL) >= _moment(DELTA_LABEL)) & is_mask).select(
         (_file(DELTA_LABEL) + F.col(CHUNK_COLUMN)).alias(_CHUNK), F.col(WORDS_COLUMN).alias(_WORDS)
@@ -151,7 +146,7 @@ def _joined(files: DataFrame, names: Sequence[str]) -> DataFrame:
     word = F.expr(f"{_WORDS}[cast(shiftright({_ROW} & {(1 << CHUNK_BITS) - 1}, {WORD_BITS}) as int)]")
     is_kept = F.expr(f"shiftright({_WORD}, cast({_ROW} & {(1 << WORD_BITS) - 1} as int)) & 1 = 0")
     joined = base.join(F.broadcast(mask), _CHUNK, "left").withColumn(_WORD, word)
-    return plain.unionByName(joined.where(F.col(_WORDS).isNull() | is_kept).select(*columns))
+    return plain.unionByName(select_names(joined.where(F.col(_WORDS).isNull() | is_kept), columns))
 
 
 def _moment(label: int) -> Column:

@@ -13,14 +13,15 @@ from pyspark.sql.types import StructType
 from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.schema.meta_fields import with_meta_columns
 from hudi_engine.format.timeline.schema_commits import load_schema_history
+from hudi_engine.spark.jvm.frames import select_names
 from hudi_engine.spark.read.masked import (
     RESERVED,
     counts_rows,
     merged_rows,
-    named_columns,
     with_places,
 )
 from hudi_engine.spark.read.session import prepare_session
+from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
 from hudi_engine.table.snapshot.manifest import current_manifest
 from hudi_engine.table.snapshot.manifest_file import Layout, Manifest, ManifestFolder, label_of
@@ -57,7 +58,7 @@ def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | No
     prepare_session(spark)
     if state.config.table_type is not TableType.MERGE_ON_READ or not _has_sidecars(manifest):
         files = _files(spark, state, arrow_to_spark(schema), layout, manifest)
-        return files.select(*named_columns(schema.names))
+        return select_names(files, [quoted(name) for name in schema.names])
     if not counts_rows(spark):
         return None
     stored = with_places(arrow_to_spark(sidecar_schema(schema)))

@@ -49,7 +49,8 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
         replaces: Which file groups the write that brings them takes out.
     """
     old, config = state.data_schema(), state.config
-    refuse_reserved(name for name in new.names if old is None or name not in old.names)
+    had = frozenset(() if old is None else old.names)
+    refuse_reserved(name for name in new.names if name not in had)
     refuse_false_marks(new, old)
     if old is None:
         return

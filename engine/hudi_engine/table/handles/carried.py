@@ -23,6 +23,7 @@ from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.parquet.chunk import Chunk
 from hudi_engine.format.parquet.file import ChunkFile, RowGroup
 from hudi_engine.format.parquet.writer import ChunkWriter, columns_as_stored, encoded
+from hudi_engine.format.schema.casting import with_values
 from hudi_engine.format.schema.coded import coded_like, decoded, with_used_values
 from hudi_engine.format.schema.leaves import leaves_with_statistics
 from hudi_engine.format.schema.meta_fields import FILE_NAME, RECORD_KEY
@@ -95,9 +96,7 @@ def with_rows_at(block: pa.Table, places: Places, before: pa.Table, rows: pa.Tab
     same = unchanged_columns(before, rows)
     others = [name for name in block.column_names if name not in same]
     spliced = _spliced(block.select(others), places, rows, removed)
-    for name in others:
-        number = block.schema.get_field_index(name)
-        block = block.set_column(number, spliced.schema.field(name), spliced.column(name))
+    block = with_values(block, dict(zip(others, spliced.columns, strict=True)))
     return Block(block, same, updated=len(places))
 
 

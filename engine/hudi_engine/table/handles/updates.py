@@ -13,6 +13,7 @@ from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.merge.merge_rows import merge_rows
 from hudi_engine.format.merge.rows_at import taken
+from hudi_engine.format.schema.casting import with_values
 from hudi_engine.format.schema.coded import decoded
 from hudi_engine.format.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
 from hudi_engine.table.handles.carried import Block, with_rows_at, without_rows
@@ -129,8 +130,9 @@ class Updates:
 
 def replace_columns(incoming: pa.Table, before: pa.Table, update_columns: tuple[str, ...]) -> pa.Table:
     """Return the stored rows ``before`` with only ``update_columns`` taken from ``incoming``; meta columns are incoming's."""
-    wanted = {name.lower() for name in update_columns}
-    for number, name in enumerate(incoming.column_names):
-        if name not in META_FIELDS and name in before.column_names and name.lower() not in wanted:
-            incoming = incoming.set_column(number, incoming.schema.field(number), before.column(name))
-    return incoming
+    wanted, known = (
+        {name.lower() for name in update_columns},
+        set(before.column_names).difference(META_FIELDS),
+    )
+    stay = [name for name in incoming.column_names if name in known and name.lower() not in wanted]
+    return with_values(incoming, {name: before.column(name) for name in stay})

@@ -23,6 +23,7 @@ from hudi_engine.format.merge.modes.registry import combine_batch, merge_rule
 from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.parallel import run_in_threads
+from hudi_engine.format.schema.casting import with_values
 from hudi_engine.format.schema.meta_fields import META_FIELDS, OPERATION, PARTITION_PATH, RECORD_KEY
 from hudi_engine.table.handles.updates import replace_columns
 from hudi_engine.table.handles.write_context import WriteContext
@@ -93,10 +94,8 @@ def settle(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Tab
     nothing = np.zeros(rows.num_rows, dtype=bool)
     if plan.skip_existing:
         return _flagged(rows.slice(0, 0), nothing[:0])
-    for name in _staying_columns(context, plan):
-        place = rows.schema.get_field_index(name)
-        if place >= 0:
-            rows = rows.set_column(place, rows.schema.field(place), stored.column(name))
+    stay = set(rows.column_names).intersection(_staying_columns(context, plan))
+    rows = with_values(rows, {name: stored.column(name) for name in stay})
     marked = None if plan.delete_only else delete_mask(rows, context.config)
     removed = nothing if marked is None else np.asarray(marked)
     named = np.asarray(pc.not_equal(rows.column(PARTITION_PATH), ""))
@@ -127,9 +126,7 @@ def _merge(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Tab
         return rows, np.zeros(rows.num_rows, dtype=bool)
     outcome = merge_rows(stored.select(names), rows.select(names), context.config)
     if rule.composes:
-        for name in names:
-            place = rows.schema.get_field_index(name)
-            rows = rows.set_column(place, rows.schema.field(place), outcome.rows.column(name))
+        rows = with_values(rows, {name: outcome.rows.column(name) for name in names})
     if rule.composes or plan.update_columns is not None:
         generator = build_key_generator(context.config, options=context.options)
         rows = _with_partitions(rows, generator.partition_paths(rows))

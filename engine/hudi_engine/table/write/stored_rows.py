@@ -297,7 +297,8 @@ def check_returning(
     """
     if before is None or replaces == WHOLE_TABLE:
         return
-    added = {field.name.lower(): field for field in after if field.name not in before.names}
+    known = set(before.names)
+    added = {field.name.lower(): field for field in after if field.name not in known}
     problems = []
     writes = newest_first(state.timeline, attrgetter("requested_time")) if added else ()
     for _, metadata in writes:

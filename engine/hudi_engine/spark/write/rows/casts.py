@@ -19,6 +19,7 @@ from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.format.schema.any_case import AnyCase, spellings
 from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED, META_FIELDS
 from hudi_engine.spark.catalog.sql_text import literal, type_text
+from hudi_engine.spark.jvm.frames import select_names
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.schema.spark_types import arrow_to_spark, stored_type
 
@@ -76,16 +77,19 @@ def fit_frame(
     as_wanted = [(field.name, field.dataType) for field in wanted]
     if [(field.name, field.dataType) for field in frame.schema.fields] == as_wanted and not kept:
         return frame
-    source_types = AnyCase((field.name, field.dataType) for field in frame.schema.fields)
-    columns = []
+    types, changed = {field.name: field.dataType for field in frame.schema.fields}, {}
     for field in wanted:
         name = given.get(field.name)
         if name is None:
-            column = F.lit(None).cast(field.dataType)
-        else:
-            column = fit_column(name, source_types[name], field.dataType)
-        columns.append(column.alias(field.name))
-    return frame.select(*columns, *[F.col(quoted(name)) for name in kept])
+            changed[field.name] = F.lit(None).cast(field.dataType)
+        elif name != field.name or types[name] != field.dataType:
+            changed[field.name] = fit_column(name, types[name], field.dataType)
+    return _with_columns(frame, changed, [*(field.name for field in wanted), *kept])
+
+
+def _with_columns(frame: DataFrame, changed: dict[str, Column], names: Sequence[str]) -> DataFrame:
+    """Return the columns of these names, of which some are changed: a column object for each would take milliseconds."""
+    return select_names(frame.withColumns(changed) if changed else frame, [quoted(name) for name in names])
 
 
 def fit_to_table(
@@ -97,17 +101,20 @@ def fit_to_table(
         fill_missing: Columns the query lacks become null; otherwise they are left out.
     """
     given = AnyCase((column.name, column) for column in frame.schema.fields)
-    selected: list[Column] = []
+    names, changed = [], {}
     for target in table.fields:
         source = given.get(target.name)
-        if source is not None:
-            selected.append(
-                exact_cast(source.name, source.dataType, target.dataType, target.name, literal(advice))
+        if source is None and not fill_missing:
+            continue
+        names.append(target.name)
+        if source is None:
+            changed[target.name] = F.lit(None).cast(target.dataType)
+        elif (source.name, source.dataType) != (target.name, target.dataType):
+            changed[target.name] = exact_cast(
+                source.name, source.dataType, target.dataType, target.name, literal(advice)
             )
-        elif fill_missing:
-            selected.append(F.lit(None).cast(target.dataType).alias(target.name))
     try:
-        return frame.select(*selected)
+        return _with_columns(frame, changed, names)
     except AnalysisException as error:
         for target in table.fields:
             source = given.get(target.name)

@@ -43,9 +43,8 @@ def without_unchanged(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit)
     batch = tagged.batch
     if not tagged.tags:
         return tagged
-    columns = [
-        name for name in context.read.schema.names if name not in META_FIELDS and name in batch.column_names
-    ]
+    given = set(batch.column_names).difference(META_FIELDS)
+    columns = [name for name in context.read.schema.names if name in given]
     if plan.update_columns is not None:
         taken = {name.lower() for name in plan.update_columns}
         columns = [name for name in columns if name.lower() in taken]
@@ -138,7 +137,7 @@ def check_symbols(rows: pa.Table, avro: Mapping[str, Any]) -> None:
         return
     record = compile_schema(avro)
     for name, kind in zip(record.names, record.children, strict=True):
-        if name in rows.column_names and _has_enum(kind):
+        if _has_enum(kind) and name in rows.column_names:
             for chunk in rows.column(name).chunks:
                 _check(chunk, kind, name)
 
