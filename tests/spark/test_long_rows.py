@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine import ConfigError, HudiTable
+from hudi_engine import ConfigError, HudiTable, SchemaError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.spark.read import collect
 from hudi_engine.spark.read.collect import to_arrow, to_arrow_within_limit
@@ -81,7 +81,7 @@ def test_deep_nesting_is_refused_before_anything_is_written(spark, tmp_path):
     deep = "1"
     for _ in range(60):
         deep = f"array({deep})"
-    with pytest.raises(Exception, match="more than 50 levels deep"):
+    with pytest.raises(SchemaError, match="more than 50 levels deep"):
         table.upsert(spark.sql(f"select 'a' k, {deep} v"))
     assert table.timeline() == []
 

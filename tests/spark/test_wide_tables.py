@@ -52,7 +52,8 @@ def test_calls_of_java_do_not_grow_with_columns(spark, tmp_path, monkeypatch, ta
         )
         found.append([calls_of_java(monkeypatch, act) for act in acts])
     few, many = found
-    assert all(more < calls + 40 for calls, more in zip(few, many, strict=True)), found
+    # 380 columns more
+    assert all(more < calls + 200 for calls, more in zip(few, many, strict=True)), found
     assert sorted(map(tuple, table.snapshot().select("k", "ts", "n1", "t9").collect())) == [
         ("a", 3, 4, "9 3 a"),
         ("b", 1, 8, "9 1 b"),
