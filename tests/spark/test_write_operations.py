@@ -141,6 +141,7 @@ def test_a_bulk_insert_gathers_partitions_unless_all_rows_of_large_files_are_loa
     rows.coalesce(1).write.parquet(str(tmp_path / "first"))
     rows.coalesce(1).write.parquet(str(tmp_path / "second"))
     monkeypatch.setattr(distributed, "UNSHUFFLED_FILE_BYTES", 100)
+    monkeypatch.setattr(distributed, "COUNTED_BYTES", 1)
     table = create(spark, tmp_path, partition_by=["dt"], options={"hoodie.engine.small.batch.rows": 0})
     loaded = spark.read.parquet(str(tmp_path / "first"), str(tmp_path / "second"))
     assert loaded.rdd.getNumPartitions() == 2
@@ -220,6 +221,9 @@ def test_partition_counts_of_parquet_sources_decide_spread(spark, tmp_path, monk
         options = {"hoodie.engine.small.batch.rows": 0}
         table = create(spark, tmp_path / "t1", partition_by=["dt"], options=options)
         assert table.bulk_insert(even).rows_inserted == 1600 and counts[-1] == {"p0": 800, "p1": 800}
+        assert table.insert_overwrite(even.where("id >= 8")).rows_inserted == 1592
+        assert len(counts) == 1, "what a filter leaves of a small source is shuffled without a count"
+        monkeypatch.setattr(distributed, "COUNTED_BYTES", 1)
         assert table.insert_overwrite(even.where("id >= 8")).rows_inserted == 1592
         assert counts[-1] == {"p0": 796, "p1": 796}
         assert table.snapshot().count() == 1592

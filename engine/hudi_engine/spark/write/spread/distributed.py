@@ -487,6 +487,8 @@ BY_KEY = RowLayout((RECORD_KEY,))
 
 UNSHUFFLED_FILE_BYTES = 8 * 1024 * 1024
 """Files at least this big are left as the tasks of the source give them, unless an option requires a shuffle."""
+COUNTED_BYTES = 128 * 1024 * 1024
+"""Bytes of a filtered source for each core, below which counting the rows that are left takes longer than shuffling them."""
 MAX_PARTITIONS = 100
 """With rows of more partitions a task does not write files of each."""
 
@@ -576,11 +578,13 @@ def _in_full_tasks(
 
 def _of_fewer_tasks(frame: DataFrame, context: WriteContext, source: DataFrame) -> DataFrame | None:
     """Return the rows that a filter leaves in as few tasks as use the machine; None where files would be small even then."""
+    cores = frame.sparkSession.sparkContext.defaultParallelism
+    if size_estimate(source) < COUNTED_BYTES * cores:
+        return None
     counted = _rows_of_few_partitions(frame, context, source, MAX_PARTITIONS)
     if not 0 < len(counted) <= MAX_PARTITIONS:
         return None
     size = sum(counted.values()) * min(context.file_size.row_bytes, row_size_estimate(frame))
-    cores = frame.sparkSession.sparkContext.defaultParallelism
     tasks = max(cores, -(-size // context.file_size.max_bytes))
     small = UNSHUFFLED_FILE_BYTES * len(counted)
     # Planning gives the number of tasks of the source, and takes its time.
