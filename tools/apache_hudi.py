@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from tools.class_archive import java_variables
@@ -19,6 +20,8 @@ from tools.console import CACHE, SetupError, detail, logged, say, seconds_since
 from tools.environments import SPARK35, Environment, ensure
 
 VERSIONS = ("0.15.0", "1.2.0")
+OF_THE_LONG_TIER = "1.0.2"
+"""The release that writes table version 8; left out where it cannot be fetched."""
 GROUP, ARTIFACT = "org.apache.hudi", "hudi-spark3.5-bundle_2.12"
 DESCRIPTION = CACHE / "apache-hudi.json"
 
@@ -37,6 +40,8 @@ def ensure_apache_hudi(environment: Environment = SPARK35) -> str | None:
     try:
         env = ensure(environment)
         jars = {version: str(_jar(version, env)) for version in VERSIONS}
+        with suppress(SetupError):
+            jars[OF_THE_LONG_TIER] = str(_jar(OF_THE_LONG_TIER, env))
     except SetupError as error:
         DESCRIPTION.unlink(missing_ok=True)
         return str(error)

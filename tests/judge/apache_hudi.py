@@ -35,16 +35,16 @@ class ApacheHudiError(Exception):
     """Apache Hudi refused or failed; the message is its own."""
 
 
-def available() -> bool:
-    """Whether Apache Hudi has been set up in this checkout."""
-    return DESCRIPTION.exists()
+def available(version: str = VERSIONS[0]) -> bool:
+    """Whether Apache Hudi of a version has been set up in this checkout."""
+    return DESCRIPTION.exists() and version in json.loads(DESCRIPTION.read_text())["jars"]
 
 
 class ApacheHudi:
     """A running Apache Hudi of one version.
 
     Args:
-        version: ``0.15.0`` or ``1.2.0``.
+        version: ``0.15.0``, ``1.2.0``, or ``1.0.2`` where it could be fetched.
         timezone: Zone of its process; instants are in UTC, so anything else is for tests of that.
         java: Options of its Java; those of a short life without any.
         metastore: Folder of a Hive metastore (Derby) that is its catalog; None for names of its own.

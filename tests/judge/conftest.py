@@ -17,8 +17,8 @@ def apache_hudi() -> Iterator[Callable[[str], harness.ApacheHudi]]:
     running: dict[str, harness.ApacheHudi] = {}
 
     def of_version(version: str) -> harness.ApacheHudi:
-        if not harness.available():
-            pytest.skip("LEFT OUT: Apache Hudi is not set up here; run `python3 dev.py setup all`")
+        if not harness.available(version):
+            pytest.skip(f"LEFT OUT: Apache Hudi {version} is not set up here; run `python3 dev.py setup all`")
         if version not in running:
             running[version] = harness.ApacheHudi(version)
         return running[version]

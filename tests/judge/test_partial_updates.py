@@ -148,16 +148,17 @@ BUCKETS = {
     "hoodie.bucket.index.hash.field": "id",
 }
 PLAIN = {"hoodie.engine.publish.manifest": "false"}
+PARQUET = {"hoodie.logfile.data.block.format": "parquet"}
 
 
 @pytest.mark.parametrize(
     "table",
     [
         (9, "ts", {}),
-        pytest.param((9, None, PLAIN), marks=pytest.mark.long),
+        pytest.param((9, None, {**PLAIN, **PARQUET}), marks=pytest.mark.long),
         pytest.param((8, "ts", {**PLAIN, **BUCKETS}), marks=pytest.mark.long),
     ],
-    ids=["ordered, published", "no order", "buckets"],
+    ids=["ordered, published", "no order, Parquet", "buckets"],
     indirect=True,
 )
 def test_updates_of_some_columns_are_partial_blocks_that_all_readers_merge(table: Table) -> None:
