@@ -11,7 +11,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
-from hudi_engine.table.services import change_version, clean, run_clustering, run_compaction
+from hudi_engine.table.services import archive, change_version, clean, run_clustering, run_compaction
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.txn.recovery import recover, rollback_write
 from hudi_engine.table.txn.transaction import WriteTransaction
@@ -134,6 +134,23 @@ def test_clustering_moves_every_key_in_the_record_index(tmp_path: Path) -> None:
     run_clustering(storage, KEPT)
 
     assert (differences(storage), rows(storage)) == ([], before)
+
+
+def test_its_files_and_instants_are_bounded(tmp_path: Path) -> None:
+    table = prepared(tmp_path / "t")
+    limits = options(keep__min__commits=4, keep__max__commits=6, clean__commits__retained=2)
+    for number in range(60):
+        append(table, {"a": number})
+        archive(table.storage, limits)
+        if number % 10 == 9:
+            run_compaction(table.storage, KEPT)
+            clean(table.storage, limits, retain_commits=2)
+    kept = open_metadata(table.storage)
+    assert kept is not None and differences(table.storage) == []
+    assert len(kept.timeline.instants) < 60
+    files = [each for each in table.storage.list(".hoodie/metadata", recursive=True) if not each.is_dir]
+    assert len([each for each in files if "/record_index/" in each.path]) < 30
+    assert rows(table.storage)["a"] == 59
 
 
 def test_without_the_option_it_is_kept_and_with_false_it_goes(tmp_path: Path) -> None:

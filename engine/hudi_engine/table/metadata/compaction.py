@@ -1,7 +1,7 @@
 """Compaction of the metadata table: the logs of every file group are merged into base files.
 
 Source: Hudi metadata table format, compaction. It runs before a deltacommit once there are ten since the last one. Files of the
-slices before the last two compactions are deleted with it.
+slices before the last three compactions are deleted with it, by a clean.
 """
 
 from __future__ import annotations
@@ -9,18 +9,24 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from hudi_engine.format.config.enums import WriteOperation
+from hudi_engine.format.config.enums import CleanPolicy, WriteOperation
+from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.filegroup.log_file import parse_log_file
+from hudi_engine.format.filegroup.view import list_partition_files
 from hudi_engine.format.metadata.table import MetadataTable
+from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.avro_file import encode_avro_file
 from hudi_engine.format.timeline.clock import InstantClock
-from hudi_engine.format.timeline.schemas import COMPACTION_PLAN
+from hudi_engine.format.timeline.schemas import CLEAN_METADATA, CLEANER_PLAN, COMPACTION_PLAN
 from hudi_engine.format.timeline.writer import TimelineWriter
 from hudi_engine.table.metadata.commit import DELTACOMMIT, commit_metadata, write_base_file
 
 logger = logging.getLogger(__name__)
 
+KEPT_VERSIONS = 3
+"""Base files of a file group that stay, for readers that have listed them."""
 MOST_DELTACOMMITS = 10
 """Hudi's default of ``hoodie.metadata.compact.max.delta.commits``."""
 
@@ -39,7 +45,14 @@ def compact_if_due(table: MetadataTable, schema: str) -> MetadataTable:
     if len(deltas) < MOST_DELTACOMMITS or unsafe or table.timeline.pending:
         return table
     compact(table, schema)
-    return table.reopened()
+    compacted = table.reopened()
+    return compacted.reopened() if clean(compacted) else compacted
+
+
+def kept_since(timeline: Timeline) -> str:
+    """Return the compaction whose base files are the oldest that stay, "" while there are not more of them."""
+    done = sorted(each.requested_time for each in timeline.completed if each.action == "commit")
+    return done[-KEPT_VERSIONS] if len(done) > KEPT_VERSIONS else ""
 
 
 def last_compaction(timeline: Timeline) -> str:
@@ -71,6 +84,72 @@ def compact(table: MetadataTable, schema: str) -> None:
     metadata = commit_metadata(stats, schema, WriteOperation.COMPACT, compacted=True)
     writer.complete(instant, "compaction", metadata.to_bytes(table.config.table_version))
     logger.info("compacted %d file groups of the metadata table %s", len(stats), table.storage.base)
+
+
+def clean(table: MetadataTable) -> bool:
+    """Delete the files of slices that are older than the last compactions; return whether there were any."""
+    oldest = kept_since(table.timeline)
+    if not oldest:
+        return False
+    going = {name: _older_files(table, name, oldest) for name in table.partitions}
+    instant = InstantClock().next(table.timeline.latest_time, table.timeline.zone)
+    writer = TimelineWriter(table.storage, table.config)
+    earliest = {"timestamp": oldest, "action": "commit", "state": "COMPLETED"}
+    files = {
+        name: [{"filePath": table.storage.uri(path), "isBootstrapBaseFile": False} for path in paths]
+        for name, paths in going.items()
+    }
+    plan = {
+        "earliestInstantToRetain": earliest,
+        "lastCompletedCommitTimestamp": oldest,
+        "policy": CleanPolicy.KEEP_LATEST_FILE_VERSIONS.value,
+        "filesToBeDeletedPerPartition": {},
+        "version": 2,
+        "filePathsToBeDeletedPerPartition": files,
+        "partitionsToBeDeleted": [],
+    }
+    body = encode_avro_file(CLEANER_PLAN, plan)
+    writer.create_requested(instant, "clean", body)
+    writer.to_inflight(instant, "clean", body)
+    on_threads(table.storage.remove, [path for paths in going.values() for path in paths])
+    metadata = {
+        "startCleanTime": instant,
+        "timeTakenInMillis": 0,
+        "totalFilesDeleted": sum(map(len, going.values())),
+        "earliestCommitToRetain": oldest,
+        "lastCompletedCommitTimestamp": oldest,
+        "partitionMetadata": {
+            name: {
+                "partitionPath": name,
+                "policy": CleanPolicy.KEEP_LATEST_FILE_VERSIONS.value,
+                "deletePathPatterns": [],
+                "successDeleteFiles": [path.rpartition("/")[2] for path in paths],
+                "failedDeleteFiles": [],
+                "isPartitionDeleted": False,
+            }
+            for name, paths in going.items()
+        },
+        "version": 2,
+        "bootstrapPartitionMetadata": {},
+        "extraMetadata": {},
+    }
+    writer.complete(instant, "clean", encode_avro_file(CLEAN_METADATA, metadata))
+    return True
+
+
+def _older_files(table: MetadataTable, partition: str, oldest: str) -> list[str]:
+    """Return the files of a partition that are in the base files of a compaction, those of later writes left out."""
+    found = []
+    for status in list_partition_files(table.storage, partition):
+        base = parse_base_file(status.path, partition)
+        log = parse_log_file(status.path, partition)
+        if base is not None and base.instant < oldest:
+            found.append(status.path)
+        elif log is not None:
+            completed = table.timeline.completion_time(log.instant)
+            if completed is not None and max(completed, log.instant) < oldest:
+                found.append(status.path)
+    return found
 
 
 def _operation(partition: str, file_slice: FileSlice) -> dict[str, object]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
+from itertools import takewhile
 from typing import Any
 
 from hudi_engine.format.config.table_config import TableConfig
@@ -28,12 +29,12 @@ from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.format.timeline.clock import InstantClock
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
-from hudi_engine.format.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS
+from hudi_engine.format.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, Instant
 from hudi_engine.format.timeline.schemas import ROLLBACK_METADATA, ROLLBACK_PLAN
 from hudi_engine.format.timeline.writer import TimelineWriter
 from hudi_engine.table.metadata.changes import Changes, Written, changes_of_clean, changes_of_write
 from hudi_engine.table.metadata.commit import DELTACOMMIT, write_deltacommit
-from hudi_engine.table.metadata.compaction import compact_if_due, last_compaction
+from hudi_engine.table.metadata.compaction import compact_if_due, kept_since, last_compaction
 
 logger = logging.getLogger(__name__)
 
@@ -218,13 +219,20 @@ def take_back_actions(
     return config
 
 
-def compacted_up_to(storage: Storage, config: TableConfig, timeline: Timeline) -> str | None:
-    """Return the instant of the last compaction of the metadata table, "" where there was none; None without metadata table.
+def archivable_instants(table: MetadataTable) -> list[Instant]:
+    """Return the oldest instants of a metadata table that may be archived.
 
-    Later instants of the table stay on its active timeline: readers tell by it which logs of the metadata table count.
+    They are from before its oldest base files, and no longer on the active timeline of the table.
     """
-    table = MetadataTable.open(storage, config, timeline)
-    return None if table is None else last_compaction(table.timeline)
+    begun = [each.requested_time for each in table.timeline.pending]
+    bound = min([kept_since(table.timeline), *begun])
+    active = {each.requested_time for each in table.table_timeline.instants}
+    return list(
+        takewhile(
+            lambda each: each.requested_time < bound and each.requested_time not in active,
+            table.timeline.completed,
+        )
+    )
 
 
 def _roll_back(table: MetadataTable, instant: str, rollback: str) -> None:

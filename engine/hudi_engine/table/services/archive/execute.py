@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone, tzinfo
 from typing import Any
 
@@ -24,6 +24,7 @@ from hudi_engine.format.filegroup.view import list_partition_files
 from hudi_engine.format.logformat.format import BlockType, HeaderKey
 from hudi_engine.format.logformat.reader import scan_blocks
 from hudi_engine.format.logformat.source import FileSource
+from hudi_engine.format.metadata.table import MetadataTable
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.storage.base import FileStatus, Storage, storage_errors
 from hudi_engine.format.storage.paths import join, relative_path
@@ -43,7 +44,8 @@ from hudi_engine.format.timeline.clock import format_instant
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.history import ArchivedInstant, History
 from hudi_engine.format.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, Instant, State, parse_instant
-from hudi_engine.table.metadata.keep import compacted_up_to, drop_what_is_not_kept
+from hudi_engine.table.metadata.compaction import last_compaction
+from hudi_engine.table.metadata.keep import archivable_instants, drop_what_is_not_kept
 from hudi_engine.table.services.archive.select import ReplacedGroups, Selection, archive_due, select_instants
 from hudi_engine.table.services.planned import open_locked
 from hudi_engine.table.services.result import ArchiveResult
@@ -204,26 +206,39 @@ def archive(
             _check_no_merge(storage, join(state.config.archive_folder, "mergeArchivePlan"))
         chosen = select_instants(state, options, next_instant(state.timeline))
         config = drop_what_is_not_kept(storage, state.config) if chosen.instants else state.config
-        chosen = _without_unmerged(storage, config, state, chosen)
+        metadata = MetadataTable.open(storage, config, state.timeline) if chosen.instants else None
+        if metadata is not None:
+            chosen = _without_unmerged(metadata, chosen)
         if not chosen.instants:
             return _planned_result(chosen)
         path = archive_instants(state, chosen.instants, options)
         merged = History(storage, state.config.archive_folder).merge_full_levels() if has_history else 0
+        if metadata is not None:
+            _archive_metadata(metadata, Timeline.load(storage, config), options)
     logger.info("archived %d instants of %s", len(chosen.instants), storage.base)
     return ArchiveResult(_names(chosen.instants), path, merged)
 
 
-def _without_unmerged(
-    storage: Storage, config: TableConfig, state: TableState, chosen: Selection
-) -> Selection:
-    """Leave those instants on the timeline that are in logs of the metadata table."""
-    bound = compacted_up_to(storage, config, state.timeline) if chosen.instants else None
-    if bound is None:
-        return chosen
+def _without_unmerged(metadata: MetadataTable, chosen: Selection) -> Selection:
+    """Leave those instants on the timeline that are in logs of the metadata table, which readers sort by the timeline."""
+    bound = last_compaction(metadata.timeline)
     kept = tuple(each for each in chosen.instants if each.requested_time < bound)
-    return Selection(
-        kept, "" if kept else "the metadata table has not been compacted since the oldest instant"
-    )
+    reason = "the metadata table has not been compacted since the oldest instant"
+    return Selection(kept, "" if kept else reason)
+
+
+def _archive_metadata(metadata: MetadataTable, timeline: Timeline, options: Options) -> None:
+    """Archive the metadata table too.
+
+    Args:
+        timeline: Timeline of the table after its own archiving.
+    """
+    metadata = replace(metadata, table_timeline=timeline)
+    instants = archivable_instants(metadata)
+    if instants:
+        own = TableState(metadata.storage, metadata.config, metadata.timeline)
+        archive_instants(own, instants, options)
+        History(metadata.storage, metadata.config.archive_folder).merge_full_levels()
 
 
 def _check_no_merge(storage: Storage, path: str) -> None:
