@@ -437,6 +437,8 @@ def _put_locations(written: Written, changes: Changes) -> None:
             log = read_log(written.storage, written.config, str(stat.path), written.instant)
             keys, gone = _joined([_keys_of(each) for each in log.rows]), log.deleted
             keys = keys.filter(pc.invert(pc.is_in(keys, _held(written.table, keys, location))))
+        elif not stat.num_inserts and not stat.num_deletes:
+            continue  # updates alone leave every key where it is
         else:
             keys, before = file_keys(written.storage, str(stat.path)), _keys_before(written, location)
             gone = before.filter(pc.invert(pc.is_in(before, keys)))
