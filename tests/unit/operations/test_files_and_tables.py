@@ -190,15 +190,15 @@ def test_markers_go_only_when_their_write_is_over(tmp_path: Path) -> None:
         call(services, "delete_marker", instant_time="../x")
 
 
-def test_metadata_table_can_only_be_deleted(
+def test_metadata_table_is_deleted(
     services: TableServices,
 ) -> None:
     services.storage.create(".hoodie/metadata/.hoodie/hoodie.properties", b"")
     ((said,),) = PROCEDURES["delete_metadata_table"].call(services, {})
     assert said.startswith("Deleted Metadata Table at '")
     assert not services.storage.exists(".hoodie/metadata")
-    with pytest.raises(ConfigError, match="which this engine does not keep"):
-        find_procedure("show_metadata_table_files")
+    with pytest.raises(ConfigError, match="writes keep that up to date by themselves"):
+        find_procedure("init_metadata_table")
 
 
 def test_log_blocks_and_records_are_shown(services: TableServices) -> None:
