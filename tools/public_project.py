@@ -1,7 +1,7 @@
 """Runs a public dbt project as it is on dbt-hudi and prints what passed: no file of it is changed, nothing of it is kept here.
 
     python3 dev.py run python -m tools.public_project FOLDER [--project SUBFOLDER] [--vars YAML] [--schema NAME]
-        [--package NAME=FOLDER ...]
+        [--steps STEP ...] [--package NAME=FOLDER ...]
 
 The folder is copied, so that packages, target and warehouse lie beside the copy. The profile is named as the project asks,
 with type hudi and nothing else. ``seed``, ``run`` and ``test`` are counted, each node once. Packages come by ``dbt deps``, or
@@ -33,6 +33,7 @@ def main() -> int:
     parser.add_argument(
         "--schema", default="public_project", help="schema of the profile, where a project counts on one"
     )
+    parser.add_argument("--steps", nargs="*", default=_STEPS, help="commands of dbt, in their order")
     parser.add_argument("--exclude", nargs="*", default=[], help="nodes to leave out, as dbt selects them")
     parser.add_argument(
         "--package",
@@ -82,7 +83,7 @@ def _run(project: Path, common: list[str], arguments: argparse.Namespace) -> int
         runner.invoke(["deps", *common])
     counts: collections.Counter[str] = collections.Counter()
     failed: list[str] = []
-    for step in _STEPS:
+    for step in arguments.steps:
         exclude = ["--exclude", *arguments.exclude] if arguments.exclude else []
         done = runner.invoke([step, *common, "--vars", arguments.vars, *exclude])
         results: Any = getattr(done.result, "results", None)

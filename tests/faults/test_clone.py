@@ -271,8 +271,8 @@ def test_what_cannot_be_cloned_is_refused_by_name_and_leaves_nothing(
     cloned(original)
     for path, error, message in (
         (f"{original.base}_clone", TableExistsError, "already at"),
-        (original.base, ConfigError, "beside it"),
-        (f"{original.base}/inside", ConfigError, "beside it"),
+        (original.base, ConfigError, "outside it"),
+        (f"{original.base}/inside", ConfigError, "outside it"),
         (f"{s3_server.new_bucket()}/wh/t", StorageError, "different stores.*clone_copy: true"),
     ):
         with pytest.raises(error, match=message):

@@ -43,7 +43,7 @@ def test_a_link_to_the_original_is_the_original(
     (tmp_path / link).symlink_to(tmp_path / leads_to)
     rows = mini.content(original)
     for source, path in ((original.base, target), (str(tmp_path / target), "wh/orders")):
-        with pytest.raises(ConfigError, match="choose a folder beside it"):
+        with pytest.raises(ConfigError, match="choose a folder outside it"):
             clone_table(open_storage(source), str(tmp_path / path), replace=True)
     assert mini.content(original) == rows
     assert sorted(os.listdir(tmp_path)) == sorted(["wh", link]) and os.listdir(tmp_path / "wh") == ["orders"]

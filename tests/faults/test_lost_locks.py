@@ -254,7 +254,7 @@ def test_a_compaction_that_completed_without_the_lock_is_not_said_to_be_taken_ba
     other = Owner.current()
     slow = Suspended(storage.base, ".commit", "before", lambda: storage.replace(LOCK_PATH, other.to_json()))
     register(other)
-    with pytest.raises(StorageError, match="it is not known whether it stands"):
+    with pytest.raises(StorageError, match="it is not known whether it is valid"):
         run_compaction(slow, tables.options(write__lock__wait_time_ms=50))
     unregister(other)
     assert "is completed, not taken back" in caplog.text and "its plan is kept" not in caplog.text
@@ -316,7 +316,7 @@ def test_a_commit_that_cannot_be_looked_at_in_time_is_told_as_unknown(tmp_path: 
         transaction.inflight(task.profile())
         task.write_files()
         register(other)
-        with pytest.raises(StorageError, match="it is not known whether it stands"):
+        with pytest.raises(StorageError, match="it is not known whether it is valid"):
             transaction.commit(task.metadata)
         unregister(other)
     assert mini.content(storage) == {("a", "k1"): 1}
@@ -335,7 +335,7 @@ def test_a_commit_that_cannot_be_judged_without_the_lock_is_told_as_unknown(tmp_
         task = mini.work(slow, transaction, {"a": {"k1": 1}})
         transaction.inflight(task.profile())
         task.write_files()
-        with pytest.raises(StorageError, match="it is not known whether it stands"):
+        with pytest.raises(StorageError, match="it is not known whether it is valid"):
             transaction.commit(task.metadata)
     assert storage.exists(mini.timeline_path(transaction.instant, "commit", State.COMPLETED))
 

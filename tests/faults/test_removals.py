@@ -168,7 +168,10 @@ def test_a_table_whose_folder_cannot_be_looked_into_is_not_replaced(
     def refused(*_: Any, **__: Any) -> None:
         raise PermissionError("Permission denied")
 
-    with monkeypatch.context() as patched, pytest.raises(StorageError, match="The old one stands"):
+    with (
+        monkeypatch.context() as patched,
+        pytest.raises(StorageError, match="The old table is still in place"),
+    ):
         patched.setattr(type(open_storage(above)), "list", refused)
         swap(base, side)
     assert mini.content(open_storage(base)) == OLD

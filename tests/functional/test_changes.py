@@ -211,7 +211,7 @@ class TestChainOfModels:
         assert "taken back by rollback" in results[0].message
         assert "on_gap='compare'" in results[0].message
         _, output = run_dbt_and_capture(["run", "--exclude", "orders", "--vars", "{on_gap: compare}"])
-        assert "taken back by rollback" in output and "as on_gap says" in output
+        assert "taken back by rollback" in output and "are taken (on_gap)" in output
         assert "Choose on_gap" not in output, "it is chosen"
         chain.check()
 

@@ -79,5 +79,5 @@ class TestStrategiesOfAProject:
         assert [row[0] for row in found] == [1, 3, 4]
 
     def test_changes_whose_checkpoint_its_macro_cannot_note_are_refused(self, project: Any) -> None:
-        with pytest.raises(DbtRuntimeError, match="hudi_changes stands in fed, .* 'my_append'"):
+        with pytest.raises(DbtRuntimeError, match="hudi_changes is used in fed, .* 'my_append'"):
             run_dbt(["run", "--select", "source_rows", "fed"])

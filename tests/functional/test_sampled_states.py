@@ -99,7 +99,7 @@ class TestPartsOfAState:
             assert _rows(project, "fed") == found, words
 
     def test_changes_of_a_run_are_refused_in_a_model_of_batches(self, project: Any) -> None:
-        with pytest.raises(DbtRuntimeError, match="hudi_changes stands in fed_by_day, .* 'microbatch'"):
+        with pytest.raises(DbtRuntimeError, match="hudi_changes is used in fed_by_day, .* 'microbatch'"):
             run_dbt(["run", "--select", "fed_by_day"])
 
 

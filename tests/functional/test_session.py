@@ -96,6 +96,7 @@ class TestHooks:
         hook = "{{ hudi_compac(this) }}"
         path.write_text(f'{{{{ config(materialized="table", post_hook="{hook}") }}}} select 1 as id', "utf-8")
         (result,) = run_dbt(["run", "-s", "misspelt"], expect_pass=False)
+        assert "in post-hook 1 of 1; what the model wrote" in result.message
         assert "'hudi_compac' is undefined" in result.message
         path.remove()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, run_dbt_and_capture
 from hudi_engine.table.changes.checkpoint import read_checkpoint
 
 from tests.functional.test_changes import Chain
@@ -74,6 +74,20 @@ def model(dbt, session):
     os.rename(os.environ["WRITE_UNDER_WAY"], os.environ["WRITE_DONE"])
     return first
 """
+KEYED = """
+{{ config(materialized='incremental', unique_key='id', table_type='mor', archive=false, clean=false) }}
+select 1 as id, {{ var('n', 0) }} as n
+"""
+COMPACTS = """
+-- depends_on: {{ ref('before') }}
+{% set keyed = target.schema ~ '.keyed' %}
+{{ config(materialized='table', post_hook=[
+    "update " ~ keyed ~ " set n = 7", "{{ hudi_compact('" ~ keyed ~ "') }}",
+    "update " ~ keyed ~ " set n = 8", "{{ hudi_compact('" ~ keyed ~ "') }}",
+    "{{ hudi_clean('" ~ keyed ~ "', retain_commits=1) }}",
+]) }}
+select 1 as id
+"""
 NOTHING_YET = "api.Relation.create(schema=target.schema, identifier='nothing_yet')"
 
 
@@ -87,6 +101,10 @@ class TestTheLatestStateOfARun:
             "first.sql": LATEST.replace("TABLE", "ref('orders')"),
             "between.py": BETWEEN,
             "again.sql": again + LATEST.replace("TABLE", "ref('orders')"),
+            "keyed.sql": KEYED,
+            "before.sql": LATEST.replace("TABLE", "ref('keyed')"),
+            "compacts.sql": COMPACTS,
+            "after.sql": "-- depends_on: {{ ref('compacts') }}\n" + LATEST.replace("TABLE", "ref('keyed')"),
             "empty.sql": fills + LATEST.replace("TABLE", NOTHING_YET),
             "empty_again.sql": "-- depends_on: {{ ref('empty') }}\n" + LATEST.replace("TABLE", NOTHING_YET),
         }
@@ -106,9 +124,81 @@ class TestTheLatestStateOfARun:
         assert late in {each.requested_time for each in chain.state("orders").timeline.completed_writes}
         assert chain.rows("first", "id") == chain.rows("again", "id") == [(0,), (1,), (20,)]
 
+    def test_one_that_compaction_and_clean_take_away_ends_the_run_by_name(self, project: Any) -> None:
+        for number in range(2):
+            run_dbt(["run", "-s", "keyed", "--vars", f"{{n: {number}}}"])
+        results = run_dbt(["run", "-s", "before", "compacts", "after"], expect_pass=False)
+        assert [str(each.status) for each in results] == ["success", "success", "error"]
+        assert "the state 'latest' that this run began with cannot be read any more" in results[-1].message
+
     def test_a_table_without_commits_stays_so_for_the_run(self, project: Any) -> None:
         project.run_sql(f"create table {project.test_schema}.nothing_yet (id int) using hudi")
         run_dbt(["run", "-s", "empty", "empty_again"])
         chain = Chain(project)
         assert chain.rows("nothing_yet", "id") == [(1,)]
         assert chain.rows("empty", "id") == chain.rows("empty_again", "id") == []
+
+
+CHANGED = """
+{{ config(materialized='incremental', incremental_strategy='append') }}
+select cast(1 as int) as id {{ ', 2 as biggest' if is_incremental() }}
+"""
+AMEND = """
+{% macro amend() %}{% do run_query('update ' ~ target.schema ~ '.orders set day = 5 where id = 1') %}{% endmacro %}
+"""
+
+
+class TestWhatIsNamedBeforeItHarms:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        missing = "select * from {{ source('nowhere', 'noext') }}"
+        sources = "sources: [{name: nowhere, tables: [{name: noext}]}]"
+        return {
+            "orders.sql": INPUT,
+            "log.sql": LOG,
+            "changed.sql": CHANGED,
+            "missing.sql": missing,
+            "s.yml": sources,
+        }
+
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, str]:
+        return {"amend.sql": AMEND}
+
+    @pytest.fixture(scope="class")
+    def chain(self, project: Any) -> Chain:
+        run_dbt(["run", "-s", "orders", "changed"])
+        return Chain(project)
+
+    def test_a_write_of_another_process_is_named_at_the_start(self, chain: Chain) -> None:
+        chain.sql("insert into orders values (10, 1)")
+        last = chain.state("orders").timeline.completed_writes[-1].requested_time
+        with under_way(chain, "orders", last):
+            _, said = run_dbt_and_capture(["run", "-s", "orders"])
+        assert f"orders is being written to by another process: commit {last} (process unknown)" in said
+
+    def test_a_restore_names_the_models_that_have_taken_what_it_removes(self, chain: Chain) -> None:
+        first = chain.state("orders").timeline.completed_writes[-1].requested_time
+        run_dbt(["run", "-s", "log"])
+        arguments = f"{{table: {chain.project.test_schema}.orders, instant: '{first}'"
+        restore = ["run-operation", "hudi_restore", "--args"]
+        assert "has taken changes" not in run_dbt_and_capture([*restore, f"{arguments}, dry_run: true}}"])[1]
+        chain.sql("insert into orders values (11, 1)")
+        run_dbt(["run", "-s", "log"])
+        for more in (", dry_run: true}", "}"):
+            said = run_dbt_and_capture([*restore, arguments + more])[1]
+            assert ".log has taken changes that are removed" in said
+
+        (result,) = run_dbt(["run", "-s", "log"], expect_pass=False)
+        assert result.message.count("on_gap=") == 2 and "Choose" not in result.message
+
+    def test_a_column_that_is_left_out_is_named(self, chain: Chain) -> None:
+        said = run_dbt_and_capture(["run", "-s", "changed"])[1]
+        assert "changed: biggest of the query is not in the table" in said
+
+    def test_a_statement_of_an_operation_shows_its_rows(self, chain: Chain) -> None:
+        assert "UPDATE" in run_dbt_and_capture(["run-operation", "amend"])[1]
+
+    def test_a_source_that_is_no_table_names_what_to_set(self, chain: Chain) -> None:
+        (result,) = run_dbt(["run", "-s", "missing"], expect_pass=False)
+        assert "nowhere.noext is a source and no table of the warehouse: build it, or set" in result.message

@@ -50,7 +50,7 @@ def test_rows_of_a_window_that_another_writer_has_consumed_are_not_written_again
 ):
     overtaken_by(monkeypatch, lambda: table.upsert(rows(spark, 3, "c"), options=noting(30)))
     more = {"keys": ["id"]} if way == "replace" else {}
-    with pytest.raises(ConsumedMeanwhileError, match="after the checkpoint .*10.*has .*30.*taken anew"):
+    with pytest.raises(ConsumedMeanwhileError, match="after the checkpoint .*10.*has .*30.*Read them again"):
         getattr(table, way)(rows(spark, 2, "b"), options=noting(20), **more)
     assert noted(table) == {"s.in": "30"}
     assert sorted(row.id for row in table.snapshot().collect()) == [1, 3]

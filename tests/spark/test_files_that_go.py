@@ -56,7 +56,7 @@ def test_a_replacement_begins_again_when_files_go_and_is_a_conflict_otherwise(sp
     batch = spark.sql("select 3L id, 1L p, 'second' v")
     going[0] = 1
     with pytest.raises(
-        WriteConflictError, match="have gone: a clean, compaction or rollback of another writer"
+        WriteConflictError, match="were removed: a clean, compaction or rollback of another writer"
     ):
         table.replace(batch, **given)
     assert (rows(table), len(table.timeline())) == (before, timeline)

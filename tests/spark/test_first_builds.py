@@ -20,7 +20,7 @@ def test_a_first_build_of_another_definition_replaces_no_rows_that_came_meanwhil
         return mark(side)
 
     monkeypatch.setattr(rebuild, "mark_builder", late)
-    with pytest.raises(WriteConflictError, match="came meanwhile"):
+    with pytest.raises(WriteConflictError, match="was committed meanwhile"):
         build_table(spark, path, spark.createDataFrame([(2, 2)], ROWS), name="t", record_key=["k"])
     table = HudiTable.open(spark, path)
     assert [(row.id, row.k) for row in table.snapshot().collect()] == [(1, 1)]

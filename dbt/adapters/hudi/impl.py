@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -54,12 +55,12 @@ from dbt.adapters.hudi.operations import Operations
 from dbt.adapters.hudi.relation import HudiRelation, in_session, named
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows import builds, seeds, snapshots
-from dbt.adapters.hudi.rows.alignment import chosen_columns, refuse_absent
+from dbt.adapters.hudi.rows.alignment import chosen_columns, name_ignored, refuse_absent
 from dbt.adapters.hudi.rows.builds import resumes_build
 from dbt.adapters.hudi.rows.constraints import checked, read_constraints
 from dbt.adapters.hudi.rows.deletes import stores_mark
 from dbt.adapters.hudi.rows.python_models import run_python_model
-from dbt.adapters.hudi.run import RUNS, ModelRun, hook_text
+from dbt.adapters.hudi.run import RUNS, ModelRun, hook_text, name_hook
 from dbt.adapters.hudi.samples import check_sample, in_part
 from dbt.adapters.hudi.spark import catalog_rows
 from dbt.adapters.hudi.spark.catalog_rows import last_changes
@@ -144,9 +145,12 @@ class HudiAdapter(Operations, FileFeeds, ColumnChanges, Names, SparkAdapter):
         return self.connections.get_thread_connection().handle.end_after(seconds) if seconds else None
 
     def post_model_hook(self, config: Mapping[str, Any], context: threading.Timer | None) -> None:  # noqa: ARG002
-        """Lift the limit of time."""
+        """Lift the limit of time, and name the hook of which dbt could not make SQL."""
         if context is not None:
             context.cancel()
+        failed = sys.exc_info()[1]  # dbt calls this as it passes an error on
+        if isinstance(failed, DbtRuntimeError):
+            name_hook(failed)
 
     # --- schemas and relations ----------------------------------------------------------------------------------
 
@@ -346,6 +350,8 @@ class HudiAdapter(Operations, FileFeeds, ColumnChanges, Names, SparkAdapter):
                 roles = ("unique_key", "partition_by", "precombine_field")
                 named_by_roles = {role: plan.named_columns[role] for role in roles}
                 refuse_absent(f"{plan.schema}.{plan.name}", absent, frame.columns, wanted, named_by_roles)
+            if operation != "delete" and plan.merge.on_schema_change == "ignore":
+                name_ignored(f"{plan.schema}.{plan.name}", frame.columns, wanted)
 
             def write() -> HudiAdapterResponse:
                 # by name: the query may have been evaluated again

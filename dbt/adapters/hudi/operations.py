@@ -6,6 +6,7 @@ An operation that only looks, or has ``dry_run``, is answered without Spark wher
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -19,15 +20,20 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError, UnsupportedTableError
 from hudi_engine.format.config.declared.service_options import ServiceOptions
 from hudi_engine.format.config.options import laid_over, resolve_options
+from hudi_engine.format.storage import open_storage
 from hudi_engine.format.storage.given import public_location
 from hudi_engine.format.storage.uris import plain_location, same_place
+from hudi_engine.format.timeline.rolled_back import names_of
 from hudi_engine.spark.catalog import TableName
 from hudi_engine.spark.sql.own_rows import shown_for_condition
 from hudi_engine.spark.sql.statement import Target
+from hudi_engine.table.changes.checkpoint import read_checkpoint
 from hudi_engine.table.clone import CloneResult
 from hudi_engine.table.operations import OPERATIONS, Answer, Call, Operation, as_line, as_text
 from hudi_engine.table.operations.procedures import call_procedure, find_procedure
 from hudi_engine.table.report import default_name
+from hudi_engine.table.state import TableState
+from hudi_engine.table.table_services import TableServices
 from jinja2 import Undefined
 
 from dbt.adapters.hudi.changes.methods import ChangeFeeds
@@ -90,15 +96,53 @@ class Operations(TableAccess):
             return _lines(label, operation.execute(self, relation, **bound))
         if name == "report":
             bound["output"] = str(self._report_path(self._names(relation), bound.get("output")))
+        undone: list[str] = []
         if operation.only_looks(bound) and bound.get("where") is None:
             with self._look(relation, label, options) as services:
+                if name == "restore":
+                    undone = self._consumed_by(relation, services, bound)
                 answer = operation.execute(Call(services, options), **bound)
         elif operation.is_service:
             return self._service(operation, relation, bound, options)
         else:
             with self._changed(relation, label) as table:
+                if name == "restore":
+                    undone = self._consumed_by(relation, table.services(options), bound)
                 answer = operation.execute(Call(table.services(options), options), **bound)
-        return self._raise_if_corrupt(_lines(label, answer), answer)
+        return self._raise_if_corrupt([*_lines(label, answer), *undone], answer)
+
+    def _consumed_by(self, relation: Relation, services: TableServices, bound: Given) -> list[str]:
+        """Return a line that names the models of this warehouse which have taken changes that a restore removes."""
+        state, source = TableState.load(services.storage), self._names(relation).label.lower()
+        try:
+            removed = {time for time, _ in services.would_be_undone(bound["instant"])}
+        except HudiError:  # which the restore itself raises
+            return []
+        writes = [each for each in state.timeline.completed_writes if each.requested_time in removed]
+        going = {each for write in writes for each in names_of(write)}
+        found = []
+        for name, base in self._hudi_tables() if going else ():
+            with suppress(HudiError):  # one that cannot be read does not keep another from being restored
+                if read_checkpoint(TableState.load(open_storage(base))).get(source) in going:
+                    found.append(name.label)
+        if not found:
+            return []
+        return [
+            f"  {', '.join(sorted(found))} has taken changes that are removed: the next run stops with a gap in the history, "
+            "unless hudi_changes() has on_gap='compare' or it is run with --full-refresh"
+        ]
+
+    def _hudi_tables(self) -> list[tuple[TableName, str]]:
+        """Return the Hudi tables of the warehouse with their folders."""
+        warehouse = self.connections.warehouse
+        if warehouse.directory is not None:
+            names = [warehouse.directory.names(each, faces=False) for each in warehouse.directory.schemas()]
+            return [(name, base) for each in names for name, base in each.items() if base is not None]
+        with self.connections.work("list the tables") as session:
+            entries = [
+                each for schema in warehouse.schemas(session) for each in warehouse.entries(session, schema)
+            ]
+        return [(each.name, each.base) for each in entries if each.is_hudi_table and each.base is not None]
 
     @available.parse_list
     def hudi_call(self, procedure: str, given: Given) -> list[str]:
@@ -268,7 +312,7 @@ class Operations(TableAccess):
                     raise
                 failed = f"{type(error).__name__}: {error}"
         if failed:
-            logger.warning("{} {} failed, its commit stands: {}", what, name.label, failed)
+            logger.warning("{} {} failed; the commit before it is complete: {}", what, name.label, failed)
             return [f"{what} of {relation}: FAILED: {failed}"]
         return _lines(f"{what} of {relation}", answer)
 
@@ -276,7 +320,7 @@ class Operations(TableAccess):
         if not answer.ok:
             found = "\n".join(lines)
             raise DbtRuntimeError(
-                f"validation failed: timeline and files do not agree; hudi_repair says with dry_run what it would do.\n{found}"
+                f"validation failed: timeline and files do not agree; hudi_repair with dry_run shows what it would do.\n{found}"
             )
         return lines
 

@@ -124,7 +124,7 @@ def _check_changes(run: ModelRun, through: str) -> None:
     if not run.rebuilds and not run.feed.brings_nothing:
         which, too = (f" (through {through})", f" and {through}") if through else ("", "")
         raise DbtRuntimeError(
-            f"{run.plan.schema}.{run.plan.name} takes changes, and with --sample what it reads beside them{which} is a part of the "
+            f"{run.plan.schema}.{run.plan.name} takes changes, and with --sample what else it reads{which} is a part of the "
             "rows: what the changes need of the others would be missing for good, as no later run takes them again. Leave "
             f"the model out (--exclude {_selector(run)}), run it{too} without --sample, or build it of the sample alone with "
             "--full-refresh"

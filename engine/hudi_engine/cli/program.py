@@ -78,7 +78,7 @@ def _reason(error: Exception) -> str:
     if cause is None or not is_refusal(cause):
         return str(error)
     place = "the table" if cause.filename is None else cause.filename
-    return f"this process must not write or read {place}: {cause.strerror}; commands that only look need no right to write"
+    return f"this process may not read or write {place}: {cause.strerror}; commands that only look need no right to write"
 
 
 def _option(text: str) -> tuple[str, str]:

@@ -105,7 +105,9 @@ class Content:
         view = state.whole_view(as_of=as_of)
         later = Timeline.load(state.storage, state.config)
         if not lasts(timeline, later, as_of):
-            raise FileNotFoundError(errno.ENOENT, "files of the table may have gone", state.storage.base)
+            raise FileNotFoundError(
+                errno.ENOENT, "files of the table may have been removed", state.storage.base
+            )
         return cls(state, view, later, as_of, gap)
 
     @property
@@ -437,7 +439,7 @@ def clone_table(
     target = open_storage(path)
     if lie_in_one(storage.base, target.base):
         raise ConfigError(
-            f"a clone of {storage.base!r} cannot be at {target.base!r}; choose a folder beside it"
+            f"a clone of {storage.base!r} cannot be at {target.base!r}; choose a folder outside it"
         )
     name = given.get("name") or target.base.rpartition("/")[2]
     problems = name_problems(name)

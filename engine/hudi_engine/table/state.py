@@ -218,7 +218,7 @@ class TableState:
         if not still_shows(self.storage, self.config, self.timeline, as_of):
             raise TimelineError(
                 f"the table at {self.storage.base!r} was cleaned, restored or replaced after its timeline was read and before its "
-                "files were listed, so some of their rows may be gone. Read again"
+                "files were listed, so some of their rows may be missing. Read again"
             )
 
     def average_row_bytes(self, options: Options) -> int:

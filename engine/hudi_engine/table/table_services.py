@@ -326,7 +326,7 @@ class TableServices:
             self.publish(made, committed)
         except (HudiError, OSError) as error:
             base = self.storage.base
-            logger.warning("%s: the commit stands, but its manifest was not published: %s", base, error)
+            logger.warning("%s: the commit is complete, but its manifest was not published: %s", base, error)
 
     def after_commit(
         self, made: MadeSidecars = NONE_MADE, committed: Timeline | None = None

@@ -87,3 +87,12 @@ def test_a_store_that_spark_has_no_client_for_is_told_with_what_to_do(text: str)
     told = shorten(text)
     assert told.startswith(text)
     assert "spark.jars.packages" in told and "docs/stores.md" in told
+
+
+def test_a_full_disk_is_named_with_what_to_do() -> None:
+    text = "OSError: [Errno 28] Error writing bytes to file. Detail: [errno 28] No space left on device"
+    told = shorten(text)
+    assert (
+        told.startswith(text)
+        and "(spark.local.dir), is full. What the write had begun is rolled back" in told
+    )

@@ -29,7 +29,7 @@ def test_a_call_counts_where_it_is_one(code: str, expected: str | None) -> None:
 
 @pytest.mark.parametrize("strategy", ["microbatch", "my_append"])
 def test_strategies_whose_commits_note_no_checkpoint_are_refused(strategy: str) -> None:
-    with pytest.raises(DbtRuntimeError, match=f"stands in m, whose incremental_strategy is '{strategy}'"):
+    with pytest.raises(DbtRuntimeError, match=f"is used in m, whose incremental_strategy is '{strategy}'"):
         check_takes_changes("m", strategy, {"my_append"})
     check_takes_changes("m", "merge", {"my_append"})
     with pytest.raises(

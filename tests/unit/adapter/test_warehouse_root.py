@@ -27,7 +27,7 @@ def test_a_root_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["file", "file/below"])
 def test_a_place_where_tables_cannot_be_is_refused_with_what_to_do(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DbtRuntimeError, match=r"tables cannot be kept there: .*Name a folder or URI"):
+    with pytest.raises(DbtRuntimeError, match=r"which cannot hold tables: .*Set a folder or URI"):
         make_root(str(tmp_path / name))
 
 
@@ -39,7 +39,7 @@ def test_a_root_that_must_not_be_written_to_is_refused_to_commands_that_write(
     make_root(str(tmp_path))
     assert not list(tmp_path.iterdir()), "a look writes nothing"
     with pytest.raises(
-        DbtRuntimeError, match=f"'{tmp_path}'.*dbt must not write there.*Name a folder or URI"
+        DbtRuntimeError, match=f"'{tmp_path}'.*dbt may not write there; nothing was run.*Set a folder or URI"
     ):
         make_root(str(tmp_path), writes=True)
 
@@ -47,7 +47,7 @@ def test_a_root_that_must_not_be_written_to_is_refused_to_commands_that_write(
 def test_what_the_disk_refuses_is_one_sentence_with_the_folder() -> None:
     refused = OSError(errno.EROFS, "Read-only file system", "/lake/shop/orders/.hoodie")
     with pytest.raises(
-        DbtRuntimeError, match="dbt must not write or read /lake/shop/orders/.hoodie: Read-only"
+        DbtRuntimeError, match="dbt may not read or write /lake/shop/orders/.hoodie: Read-only"
     ):
         with dbt_errors("a write"):
             raise refused

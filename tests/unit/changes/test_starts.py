@@ -51,7 +51,7 @@ def test_an_instant_from_before_the_whole_history_is_of_another_table(state: Tab
     first = writes(state)[0]
     for ask in (check_start, lambda *given: steps_since(*given, None)):
         with pytest.raises(
-            HistoryGapError, match=f"older than all.*{first}: it was built anew.*on_gap"
+            HistoryGapError, match=f"older than all.*{first}: the table was rebuilt.*on_gap"
         ) as gap:
             ask(state, start)
         assert gap.value.oldest == first
@@ -84,7 +84,7 @@ def test_an_instant_of_a_table_that_is_empty_since_is_refused(state: TableState,
     for file in (tmp_path / "t" / ".hoodie").glob("*commit"):
         file.unlink()
     empty = TableState.load(state.storage)
-    with pytest.raises(HistoryGapError, match="there are none: it was built anew"):
+    with pytest.raises(HistoryGapError, match="there are none: the table was rebuilt"):
         steps_since(empty, start, None)
     assert steps_since(empty, "2025-12-31", None)[0] == []
 

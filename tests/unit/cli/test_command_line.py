@@ -406,7 +406,7 @@ def test_read_only_table_is_one_sentence_and_code_2(
 
     code, _, error = run(capsys, table, "savepoint", "--comment", "now")
 
-    assert code == 2 and error.startswith("hudi-engine savepoint: this process must not write or read ")
+    assert code == 2 and error.startswith("hudi-engine savepoint: this process may not read or write ")
     assert "Read-only file system; commands that only look need no right to write" in error
     assert run(capsys, table, "timeline")[0] == 0
 

@@ -38,10 +38,10 @@ def test_an_error_after_a_commit_says_that_it_stands_and_what_to_do(tmp_path):
         sync_after_commit(SESSION, storage, resolve_options(DAY), "20260102000000000")
     said = str(refused.value)
     assert said.startswith(
-        "the commit 20260102000000000 stands; the entries in the Hive metastore are behind: "
+        "the commit 20260102000000000 is complete, but the entries in the Hive metastore are not up to date: "
     )
     assert "cannot read the partition path '2026-01-02'" in said
-    assert said.endswith("; mend that and call sync_hive, do not write again")
+    assert said.endswith("; correct that and call sync_hive, do not write again")
 
 
 def test_two_partitions_of_the_same_values_are_refused_by_name(tmp_path):
@@ -66,7 +66,7 @@ def test_whatever_fails_after_a_commit_says_that_it_stands(tmp_path, monkeypatch
         raise error
 
     monkeypatch.setattr("hudi_engine.spark.hive_sync.sync.Metastore", fails)
-    with pytest.raises(ServiceError, match=f"commit 20260102000000000 stands.*{re.escape(str(error))}"):
+    with pytest.raises(ServiceError, match=f"commit 20260102000000000 is complete.*{re.escape(str(error))}"):
         sync_after_commit(SESSION, storage, resolve_options(DAY), "20260102000000000")
     quiet = {**DAY, "hoodie.datasource.hive_sync.ignore_exceptions": "true"}
     assert sync_hive(SESSION, storage, resolve_options(quiet)) == []

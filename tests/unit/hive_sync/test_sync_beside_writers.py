@@ -161,7 +161,7 @@ def test_a_commit_does_not_fail_for_others_that_come_faster_than_its_sync(
     table: HandmadeTable, caplog: pytest.LogCaptureFixture
 ) -> None:
     sync_after_commit(SESSION, open_storage(str(table.path)), resolve_options({}), "20260101000000000")
-    assert "the commit 20260101000000000 stands: the table" in caplog.text
+    assert "the commit 20260101000000000 is complete: the table" in caplog.text
     assert "call sync_hive when it is written less often" in caplog.text
 
 

@@ -15,7 +15,7 @@ REST = "-57f9-4be7-8689-57d4a1671bf4-0"
 
 @pytest.mark.parametrize("numbers", [["00000000"], ["00000001", "00000003"], ["00000001", "00050000"]])
 def test_file_groups_that_all_begin_with_small_numbers_are_buckets(numbers):
-    with pytest.raises(ConfigError, match=f"'{numbers[0]}{REST}'.*hoodie.index.type is not said"):
+    with pytest.raises(ConfigError, match=f"'{numbers[0]}{REST}'.*hoodie.index.type is not set"):
         refuse_unsaid_buckets(TableConfig(HUDIS), resolve_options({}), [each + REST for each in numbers])
 
 

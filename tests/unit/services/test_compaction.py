@@ -115,7 +115,7 @@ def test_with_nothing_in_logs_there_is_nothing_to_do(table: HandmadeTable) -> No
     run_compaction(table.storage, options())
     again = run_compaction(table.storage, options())
     assert (again.instant, again.state) == (None, "none")
-    assert again.reason.startswith("no file slice has log files; updates and deletes write them, but")
+    assert again.reason.startswith("no file slice has log files (updates and deletes write them")
 
 
 def test_a_copy_on_write_table_is_refused(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_nothing_is_planned_while_a_writer_has_not_said_where_it_writes(table: H
     tables.writer_at_work(table, None)
     result = run_compaction(table.storage, options())
     assert result.instant is None
-    assert result.reason.startswith("a writer is at work")
+    assert result.reason.startswith("a write is under way")
 
 
 def test_a_group_is_planned_once(table: HandmadeTable) -> None:

@@ -281,7 +281,7 @@ def test_a_savepoint_with_a_missing_file_is_not_restored_to(storage: LocalStorag
     mini.write(storage, {"b": {"k2": 2}})
     (name,) = list_savepoints(storage)[0].files["a"]
     storage.delete(f"a/{name}")
-    with pytest.raises(TimelineError, match=f"its file '{name}' in partition 'a' is gone"):
+    with pytest.raises(TimelineError, match=f"its file '{name}' in partition 'a' is missing"):
         mini.restore(storage, saved)
     assert mini.content(storage) == {("b", "k2"): 2}
 

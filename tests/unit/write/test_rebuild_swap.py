@@ -214,5 +214,5 @@ def test_a_table_directly_below_the_root_can_be_looked_at():
 
 def test_a_table_that_fills_a_bucket_cannot_be_rebuilt_beside_itself():
     assert table_storage("s3://bucket?region=us-east-1").base == "s3://bucket"
-    with pytest.raises(StorageError, match="nothing can be built beside it"):
+    with pytest.raises(StorageError, match="it has no parent folder to build in"):
         side_folder("s3://bucket")

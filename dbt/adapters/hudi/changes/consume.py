@@ -113,7 +113,7 @@ def _checked_rank(keys: list[str], places: WindowSpec, deleted: Column, ordering
         F.lit(f"hudi_changes with mode='all': the query has several rows with {', '.join(keys)} '"),
         key,
         F.lit(
-            f"', and no column {COMMITTED} that says which is the newest; select {COMMITTED} too, or make it one row a key"
+            f"', and no column {COMMITTED} that tells which is the newest; select {COMMITTED} too, or make it one row a key"
         ),
     )
     several = F.count(F.lit(1)).over(places) > 1

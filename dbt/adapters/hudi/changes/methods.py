@@ -161,7 +161,7 @@ class ChangeFeeds(TableAccess):
                     frame = with_later_changes(session, state, frame, window, backfilled, args)
             except HistoryGapError as gap:
                 if args.on_gap == FAIL and not only_compiles:
-                    raise DbtRuntimeError(f"{gap}{gap_hint(target, model)}") from gap
+                    raise DbtRuntimeError(f"{gap.lost}. {gap_hint(target, model)}") from gap
                 window, backfilled, before = window_after_gap(state, feed, source, window, args), None, None
                 frame = self._after_gap(session, state, window, args, target, gap)
             feed.add(source, window, every_commit=args.mode == ALL)
@@ -191,7 +191,7 @@ class ChangeFeeds(TableAccess):
                 "{}. Nothing of {} can be taken yet, so the model stays as it is", gap.lost, state.config.name
             )
             return window_rows(session, state, window, args)
-        logger.warning("{}. All rows of {} are taken, as on_gap says", gap.lost, state.config.name)
+        logger.warning("{}. All rows of {} are taken (on_gap)", gap.lost, state.config.name)
         if args.on_gap == SNAPSHOT:
             return window_rows(session, state, window, args)
         name = named(target)

@@ -76,7 +76,7 @@ REFUSED: Mapping[str, str] = {
     "clustered_by": "use index: {type: bucket, buckets: n} for a hashed layout",
     "buckets": "use index: {type: bucket, buckets: n} for a hashed layout",
 }
-_PLACE = "location_root says where a model's table is: <location_root>/<alias>"
+_PLACE = "use location_root; a model's table is at <location_root>/<alias>"
 _LAYOUT = "use cluster_by, which orders rows in files; partition_by and index say how they are placed"
 _TUNING = "spark_conf of the profile sets up Spark"
 # Configs of other adapters that have a counterpart; docs/moving.md lists more.

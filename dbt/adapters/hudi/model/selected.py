@@ -33,7 +33,7 @@ def check_takes_changes(model: str, strategy: str, own: Collection[str], macro: 
         why = "SQL of a macro notes no checkpoint, so the same rows would come again in every run"
     if why is not None:
         raise DbtRuntimeError(
-            f"{macro} stands in {model}, whose incremental_strategy is {strategy!r}: {why}. Use 'merge', 'append' or another "
+            f"{macro} is used in {model}, whose incremental_strategy is {strategy!r}: {why}. Use 'merge', 'append' or another "
             f"strategy of dbt-hudi's for it, or its relation in place of {macro}()"
         )
 
@@ -164,6 +164,17 @@ def _collisions(planned: Iterable[tuple[Any, Mapping[str, object], ModelPlan | N
     ]
 
 
+class ConstraintNotEnforced(types.ConstraintNotEnforced):
+    """dbt's event, by whose name it is silenced; dbt's text promises that the constraint is part of a DDL statement."""
+
+    def message(self) -> str:
+        """Return the text of the warning."""
+        return (
+            f"The constraint type {self.constraint} is not enforced by {self.adapter}, and a Hudi table does not keep it. Set "
+            "'warn_unenforced: false' on this constraint to ignore this warning."
+        )
+
+
 def _warn_constraints(node: Any, config: Mapping[str, object]) -> None:
     """Warn of the constraints of an enforced contract that a Hudi table does not have; of views dbt warns."""
     contract = config.get("contract")
@@ -174,15 +185,15 @@ def _warn_constraints(node: Any, config: Mapping[str, object]) -> None:
     found = [(each, ", ".join(each.columns)) for each in getattr(node, "constraints", None) or ()]
     for name, column in node.columns.items():
         found += [(each, str(name)) for each in getattr(column, "constraints", None) or ()]
-    ignored = [
-        " ".join(filter(None, (ConstraintType(each.type).value, columns and f"({columns})", each.expression)))
-        for each, columns in found
-        if ConstraintType(each.type) not in _ENFORCED and each.warn_unenforced and each.warn_unsupported
-    ]
-    if ignored:
-        # dbt's warning of constraints that are not enforced promises that they are part of a DDL statement
-        label = f"{', '.join(ignored)} of {node.name}"
-        warn_or_error(types.ConstraintNotSupported(constraint=label, adapter="dbt-hudi"))
+    for event, enforces_none in ((ConstraintNotEnforced, True), (types.ConstraintNotSupported, False)):
+        ignored = [
+            " ".join(filter(None, (each.type, columns and f"({columns})", each.expression)))
+            for each, columns in found
+            if each.type not in _ENFORCED and (each.type != ConstraintType.custom) is enforces_none
+            if each.warn_unenforced and each.warn_unsupported
+        ]
+        if ignored:
+            warn_or_error(event(constraint=f"{', '.join(ignored)} of {node.name}", adapter="dbt-hudi"))
 
 
 def _plan_of(

@@ -186,7 +186,7 @@ def _problem(given: Mapping[str, Any]) -> str:
         return f"external.options are for files, and using is {using!r}; legal values with options: {', '.join(FORMATS)}"
     taken = next((key for key in options or {} if str(key).lower() in _PLACED_BY_US), None)
     if taken:
-        return f"external.options has {taken!r}; external.location says where the files are"
+        return f"external.options has {taken!r}; external.location is the place of the files"
     return _misspelt_option(str(using).lower(), map(str, options)) if options else ""
 
 

@@ -15,6 +15,8 @@ from hudi_engine.spark.write.rows.casts import DELETE_MARKS
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import types as T
 
+from dbt.adapters.hudi.logs import logger
+
 MODEL_ADVICE = ". Select a value that does, or give the column another type: on_schema_change: sync_all_columns, or --full-refresh"
 
 
@@ -70,6 +72,18 @@ def refuse_absent(
         "name, or set on_schema_change to append_new_columns (the column stays, null in new rows) or sync_all_columns (it is "
         "dropped, with the values it has)"
     )
+
+
+def name_ignored(table: str, given: Sequence[str], wanted: Collection[str]) -> None:
+    """Log the columns of a query that on_schema_change ``ignore`` leaves out of its table."""
+    known = {name.lower() for name in wanted}
+    new = [name for name in given if quoted(name).lower() not in known]
+    if new:
+        logger.info(
+            "{}: {} of the query is not in the table, and on_schema_change 'ignore' leaves it out; append_new_columns adds it",
+            table,
+            ", ".join(new),
+        )
 
 
 def with_delete_mark(table: T.StructType, frame: DataFrame) -> T.StructType:

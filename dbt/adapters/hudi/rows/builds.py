@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -199,6 +199,9 @@ def _rebuild(
     combines = options[WriteOptions.COMBINE_BEFORE_INSERT]
     frame = ordered_deletes(frame, to_be, options, combines=combines, name=f"{plan.schema}.{plan.name}")
     entry = warehouse.entry(session, plan.schema, plan.name)
+    if entry is not None and entry.base is not None and same_place(entry.base, plan.base):
+        with suppress(TableNotFoundError):
+            warn_of_writers(plan, warehouse.table(session, plan.base))
     replaces_unnamed = find_existing(warehouse, session, plan, entry, begins=rows.begins)
     build = build_table if rows.begins else partial(rebuild_table, base=rows.base)
     # columns of the table that clauses name are unknown if another table is in its place
@@ -237,6 +240,7 @@ def write_model(
     operation = plan.merge.operation
     assert operation is not None, "a strategy of the user's own is a macro"
     table = current_table(warehouse, session, plan)
+    warn_of_writers(plan, table)
     table = table.as_read(rows.base or _state_for_clauses(warehouse, session, plan))
     plan = as_later_batch(plan, table, run or ModelRun())
     frame = drop_meta_columns(rows.frame)
@@ -410,8 +414,8 @@ def _warn_duplicate_keys(
     lost = came - result.rows_inserted - result.rows_updated - result.rows_deleted
     if lost > 0:
         logger.warning(
-            "{}: a value of unique_key {} in more than one row of the batch; {} left out, as no precombine_field says which "
-            "counts and the last one is taken. Select one row a key, or set precombine_field",
+            "{}: a value of unique_key {} in more than one row of the batch; {} left out, as without precombine_field the "
+            "last one counts. Select one row a key, or set precombine_field",
             f"{plan.schema}.{plan.name}",
             ", ".join(plan.table.record_key),
             "1 row was" if lost == 1 else f"{lost:,} rows were",
@@ -446,6 +450,18 @@ def current_table(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) 
         raise DbtRuntimeError(
             f"{plan.schema}.{plan.name} has no Hudi table at {plan.base}; run it with --full-refresh to build it there"
         ) from error
+
+
+def warn_of_writers(plan: ModelPlan, table: HudiTable) -> None:
+    """Warn, before the query runs, that another process is writing to the model's table: one of the two may be refused."""
+    found = table.writes_under_way()
+    if found:
+        logger.warning(
+            "{}.{} is being written to by another process: {}. Of two runs that change the same rows the later one is refused",
+            plan.schema,
+            plan.name,
+            ", ".join(found),
+        )
 
 
 def data_columns(table: HudiTable) -> T.StructType:

@@ -111,7 +111,7 @@ def _way_out(ordering: list[str]) -> str:
             f"by precombine_field ({fields}) none is the newest, as they are equal in it or the delete has no value: add a "
             "column to precombine_field that differs between them, or select one row a key"
         )
-    return "nothing says which is the newest: set precombine_field, or select one row a key (or _commit_time with _change_type)"
+    return "which is the newest is not known: set precombine_field, or select one row a key (or _commit_time with _change_type)"
 
 
 def _is_settled(frame: DataFrame, config: TableConfig) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +16,7 @@ from hudi_engine.format.storage.read_only import is_refusal
 from hudi_engine.spark.jvm.errors import call_errors, is_unanswered, java_message
 
 from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.run import RUNS
 from dbt.adapters.hudi.spark.java import how_java_ended
 
 
@@ -47,6 +50,7 @@ _TASK_FAILURE = re.compile(
     r"Job aborted due to stage failure:.*?(?:executor driver\)|ExecutorLostFailure[^:]*\)): ", re.DOTALL
 )
 _META_COLUMN = re.compile(r"\[UNRESOLVED_COLUMN\b[^`]*`(?:[^`]+`\.`)*(_hoodie_\w+)`")
+_NO_TABLE = re.compile(r"TABLE_OR_VIEW_NOT_FOUND\].*?`(\w+)`\.`(\w+)` cannot be found")
 # Hadoop's message for a store whose client is not among Spark's classes.
 _NO_CONNECTOR = re.compile(
     r'No FileSystem for scheme "\w+"|Class (?:org\.apache\.hadoop\.fs\.(?:s3a|azure)|com\.google\.cloud)[.\w]* not found'
@@ -85,7 +89,31 @@ def shorten(text: str) -> str:
     text = _RAISED.sub(r"\1", text, count=1)
     lines = [line for line in text.splitlines() if not _STACK_LINE.match(line)]
     return (
-        ("\n".join(lines).strip() or text.strip()) + _word_on_meta_columns(text) + _word_on_connectors(text)
+        ("\n".join(lines).strip() or text.strip())
+        + _word_on_meta_columns(text)
+        + _word_on_connectors(text)
+        + _word_on_disks(text)
+    )
+
+
+def _word_on_disks(text: str) -> str:
+    if os.strerror(errno.ENOSPC) not in text and f"[Errno {errno.ENOSPC}]" not in text:
+        return ""
+    return (
+        "\nThe disk of the tables, or that of Spark's temporary files (spark.local.dir), is full. What the write had begun is "
+        "rolled back, by itself or by the next write: free space and run it again"
+    )
+
+
+def _word_on_sources(text: str) -> str:
+    """Return what to do about a table that is not there, where it is a source without a place."""
+    found = _NO_TABLE.search(text)
+    place = RUNS.source(found[1], found[2]) if found else None
+    if place is None or place.location is not None:
+        return ""
+    return (
+        f"\n{place.label} is a source and no table of the warehouse: build it, or set where its files are, external: "
+        "{location: ..., using: parquet}"
     )
 
 
@@ -147,11 +175,13 @@ def dbt_errors(what: str) -> Iterator[None]:
             raise
         if is_cancellation(error):
             raise DbtDatabaseError("cancelled: the running Spark jobs of this node were stopped") from error
-        raise DbtDatabaseError(short_message(error)) from error
+        raise DbtDatabaseError(short_message(error) + _word_on_sources(_text(error))) from error
     except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise DbtRuntimeError(shorten(str(error))) from error
         if not is_refusal(error):
             raise
         raise DbtRuntimeError(
-            f"dbt must not write or read {error.filename}: {error.strerror}. Give it the right to, or name another folder "
-            "(location_root in the profile says where tables are)"
+            f"dbt may not read or write {error.filename}: {error.strerror}. Give it the right to, or set another folder "
+            "(location_root in the profile)"
         ) from error

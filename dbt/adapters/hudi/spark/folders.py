@@ -35,14 +35,14 @@ def make_root(root: str, *, writes: bool = False) -> None:
             Path(root).mkdir(parents=True, exist_ok=True)
             read_only = is_read_only(root)
             if writes and read_only:
-                raise PermissionError(errno.EACCES, "dbt must not write there, so that nothing was run")
+                raise PermissionError(errno.EACCES, "dbt may not write there; nothing was run")
             if not read_only and not any(Path(root).iterdir()):
                 (Path(root) / ".gitignore").write_text("*\n", encoding="utf-8")
     except (HudiError, OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise DbtRuntimeError(
-            f"location_root is {root!r}, but tables cannot be kept there: {reason}. Name a folder or URI in the profile "
-            "that dbt may write to, or make it"
+            f"location_root is {root!r}, which cannot hold tables: {reason}. Set a folder or URI in the profile that dbt may write "
+            "to, or make it"
         ) from error
 
 

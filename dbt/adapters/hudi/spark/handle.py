@@ -25,6 +25,7 @@ from hudi_engine.spark.sql.statements import split_statements
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import types as T
 
+from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.response import write_response
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.long_work import LONG_WORK
@@ -216,6 +217,8 @@ class HudiCursor:
             self.response = (
                 AdapterResponse(routed.name) if routed.write is None else write_response(routed.write)
             )
+            if routed.write is not None and not get_node_info().get("unique_id"):
+                logger.info("{}", str(self.response))  # of a node dbt shows it
 
     def run_to_end(self) -> None:
         """Run a query whose rows are not fetched; commands have run already."""

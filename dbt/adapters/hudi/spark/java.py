@@ -100,7 +100,7 @@ def launch_java(conf: Mapping[str, str], folder: str | None) -> None:
         shown = "\n".join(f"  {line}" for line in last[-_SHOWN_ON_FAILURE:]) or "  nothing"
         raise DbtRuntimeError(
             f"Java did not start for Spark {pyspark.__version__}; look at spark_conf, JAVA_HOME and the memory that is free. "
-            f"What it said:\n{shown}"
+            f"Its output:\n{shown}"
         ) from error
     os.close(writing)
     SparkContext._ensure_initialized(gateway=gateway)

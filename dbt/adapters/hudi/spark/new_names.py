@@ -25,7 +25,7 @@ def rename(warehouse: Warehouse, session: SparkSession, old: TableName, new: Tab
         raise DbtRuntimeError(f"{old.label} cannot be renamed to {new.label}: it does not exist")
     if entry.foreign:
         raise DbtRuntimeError(
-            f"{old.label} cannot be renamed: it is the table of another writer at {entry.base}; its source in the project says "
+            f"{old.label} cannot be renamed: it is the table of another writer at {entry.base}; its source in the project sets "
             "its name"
         )
     if problems := kept_name_problems(new.name):

@@ -513,7 +513,7 @@ def _is_removed(base: str) -> bool:
     try:
         return not open_storage(base).exists(PROPERTIES_PATH)
     except (HudiError, OSError) as error:
-        logger.warning("%s may be gone, as it cannot be looked at: %s", base, error)
+        logger.warning("%s cannot be read and may have been removed: %s", base, error)
         return False
 
 

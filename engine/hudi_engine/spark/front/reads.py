@@ -46,6 +46,7 @@ from hudi_engine.table.reader import Rows, looked_up
 from hudi_engine.table.snapshot.manifest import Published
 from hudi_engine.table.state import TableState
 from hudi_engine.table.table_services import TableServices
+from hudi_engine.table.txn.recovery import under_way
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -94,6 +95,11 @@ class Reads:
         """Data columns (without meta columns), None for a table that never had any."""
         arrow = (self._held or TableState.load(self.storage)).data_schema()
         return None if arrow is None else arrow_to_spark(arrow)
+
+    def writes_under_way(self) -> list[str]:
+        """Return the writes of other processes that are under way, each with its instant and its process, oldest first."""
+        state = self._held or TableState.load(self.storage)
+        return under_way(self.storage, state.timeline, self._resolved(None))
 
     def __repr__(self) -> str:
         config = self.config

@@ -213,7 +213,7 @@ def _swap_unless_overtaken(looked: TableState, options: Options, base: str, side
             recover_swap(base)
             if storage.exists(PROPERTIES_PATH):
                 raise WriteConflictError(
-                    f"the table at {base} cannot be built anew: another writer has put one there meanwhile. The table is as the "
+                    f"the table at {base} cannot be rebuilt: another writer has created one there meanwhile. The table is as the "
                     "other writer left it; run this write again"
                 )
         swap(base, side)
@@ -227,12 +227,12 @@ def _check_not_overtaken(looked: TableState, options: Options) -> None:
     for other, metadata in commits_since(looked.timeline, now):
         if kind_of(metadata) not in (Kind.COMPACTION, Kind.CLUSTERING):
             raise WriteConflictError(
-                f"the table at {storage.base} cannot be built anew: {other.action} {other.requested_time} of another writer "
-                "came meanwhile. The table is as the other writer left it; run this write again"
+                f"the table at {storage.base} cannot be rebuilt: {other.action} {other.requested_time} of another writer "
+                "was committed meanwhile. The table is as the other writer left it; run this write again"
             )
     if not storage.renames_folders:
         # with folders that are renamed a file that is under way is renamed too, or finds no place
-        check_no_writers(storage, options, "built anew")
+        check_no_writers(storage, options, "rebuilt")
 
 
 def _wanted(rows: DataFrame, definition: TableArguments) -> TableConfig:

@@ -74,11 +74,11 @@ def sync_after_commit(spark: SparkSession, storage: Storage, options: Options, i
     try:
         sync_hive(spark, storage, options)
     except _OvertakenError as error:
-        logger.warning("the commit %s stands: %s", instant, error)
+        logger.warning("the commit %s is complete: %s", instant, error)
     except HudiError as error:
         raise ServiceError(
-            f"the commit {instant} stands; the entries in the Hive metastore are behind: {error}; "
-            "mend that and call sync_hive, do not write again"
+            f"the commit {instant} is complete, but the entries in the Hive metastore are not up to date: {error}; "
+            "correct that and call sync_hive, do not write again"
         ) from error
 
 

@@ -36,7 +36,7 @@ _SIMPLE: dict[str, pa.DataType] = {
     "TimestampType": pa.timestamp("us", "UTC"),
 }
 _NEXT_STEP: dict[str, str] = {
-    "TimestampNTZType": "cast it to timestamp_ltz",
+    "TimestampNTZType": "write cast(... as timestamp)",
     "DayTimeIntervalType": "cast it to bigint or string",
     "YearMonthIntervalType": "cast it to int or string",
     "CalendarIntervalType": "cast it to string",

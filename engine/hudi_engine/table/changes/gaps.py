@@ -104,7 +104,7 @@ def _check_not_foreign(state: TableState, start: str) -> None:
         raise _gap(
             state,
             start,
-            f"no commit of its timelines is that instant, and it {since}: it was built anew. {as_moment}",
+            f"no commit of its timelines is that instant, and it {since}: the table was rebuilt. {as_moment}",
         )
     restores = [each.requested_time for each in archived if each.action == "restore"]
     if state.config.layout_version == 1 and any(each > start for each in restores):
@@ -133,7 +133,9 @@ def check_known(state: TableState, start: str) -> None:
     archived = state.timeline.archived
     if start not in {each for instant in archived.instants for each in names_of(instant)}:
         raise _gap(
-            state, start, "no commit of its timeline is that instant: it was rolled back, or built anew"
+            state,
+            start,
+            "no commit of its timeline is that instant: it was rolled back, or the table was rebuilt",
         )
 
 
@@ -248,12 +250,12 @@ def gap_of_column(state: TableState, start: str, lost: str, since: str | None) -
 
 def _gap(state: TableState, start: str, lost: str, keeping: str = "") -> HistoryGapError:
     oldest = _oldest_start(state)
-    hint = f". The oldest start that is left is {oldest}" if oldest is not None else ""
+    hint = f"The oldest start that is left is {oldest}. " if oldest is not None else ""
     return HistoryGapError(
-        f"the changes of table {state.config.name!r} after {start} cannot be read in full: {lost}{hint}",
+        f"the changes of table {state.config.name!r} after {start} cannot be read in full: {lost}",
         start,
         oldest,
-        f"{_CHOICES}. {keeping}" if keeping else _CHOICES,
+        f"{hint}{_CHOICES}. {keeping}" if keeping else f"{hint}{_CHOICES}",
     )
 
 
@@ -316,8 +318,8 @@ def check_returned(state: TableState, start: Moment, end: Moment | None, mode: s
     if found and counts and load_schema_history(state.storage, state.timeline) is None:
         column, since = found
         lost = (
-            f"column {column!r} had been dropped and is back since commit {since}, by which rows that nobody wrote have lost or "
-            "regained its values"
+            f"column {column!r} had been dropped and is back since commit {since}, so that rows which were not written since have "
+            "lost or regained its values"
         )
         raise gap_of_column(state, digits_of(start, state.config), lost, since)
 
@@ -373,7 +375,7 @@ def _type_gap(
     now = read.schema.field(field.name).type
     later = [each.requested_time for each in state.timeline.completed_writes if each.requested_time > newest]
     since = next((each for each in later if _type_at(state, field.name, each) == now), None)
-    by = "" if since is None else f" since commit {since}, which built the table anew"
+    by = "" if since is None else f" since commit {since}, which rebuilt the table"
     lost = f"column {field.name!r} was {field.type} and is {now}{by}, and the rows of before cannot be read as that"
     return gap_of_column(state, start, lost, since)
 

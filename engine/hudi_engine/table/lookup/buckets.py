@@ -37,7 +37,7 @@ def refuse_unsaid_buckets(config: TableConfig, options: Options, file_ids: Itera
     if _are_buckets(names):
         raise ConfigError(
             f"file groups of table {config.name!r} are named as buckets are ({names[0]!r}), and {IndexOptions.TYPE.key} is not "
-            f"said: a row in another file group than its bucket's would be there twice for Apache Hudi. Give "
+            f"set: a row in another file group than its bucket's would be there twice for Apache Hudi. Give "
             f"{IndexOptions.TYPE.key}=BUCKET and {IndexOptions.BUCKETS.key} of the writer that made it (in dbt index: {{type: "
             "bucket, buckets: 8}); if it has no bucket index, give the index it has, such as SIMPLE"
         )

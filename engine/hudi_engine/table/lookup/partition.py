@@ -69,9 +69,9 @@ def repeats(keys: pa.Array) -> pa.Array:
 def repeated(key: str, partition: str) -> RepeatedKeyError:
     """Return the error about one key."""
     return RepeatedKeyError(
-        f"record key {key!r} is stored in several rows of partition {partition!r}, and rows of a Hudi table are told by their key: "
-        "what a condition says of one of them would befall the others too. Nothing was written. Take the copies out "
-        "(call repair_deduplicate), say the condition so that it is true of all of them, or choose a record key that is unique"
+        f"record key {key!r} is stored in several rows of partition {partition!r}, and rows of a Hudi table are identified by "
+        "their key: what a condition does to one of them would be done to the others too. Nothing was written. Take the copies out "
+        "(call repair_deduplicate), write a condition that is true for all of them, or choose a record key that is unique"
     )
 
 

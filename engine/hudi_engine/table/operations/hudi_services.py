@@ -528,7 +528,7 @@ def repair_overwrite_hoodie_props(call: Call, new_props_file_path: str) -> list[
         old = TableConfig.load(services.storage)
         if old.version != new.version:
             raise ConfigError(
-                f"{given!r} says table version {new.version}, but the table's files are of version {old.version}; give a file "
+                f"{given!r} has table version {new.version}, but the table's files are of version {old.version}; give a file "
                 "of that version"
             )
         new.save(services.storage)

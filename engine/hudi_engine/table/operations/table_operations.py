@@ -32,6 +32,7 @@ from hudi_engine.table.repair import DUPLICATE_KEYS, KINDS
 from hudi_engine.table.report import write_report
 from hudi_engine.table.services import VersionChange
 from hudi_engine.table.services.due import table_stats
+from hudi_engine.table.txn.recovery import left_by_ended
 
 _INSTANT = ("instant", "action", "state", "requested_at", "completed_at", "seconds")
 _STATS = (
@@ -139,6 +140,11 @@ def validate(
     ]
     harms = Counter(each.harms for each in findings)
     notes = [f"{harms[True]} with harm, {harms[False]} without" if findings else "timeline and files agree"]
+    ended = left_by_ended(call.state.storage, call.state.timeline)
+    if ended:
+        notes.append(
+            f"unfinished writes whose process has ended: {', '.join(ended)}; the next write rolls them back"
+        )
     return Answer(rows, notes=notes, ok=not harms[True], rows_name="findings")
 
 
@@ -246,7 +252,7 @@ def cluster(
         return clusterings(call)
     _check_plan(op, instant)
     if dry_run and (instant or op == "execute"):
-        raise ConfigError("dry_run says what a new plan would take; leave instant and op out")
+        raise ConfigError("dry_run shows what a new plan would take; leave instant and op out")
     services = call.services.for_clustering(**asdict(layout))
     if op == "schedule" or dry_run:
         done = services.schedule_clustering(dry_run=dry_run)

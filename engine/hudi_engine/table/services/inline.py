@@ -93,7 +93,7 @@ def run_after_commit(
         )
     if options[ServiceOptions.STRICT] and failures:
         raise ServiceError(
-            f"the commit of {storage.base!r} stands, but hoodie.engine.services.strict is set and "
+            f"the commit to {storage.base!r} is complete, but hoodie.engine.services.strict is set and "
             f"{len(failures)} table service(s) failed: {'; '.join(failures)}"
         )
     return ServicesReport(
@@ -190,6 +190,6 @@ def _isolated(service: str, call: Callable[[], Result], failures: list[str]) -> 
         return call()
     except Exception as error:  # whatever it is, the commit before it is kept
         expected = isinstance(error, HudiError)
-        logger.error("%s failed; the commit stands: %s", service, error, exc_info=not expected)
+        logger.error("%s failed; the commit before it is complete: %s", service, error, exc_info=not expected)
         failures.append(f"{service}: {error}")
         return None

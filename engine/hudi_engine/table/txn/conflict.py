@@ -433,7 +433,15 @@ def _left_out_and_deleted(mine: Footprint, theirs: Footprint, key_scope: KeyScop
 
 def _both(reason: str, shared: Iterable[object]) -> str | None:
     found = sorted(shared, key=str)
-    return f"{reason} {found[0]!r}" if found else None
+    return f"{reason} {_shown(found[0])}" if found else None
+
+
+def _shown(key: object) -> str:
+    """Return a file group, given with its partition, in words; other keys as they are."""
+    if isinstance(key, tuple) and len(key) == 2:
+        partition, file_id = key
+        return f"{file_id!r} of partition {partition!r}" if partition else repr(file_id)
+    return repr(key)
 
 
 def _check_base_is_current(instant: str, base: Timeline, current: Timeline) -> None:

@@ -186,8 +186,8 @@ class TableLock:
             if time.monotonic() + pause > deadline and not self._is_watching:
                 raise WriteConflictError(
                     f"the lock {LOCK_PATH} of {self._storage.base!r} was not free within {self._wait_ms} ms: {self._holder()} "
-                    "holds it. Try again, raise hoodie.write.lock.wait_time_ms, or remove the file if you know that its holder is "
-                    "gone"
+                    "holds it. Try again, raise hoodie.write.lock.wait_time_ms, or remove the file if you know that its holder "
+                    "has ended"
                 )
             if time.monotonic() > silent_until:
                 self._tell_waiting(self._holder())
@@ -234,7 +234,7 @@ class TableLock:
         if right is None:
             return False
         logger.warning(
-            "breaking the lock of %s: its holder %s is gone", self._storage.base, holder or "(unnamed)"
+            "breaking the lock of %s: its holder %s has ended", self._storage.base, holder or "(unnamed)"
         )
         try:
             if self._storage.read(LOCK_PATH) == content:

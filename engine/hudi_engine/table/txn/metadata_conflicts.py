@@ -145,9 +145,9 @@ def check_checkpoint_parent(mine: CommitMetadata, follows: str, *, instant: str,
         return
     where = "" if last is None else f", by {last[0].action} {last[0].requested_time}"
     raise ConsumedMeanwhileError(
-        f"instant {instant} ({mine.operation_type}) cannot be committed: its rows were taken of the inputs after the checkpoint "
-        f"{shortened(follows)}, and the table has {shortened(noted)} by now{where}. They are to be taken anew after that one; "
-        "the table is as the other writer left it"
+        f"instant {instant} ({mine.operation_type}) cannot be committed: its rows were read from the inputs after the checkpoint "
+        f"{shortened(follows)}, and the table has {shortened(noted)} by now{where}. Read them again after that one; the table is "
+        "as the other writer left it"
     )
 
 

@@ -241,8 +241,8 @@ class OpenInstant:
                 self._writer.delete_completed(self.time, self.action)
         except (OSError, StorageError) as error:
             raise StorageError(
-                f"{self.action} {self.time} of {self._storage.base!r} was completed though the work of another process stands "
-                f"against it, and it could not be withdrawn: {error}. Delete {self._completed} before you write again"
+                f"{self.action} {self.time} of {self._storage.base!r} was completed although it conflicts with the work of another "
+                f"process, and it could not be withdrawn: {error}. Delete {self._completed} before you write again"
             ) from conflict
 
     def is_ours(self) -> bool:
@@ -281,7 +281,7 @@ class OpenInstant:
         except (OSError, HudiError) as error:
             raise StorageError(
                 f"{self.action} {self.time} of {self._storage.base!r} was completed while another process had the lock, and it "
-                f"is not known whether it stands: {error}. Look whether it is on the timeline before you write again"
+                f"is not known whether it is valid: {error}. Look for it on the timeline before you write again"
             ) from error
 
     def _check_not_passed(self, before: Timeline, done: Instant) -> None:
@@ -387,7 +387,7 @@ def stored_plan(
         if pending.state is State.REQUESTED:
             return None
         raise CorruptTableError(
-            f"{source} is missing, so nobody knows what {pending.action} {pending.requested_time} should do. Restore the "
+            f"{source} is missing, so what {pending.action} {pending.requested_time} should do is unknown. Restore the "
             "file, or delete the inflight file of that instant"
         ) from error
     if pending.state is State.REQUESTED:

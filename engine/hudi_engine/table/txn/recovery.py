@@ -31,7 +31,14 @@ from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant
 from hudi_engine.table.txn.conflict import is_clustering
 from hudi_engine.table.txn.lock import TableLock
 from hudi_engine.table.txn.open_instant import OpenInstant
-from hudi_engine.table.txn.owner import HEARTBEAT_FOLDER, Liveness, OwnerState
+from hudi_engine.table.txn.owner import (
+    HEARTBEAT_FOLDER,
+    Liveness,
+    OwnerState,
+    ProcessIdentity,
+    heartbeat_path,
+    owner_in,
+)
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.removal import sweep_markers
 from hudi_engine.table.txn.rollback import RollbackResult, resume_restores, resume_rollbacks, rollback_instant
@@ -106,7 +113,7 @@ def recover(
         rolled_back += [result.instant for result in resumed]
         timeline = Timeline.load(storage, config)
     for instant in reversed(failed_writes(timeline, living, options)):
-        logger.warning("rolling back %s %s, whose writer is gone", instant.action, instant.requested_time)
+        logger.warning("rolling back %s %s, whose writer has ended", instant.action, instant.requested_time)
         begun = time.monotonic()
         done = rollback_instant(storage, config, timeline, instant, publication)
         report_service(storage, options, _done(done), time.monotonic() - begun)
@@ -202,6 +209,25 @@ def failed_writes(timeline: Timeline, living: Liveness, options: Options) -> lis
         return []
     lost = {OwnerState.DEAD, OwnerState.UNKNOWN} if policy == FailedWritesPolicy.EAGER else {OwnerState.DEAD}
     return [instant for instant in pending_writes(timeline) if living.of(instant) in lost]
+
+
+def under_way(storage: Storage, timeline: Timeline, options: Options) -> list[str]:
+    """Return the pending writes of other processes that live, or may live, each with its instant and its process, oldest first."""
+    living, found = Liveness(storage, timeline.config, options), []
+    for each in pending_writes(timeline):
+        owner = owner_in(storage, heartbeat_path(each.requested_time))
+        if (owner is None or owner.process != ProcessIdentity.current()) and living.is_at_work(each):
+            found.append(f"{each.action} {each.requested_time} ({owner or 'process unknown'})")
+    return found
+
+
+def left_by_ended(storage: Storage, timeline: Timeline) -> list[str]:
+    """Return the instants of the pending writes whose process ran on this machine and has ended; nothing is written."""
+    writes = [each.requested_time for each in pending_writes(timeline)]
+    owners = {each: owner_in(storage, heartbeat_path(each)) for each in writes}
+    return [
+        time for time, owner in owners.items() if owner is not None and owner.process.is_running() is False
+    ]
 
 
 def pending_writes(timeline: Timeline) -> list[Instant]:

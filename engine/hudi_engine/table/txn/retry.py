@@ -32,8 +32,8 @@ def removal_is_conflict(storage: Storage) -> Iterator[None]:
         if not _is_of_removal(storage, error):
             raise
         raise WriteConflictError(
-            f"files of {storage.base!r} that the write was reading have gone: a clean, compaction or rollback of another writer "
-            "removed them meanwhile. Nothing was committed; write again, let it begin again by itself "
+            f"files of {storage.base!r} that the write was reading were removed: a clean, compaction or rollback of another writer "
+            "ran meanwhile. Nothing was committed; write again, let it begin again by itself "
             "(hoodie.write.num.retries.on.conflict.failures), or let clean retain more commits"
         ) from error
 

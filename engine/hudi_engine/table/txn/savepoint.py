@@ -120,7 +120,7 @@ def check_saved_state(storage: Storage, config: TableConfig, savepoint: Savepoin
         if missing:
             raise TimelineError(
                 f"the table at {storage.base!r} cannot be restored to savepoint {savepoint.instant}: its file "
-                f"{missing[0]!r} in partition {partition!r} is gone. Nothing was changed"
+                f"{missing[0]!r} in partition {partition!r} is missing. Nothing was changed"
             )
     archived = [
         instant.requested_time

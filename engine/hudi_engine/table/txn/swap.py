@@ -280,8 +280,8 @@ def side_folder(base: str) -> str:
     place = place_of(base)
     if place is None:
         raise StorageError(
-            f"a table at {base!r} cannot be rebuilt with another definition, because nothing can be built beside it; move it into "
-            "a folder, or drop it and build it again"
+            f"a table at {base!r} cannot be rebuilt with another definition, because it has no parent folder to build in; move it "
+            "into a folder, or drop it and build it again"
         )
     return place.sibling(f".{place.name}{BUILD}{uuid.uuid4().hex[:12]}")
 
@@ -405,7 +405,7 @@ def swap(base: str, side: str) -> None:
         inside = table_inside(place.parent, place.name)
     except OSError as error:
         raise StorageError(
-            f"the storage failed before the rebuilt table was put in the place of {base}: {error}. The old one stands"
+            f"the storage failed before the rebuilt table was put in the place of {base}: {error}. The old table is still in place"
         ) from error
     if inside is not None:
         raise TableExistsError(
@@ -421,12 +421,12 @@ def swap(base: str, side: str) -> None:
         if not place.parent.renames_folders:
             raise StorageError(
                 f"the storage failed while the rebuilt table was put in the place of {base}: {error}. If {_record_path(place)!r} "
-                "is beside it the new table counts, and the next to open it finishes the move; else the old one stands"
+                "is next to it the new table counts, and the next one to open it finishes the move; else the old one is in place"
             ) from error
         _recover_renames(place)
         if place.parent.exists(new):
             raise StorageError(
-                f"could not put the rebuilt table of {base} in place: {error}; the old one stands"
+                f"could not put the rebuilt table of {base} in place: {error}; the old one is still there"
             ) from error
         clear_after_swap(place, new.replace(BUILD, _OLD))
 
@@ -646,7 +646,7 @@ def _move(place: TablePlace, new: str, owner: Owner) -> None:
     moving = files_of_table(place.parent, new)
     if PROPERTIES_PATH not in moving:
         raise CorruptTableError(
-            f"the record {_record_path(place)!r} beside {place.name!r} names {new!r}, where there is no whole table; "
+            f"the record {_record_path(place)!r} next to {place.name!r} names {new!r}, where there is no whole table; "
             "delete the record if the table itself is whole"
         )
     there = files_of_table(place.parent, place.name)

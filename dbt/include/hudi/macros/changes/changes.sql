@@ -84,7 +84,7 @@
 {#- The rows have a name for the time of the run only, which a view or another model's query would outlive. -#}
 {% macro hudi_check_temporary(what) %}
   {%- if config.get('materialized') in ['view', 'ephemeral', 'materialized_view'] -%}
-    {% do exceptions.raise_compiler_error(what ~ " stands in a model materialized as '" ~ config.get('materialized') ~ "'; its rows are there during a run only: make the model a table or incremental") %}
+    {% do exceptions.raise_compiler_error(what ~ " is used in a model materialized as '" ~ config.get('materialized') ~ "'; its rows are there during a run only: make the model a table or incremental") %}
   {%- endif -%}
 {% endmacro %}
 

@@ -88,7 +88,7 @@ class WriterOptions:
         "hoodie.write.concurrency.mode",
         None,
         ConcurrencyMode,
-        "Writers exclude each other where the storage can create a file exclusively, whatever is said here: on disks and in "
+        "Writers exclude each other where the storage can create a file exclusively, whatever is set here: on disks and in "
         "object stores. HDFS, and servers that ignore conditional puts, cannot: there SINGLE_WRITER declares that one writer at "
         "a time works on the table, and writes are refused without it. NON_BLOCKING_CONCURRENCY_CONTROL, of Hudi on Flink, is "
         "read, and writes are refused.",

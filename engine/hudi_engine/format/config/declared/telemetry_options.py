@@ -23,7 +23,7 @@ class TelemetryOptions:
         "hoodie.metrics.reporter.type",
         MetricsReporter.INMEMORY,
         MetricsReporter,
-        "Receiver of metrics beside files: a push gateway, or an agent of Datadog or statsd (UDP). PROMETHEUS is the text file; "
+        "Receiver of metrics besides files: a push gateway, or an agent of Datadog or statsd (UDP). PROMETHEUS is the text file; "
         "INMEMORY has no receiver.",
     )
     METRICS_PREFIX = text_option(

@@ -245,7 +245,7 @@ def _check_no_merge(storage: Storage, path: str) -> None:
     """Refuse an archive in which Apache Hudi has begun to merge files: one of them may be torn, or there twice."""
     if storage.exists(path):
         raise ServiceError(
-            f"{storage.base}/{path} says that Apache Hudi was ended while it merged files of the archive; archive the table "
+            f"{storage.base}/{path} shows that Apache Hudi stopped while it merged files of the archive; archive the table "
             "with Apache Hudi once, which completes that"
         )
 

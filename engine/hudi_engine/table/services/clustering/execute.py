@@ -144,7 +144,7 @@ def _outdated(
     )
     if not rolls_back_plans(options):
         raise ServiceError(
-            f"{found}; roll {time} back and plan anew, or set hoodie.clustering.rollback.pending.replacecommit.on.conflict"
+            f"{found}; roll {time} back and plan again, or set hoodie.clustering.rollback.pending.replacecommit.on.conflict"
         )
     rollback_instant(state.storage, state.config, state.timeline, chosen, publication, owned_by=options)
     logger.warning("%s; it was rolled back", found)

@@ -203,7 +203,7 @@ def _free_slices(state: TableState) -> tuple[Sequence[FileSlice], str]:
     timeline = state.timeline
     in_use = partitions_in_use(timeline)
     if in_use is None:
-        return (), "a writer is at work and has not said yet where; try again when it is done"
+        return (), "a write is under way whose partitions are not known yet; try again when it has ended"
     taken = (
         timeline.pending_compaction_file_groups().keys() | timeline.pending_clustering_file_groups().keys()
     )

@@ -231,7 +231,7 @@ def candidates(state: TableState) -> tuple[Sequence[FileSlice], str]:
     timeline = state.timeline
     in_use = partitions_in_use(timeline)
     if in_use is None:
-        return (), "a writer is at work and has not said yet where; try again when it is done"
+        return (), "a write is under way whose partitions are not known yet; try again when it has ended"
     taken = (
         timeline.pending_compaction_file_groups().keys()
         | timeline.pending_clustering_file_groups().keys()
@@ -248,8 +248,8 @@ def candidates(state: TableState) -> tuple[Sequence[FileSlice], str]:
     if with_logs:
         return (), "every file slice with log files is being compacted, clustered or written to"
     return (), (
-        "no file slice has log files; updates and deletes write them, but for those of a file group that takes new rows "
-        "in the same write; new rows only do with a bucket index"
+        "no file slice has log files (updates and deletes write them; a file group that takes new rows in the same write gets a "
+        "base file)"
     )
 
 
@@ -502,6 +502,6 @@ def check_droppable(state: TableState, instant: Instant) -> None:
         path = f"{state.storage.base}/{state.config.timeline_path}/{instant.file_name}"
         raise CorruptTableError(
             f"{path} cannot be read, and the plan cannot go, as logs of later writes are named after it: "
-            f"{', '.join(based[:3])}. Put the file back from a copy and run the compaction; or read the table and build it "
-            "anew at another path"
+            f"{', '.join(based[:3])}. Put the file back from a copy and run the compaction; or read the table and "
+            "rebuild it at another path"
         )

@@ -177,8 +177,8 @@ def _check_new_keys(task: WriteTask, plan: UnitPlan, file_slice: FileSlice, rows
     if tag is not None:
         raise DataError(
             f"record key {keys[tag.matched[0].as_py()].as_py()!r} is stored in a row that does not fulfil the match condition, "
-            "and a merge-on-read table with hoodie.index.type=BUCKET holds one row a key, so the new row cannot stand beside "
-            "it. Legal are a condition that every stored row of the batch's keys fulfils, and no condition"
+            "and a merge-on-read table with hoodie.index.type=BUCKET holds one row a key, so the new row cannot be added. "
+            "Legal are a condition that every stored row of the batch's keys fulfils, and no condition"
         )
 
 
