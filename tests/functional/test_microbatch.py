@@ -184,6 +184,8 @@ class TestRowsOfOtherBatches:
             _, log = run_dbt_and_capture(["run", "--select", "events", model], expect_pass=False)
         assert f"not among those that the write replaces: at from 2020-01-{day}" in log
         assert "a ref or source without the config event_time" in log
+        # dbt runs no other batch when the first one of a build fails
+        assert ("as in the first batch that failed" in log) == (which == "second")
         there = project.run_sql(f"show tables in {{schema}} like '{model}'", fetch="all")
         assert len(there) == (which == "second")
 

@@ -143,6 +143,9 @@ CHANGED = """
 {{ config(materialized='incremental', incremental_strategy='append') }}
 select cast(1 as int) as id {{ ', 2 as biggest' if is_incremental() }}
 """
+LOGGED = """
+{{ config(materialized='incremental', unique_key='id', table_type='mor') }} select 1 as id
+"""
 AMEND = """
 {% macro amend() %}{% do run_query('update ' ~ target.schema ~ '.orders set day = 5 where id = 1') %}{% endmacro %}
 """
@@ -157,6 +160,7 @@ class TestWhatIsNamedBeforeItHarms:
             "orders.sql": INPUT,
             "log.sql": LOG,
             "changed.sql": CHANGED,
+            "logged.sql": LOGGED,
             "missing.sql": missing,
             "s.yml": sources,
         }
@@ -202,3 +206,7 @@ class TestWhatIsNamedBeforeItHarms:
     def test_a_source_that_is_no_table_names_what_to_set(self, chain: Chain) -> None:
         (result,) = run_dbt(["run", "-s", "missing"], expect_pass=False)
         assert "nowhere.noext is a source and no table of the warehouse: build it, or set" in result.message
+
+    def test_a_table_of_logs_without_compaction_is_named_once(self, chain: Chain) -> None:
+        said = "".join(run_dbt_and_capture(["run", "-s", "logged"])[1] for _ in range(7))
+        assert said.count("logged has 5 delta commits and no compaction") == 1

@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt.adapters.hudi.interrupt import end_in_order, show_no_stack
-from dbt.adapters.hudi.run import RUNS, name_hook
+from dbt.adapters.hudi.run import RUNS, name_hook, say_once
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.handle import HudiHandle
 from dbt.adapters.hudi.sql.creating import SqlWarehouse
@@ -92,6 +92,7 @@ class HudiConnectionManager(SparkConnectionManager):
                 yield
         except DbtRuntimeError as error:
             name_hook(error)
+            say_once(error)
             raise
 
     @classmethod

@@ -22,6 +22,7 @@ from dbt.adapters.hudi.model.source import SourcePlace
 
 OF_A_SAMPLE = "19700101000000000"
 """Checkpoint of a table that was built of a sample: no commit, so that no later run continues from it."""
+UNFILTERED = "a ref or source without the config event_time, of which dbt gives every batch all rows"
 _KINDS = ("model", "seed", "snapshot")
 
 
@@ -206,6 +207,7 @@ class ModelRun:
         evaluate: Has Spark analyse the query again, under the name under which it is staged.
         base: The table as it was before the query read rows of it; None where it reads none.
         hook: The hook under way, as its errors name it.
+        unfiltered: A batch has failed because of rows outside of its window.
         builds: Whether this command's first batch built the table; None before the first one.
         sources: The sources that the node uses.
         unseen: Those of them that Spark has not been shown since.
@@ -221,6 +223,7 @@ class ModelRun:
     evaluate: Callable[[SparkSession], None] | None = None
     base: TableState | None = None
     hook: str = ""
+    unfiltered: bool = False
     builds: bool | None = None
     sources: dict[tuple[str, str], SourcePlace] = field(default_factory=dict)
     unseen: dict[tuple[str, str], SourcePlace] = field(default_factory=dict)
@@ -357,3 +360,12 @@ def name_hook(error: DbtRuntimeError) -> None:
     run = RUNS.current()
     if run.hook:
         error.msg, run.hook = f"{run.hook}:\n{error.msg}", ""
+
+
+def say_once(error: DbtRuntimeError) -> None:
+    """Shorten the error of a batch that fails for the same reason as an earlier one of its model."""
+    run = RUNS.current()
+    if UNFILTERED in error.msg:
+        if run.unfiltered:
+            error.msg = "the query gives rows outside of the batch, as in the first batch that failed; its error has the way out"
+        run.unfiltered = True

@@ -19,6 +19,7 @@ from hudi_engine.errors import (
     WriteConflictError,
 )
 from hudi_engine.format.config.declared.engine_options import WriterOptions
+from hudi_engine.format.config.declared.service_options import CompactionOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.config.options import laid_over, resolve_options
@@ -63,9 +64,10 @@ from dbt.adapters.hudi.rows.existing_target import (
     warn_replaced,
 )
 from dbt.adapters.hudi.rows.schema_changes import schema_change
-from dbt.adapters.hudi.run import ModelRun
+from dbt.adapters.hudi.run import UNFILTERED, ModelRun
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
+_HOOKS = ("pre-hook", "post-hook")
 _LOOKED_AT = 8
 """Newest commits among which that of the last batch is looked for: services commit after it."""
 
@@ -144,7 +146,6 @@ Result = TypeVar("Result")
 OPERATIONS: Mapping[str, operations.Operation] = {**operations.BY_NAME, "insert_new": operations.INSERT}
 # Batches whose rows share a partition overtake each other; each time one of them has committed.
 MICROBATCH_RETRIES = "20"
-_UNFILTERED = "a ref or source without the config event_time, of which dbt gives every batch all rows"
 TABLE_WORDS: Mapping[TableType, str] = {TableType.COPY_ON_WRITE: "cow", TableType.MERGE_ON_READ: "mor"}
 
 
@@ -241,6 +242,7 @@ def write_model(
     assert operation is not None, "a strategy of the user's own is a macro"
     table = current_table(warehouse, session, plan)
     warn_of_writers(plan, table)
+    _hint_at_compaction(warehouse, plan, table, run)
     table = table.as_read(rows.base or _state_for_clauses(warehouse, session, plan))
     plan = as_later_batch(plan, table, run or ModelRun())
     frame = drop_meta_columns(rows.frame)
@@ -389,7 +391,7 @@ def _window_of(plan: ModelPlan) -> EventWindow | None:
     window = plan.merge.window
     if window is None or window.start is None or window.end is None:
         return None
-    return EventWindow(window.column, window.start, window.end, _UNFILTERED)
+    return EventWindow(window.column, window.start, window.end, UNFILTERED)
 
 
 def side_by_side(plan: ModelPlan) -> bool:
@@ -462,6 +464,29 @@ def warn_of_writers(plan: ModelPlan, table: HudiTable) -> None:
             plan.name,
             ", ".join(found),
         )
+
+
+def _hint_at_compaction(
+    warehouse: Warehouse, plan: ModelPlan, table: HudiTable, run: ModelRun | None
+) -> None:
+    """Say once what a merge-on-read model costs whose logs nothing compacts, after as many commits as Hudi would compact."""
+    if plan.table.table_type != "mor" or table.delta_commits() != CompactionOptions.DELTA_COMMITS.default:
+        return
+    hooks = "" if run is None else str([(run.node.get("config") or {}).get(each) for each in _HOOKS])
+    given = laid_over(warehouse.options, plan.options)
+    if (
+        "compact" in hooks
+        or CompactionOptions.INLINE.key in given
+        or CompactionOptions.SCHEDULE_INLINE.key in given
+    ):
+        return
+    logger.warning(
+        "{}.{} has {} delta commits and no compaction, so that each read merges their logs. Set compaction: true, which compacts "
+        "after as many commits, or post_hook: hudi_compact(this); compaction: false if another process compacts it",
+        plan.schema,
+        plan.name,
+        table.delta_commits(),
+    )
 
 
 def data_columns(table: HudiTable) -> T.StructType:

@@ -43,6 +43,7 @@ from hudi_engine.table.changes.gaps import check_since
 from hudi_engine.table.changes.window import CHANGE_TYPE, COMMITTED, Span, start_of, write_before
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.reader import Rows, looked_up
+from hudi_engine.table.services.compaction.plan import since_last_compaction
 from hudi_engine.table.snapshot.manifest import Published
 from hudi_engine.table.state import TableState
 from hudi_engine.table.table_services import TableServices
@@ -100,6 +101,10 @@ class Reads:
         """Return the writes of other processes that are under way, each with its instant and its process, oldest first."""
         state = self._held or TableState.load(self.storage)
         return under_way(self.storage, state.timeline, self._resolved(None))
+
+    def delta_commits(self) -> int:
+        """Return how many delta commits came after the newest compaction; 0 for a copy-on-write table."""
+        return since_last_compaction((self._held or TableState.load(self.storage)).timeline).count
 
     def __repr__(self) -> str:
         config = self.config
