@@ -33,7 +33,7 @@ def test_strategies_whose_commits_note_no_checkpoint_are_refused(strategy: str) 
         check_takes_changes("m", strategy, {"my_append"})
     check_takes_changes("m", "merge", {"my_append"})
     with pytest.raises(
-        DbtRuntimeError, match=r"hudi_new_files stands in m, .*in place of hudi_new_files\(\)"
+        DbtRuntimeError, match=r"hudi_new_files is used in m, .*in place of hudi_new_files\(\)"
     ):
         check_takes_changes("m", strategy, {"my_append"}, "hudi_new_files")
 
