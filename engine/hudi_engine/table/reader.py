@@ -119,7 +119,7 @@ def looked_up(
             f"its key columns: {', '.join(state.config.record_key_fields) or 'none'}"
         )
     found = record_keys_of(keys, context.schema, state.config, resolved)
-    sought = Sought(pc.field(RECORD_KEY).isin(found), found)
+    sought = Sought(pc.field(RECORD_KEY).isin(found), found, is_lookup=True)
     return Rows(state, context, wanted, sought, resolved)
 
 
@@ -195,7 +195,11 @@ class Rows:
         return self.plan.slices
 
     def _read(self, file_slice: FileSlice) -> pa.Table:
-        return read_slice(self._context, file_slice, columns=self._columns, filters=self._sought.filters)
+        filters = self._sought.filters
+        keys = self.plan.keys.get((file_slice.partition, file_slice.file_id))
+        if keys is not None and filters is not None and self._sought.is_lookup:
+            filters = pc.field(RECORD_KEY).isin(pa.array(keys, pa.string()))  # fewer to compare with
+        return read_slice(self._context, file_slice, columns=self._columns, filters=filters)
 
 
 def _wanted(schema: pa.Schema, columns: Sequence[str] | None) -> tuple[str, ...]:

@@ -42,6 +42,15 @@ def test_some_keys_are_found_in_many_blocks() -> None:
     assert file.entries == 20_000
 
 
+@pytest.mark.parametrize("absent", [0, 3, 20_000])
+def test_many_keys_are_found_whether_or_not_others_are_there(absent: int) -> None:
+    present = [f"key{number:06}" for number in range(0, 20_000, 3)]
+    lacking = [f"key{number:06}x" for number in range(absent)]
+    found = HFile.of_bytes(hfile(MANY)).get([key.encode() for key in [*lacking, *present]])
+
+    assert found == {key.encode(): MANY[key] for key in present}
+
+
 def test_few_keys_read_few_blocks() -> None:
     content = hfile(MANY)
     read = []

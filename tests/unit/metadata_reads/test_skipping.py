@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from hudi_engine.format.merge.filters import as_expression
+from hudi_engine.format.storage.local import LocalStorage
 
 from tests.unit.metadata_reads.hudi_tables import (
     ALL_INDEXES,
@@ -90,6 +91,20 @@ def test_a_look_up_opens_the_files_of_its_key_alone(name: str, tmp_path: Path) -
     assert len(found.plan.slices) == 1
     assert set(opened) == {each.path for each in found.files()}
     assert len(everything.plan.slices) > 1
+
+
+def test_files_come_from_the_metadata_table_and_no_folder_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, listed, own = unpack(ALL_INDEXES, tmp_path), [], LocalStorage.list
+
+    def noted(self: LocalStorage, folder: str, *more: Any, **others: Any) -> Any:
+        listed.append(folder)
+        return own(self, folder, *more, **others)
+
+    monkeypatch.setattr(LocalStorage, "list", noted)
+    assert hudi_engine.read(path, filters=[("qty", "=", 11)]).to_arrow().num_rows == 1
+    assert all(folder.startswith(".hoodie/") for folder in listed) and len(listed) <= 7
 
 
 def test_a_key_that_the_record_index_lacks_opens_no_file(tmp_path: Path) -> None:
@@ -200,6 +215,20 @@ def test_a_metadata_table_that_lacks_a_commit_is_not_believed(
     assert found.plan.is_listed
     assert "files are listed, as the metadata table is not used: it lacks" in caplog.text
     assert instant in caplog.text
+
+
+def test_a_metadata_table_is_not_read_for_a_state_from_before_its_newest_instant(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = unpack(LOG_STATS, tmp_path)
+    timeline = Path(path, ".hoodie/timeline")
+    newest = max(each.name.partition(".")[0].partition("_")[0] for each in timeline.glob("2*.deltacommit"))
+    for each in timeline.glob(f"{newest}*"):
+        each.unlink()  # as a reader sees the timeline that looked before that write began
+    everything = hudi_engine.read(path, columns=[KEY], options=LISTED).to_arrow()
+    found = hudi_engine.lookup(path, everything[KEY].to_pylist(), columns=[KEY])
+    assert rows(found.to_arrow()) == rows(everything) and found.plan.is_listed
+    assert f"it has instant {newest}, which began after the table was looked at" in caplog.text
 
 
 def test_a_metadata_table_that_cannot_be_read_is_left_alone(

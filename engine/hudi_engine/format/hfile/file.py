@@ -34,6 +34,8 @@ _OTHER_CODECS = {0: "LZO", 3: "SNAPPY", 4: "LZ4", 5: "BZIP2", 6: "ZSTD"}
 _SKIPPED_MAGICS = (b"IDXLEAF2", b"IDXINTE2", b"BLMFBLK2")
 _INFO_AT, _INDEX_AT, _INDEX_ENTRIES, _INDEX_LEVELS, _CODEC = 1, 2, 5, 8, 12
 _MAX_BLOCK_BYTES = 1 << 30
+_MOST_MISSED = 16
+"""After so many keys that a block does not have, each sought to its end, the others are taken from all its cells."""
 _TAIL_BYTES = 64 * 1024
 
 Cell = tuple[bytes, bytes]
@@ -133,10 +135,16 @@ class HFile:
         for block, wanted in self._by_block(sorted(set(keys))):
             offset, size, _ = self._index[block]
             body = self._block(offset, size).body
-            for key in wanted:
-                value = _value_of(body, key)
+            place = missed = 0
+            for number, key in enumerate(wanted):
+                if missed > _MOST_MISSED:
+                    cells = dict(self._places(body).cells())
+                    found.update({each: cells[each] for each in wanted[number:] if each in cells})
+                    break
+                value, place = _value_of(body, key, place)
                 if value is not None:
                     found[key] = value
+                missed += value is None
         return found
 
     def with_prefix(self, prefix: bytes) -> Iterator[Cell]:
@@ -295,19 +303,23 @@ def _cells(body: bytes, versioned: bool) -> Iterator[tuple[int, int, int]]:
             position += _hadoop_size(body[position])
 
 
-def _value_of(body: bytes, key: bytes) -> bytes | None:
-    """Return the value of a key in a data block, found by its bytes and those that follow each key."""
+def _value_of(body: bytes, key: bytes, begin: int) -> tuple[bytes | None, int]:
+    """Return the value of a key in a data block, found by its bytes and those that follow each key, and where to seek the next.
+
+    Args:
+        begin: End of the cell of a smaller key.
+    """
     pattern = ROW_LENGTH.pack(len(key)) + key + AFTER_KEY
-    place = body.find(pattern)
+    place = body.find(pattern, begin)
     while place >= 0:
         start = place - LENGTHS.size
         if start >= 0:
             key_part, value = LENGTHS.unpack_from(body, start)
             first = place + len(pattern)
             if key_part == len(pattern) and 0 <= value <= len(body) - first:
-                return body[first : first + value]
+                return body[first : first + value], first + value
         place = body.find(pattern, place + 1)
-    return None
+    return None, begin
 
 
 def _row_place(data: bytes, start: int, end: int) -> tuple[int, int]:

@@ -281,6 +281,8 @@ class _Merged:
     def result(self) -> dict[str, Record]:
         """Return the records by key, without those that only mark something as deleted."""
         found = {key.decode("utf-8", "replace"): _record(value) for key, value in self._found.items()}
+        if self._kind in (MetadataPartition.FILES, MetadataPartition.RECORD_INDEX):
+            return found  # they have no marks
         return {key: record for key, record in found.items() if not _is_deleted(record)}
 
     def encoded(self, schema: str) -> dict[bytes, bytes]:

@@ -65,6 +65,7 @@ class Sought:
         filters: Condition that they meet, over the columns of the read; None for all rows.
         keys: Record keys of which they have one, each once; None where they are not known.
         equal: Where they are not: values of columns, of which a row has one of each column in one of these.
+        is_lookup: Whether the condition is that of the keys alone.
         bounds_have_nan: Whether bounds of floating point numbers may be used. Those of some writers leave NaN out, which passes
             comparisons of Spark and none of Arrow.
     """
@@ -72,6 +73,7 @@ class Sought:
     filters: pc.Expression | None = None
     keys: pa.Array | None = None
     equal: tuple[Mapping[str, Sequence[Any]], ...] = ()
+    is_lookup: bool = False
     bounds_have_nan: bool = True
 
 
@@ -102,6 +104,7 @@ class ReadPlan:
     seen: int  # file slices of the partitions that were looked into
     steps: list[Step] = field(default_factory=list)
     is_listed: bool = True  # from the storage, not from the metadata table
+    keys: Mapping[FileGroupKey, list[str]] = field(default_factory=dict)  # where a record index has them
 
 
 def plan_read(state: TableState, context: ReadContext, sought: Sought, options: Options) -> ReadPlan:
@@ -151,20 +154,25 @@ class _Planner:
             slices = kept
         else:
             slices = self._by_keys(self._by_column_stats(slices))
-        return ReadPlan(slices, seen, self._steps, self._metadata is None)
+        return ReadPlan(slices, seen, self._steps, self._metadata is None, located or {})
 
     def _note(self, by: str, of: str, seen: int, kept: int) -> None:
         if seen:
             self._steps.append(Step(by, of, seen, kept))
 
-    def _located(self) -> set[FileGroupKey] | None:
-        """Return the file groups that hold the keys; None where no record index can tell."""
-        if self._newest is None or not has_partition(self._newest, MetadataPartition.RECORD_INDEX):
+    def _located(self) -> dict[FileGroupKey, list[str]] | None:
+        """Return the keys by the file group that holds them; None where no record index can tell."""
+        if self._newest is None:
             return None
         keys = self._sought.keys
         if keys is None:
             keys = self._keys_of_values(self._newest)
-        return None if keys is None else {place for _, place in locations(self._newest, keys)}
+        if keys is None or not has_partition(self._newest, MetadataPartition.RECORD_INDEX):
+            return None
+        found: dict[FileGroupKey, list[str]] = {}
+        for key, place in locations(self._newest, keys):
+            found.setdefault(place, []).append(key)
+        return found
 
     def _keys_of_values(self, metadata: MetadataTable) -> pa.Array | None:
         """Return the record keys that secondary indexes have for the values of a filter; None where one has no index."""
@@ -174,17 +182,12 @@ class _Planner:
         indexes: dict[str, str] = {}
         for name, entry in IndexDefinitions.load(self._state.storage, self._state.config).entries.items():
             fields = list(entry.get("sourceFields") or [])
-            if (
-                name.startswith(prefix)
-                and len(fields) == 1
-                and name in metadata.partitions
-                and metadata.groups(name)
-            ):
+            if name.startswith(prefix) and len(fields) == 1 and name in metadata.partitions:
                 indexes[fields[0]] = name
         found: set[str] = set()
         for values in self._sought.equal:
             column = next((name for name in values if self._is_indexed(name, values[name], indexes)), None)
-            if column is None:
+            if column is None or not metadata.groups(indexes[column]):
                 return None
             self._located_by = indexes[column]
             starts = [secondary_key(value, "") for value in values[column]]
