@@ -29,7 +29,7 @@ _HEADER_BYTES = 16 * 1024
 _PARQUET, _CSV = FORMATS[:2]
 _LOSING: dict[str, str] = {
     "ignorecorruptfiles": "bad_files='skip' sets such files aside",
-    "ignoremissingfiles": "a file that has gone is read when it is there again",
+    "ignoremissingfiles": "a removed file is read when it is there again",
     "modifiedbefore": "all new files are read",
     "modifiedafter": "start_after leaves out files by their names",
     "recursivefilelookup": "files of all folders below the location are read",
