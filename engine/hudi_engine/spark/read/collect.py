@@ -76,11 +76,13 @@ class BoundedRows:
     Args:
         measured: What is collected: each row as a struct, null where it is too long, and its size; the rows themselves where
             all of them have a fixed size.
+        max_rows: How many rows of ``frame`` are collected where they fit after all; None for all.
     """
 
     frame: DataFrame
     measured: DataFrame
     max_bytes: int
+    max_rows: int | None = None
 
     def collect(self) -> pa.Table | None:
         """Return the rows, None where they are larger than the limit, or than Spark lets through to the driver."""
@@ -96,7 +98,7 @@ class BoundedRows:
             return None
         if any(each.column(_ROW).null_count for each in found):
             # all of them fit, such as many short rows and a long one at the end
-            return to_arrow(self.frame)
+            return to_arrow(_limited(self.frame, self.max_rows))
         return _as_table(self.frame, [pa.RecordBatch.from_struct_array(each.column(_ROW)) for each in found])
 
 
@@ -110,17 +112,25 @@ def bounded(frame: DataFrame, max_bytes: int, max_rows: int | None = None) -> Bo
         max_rows: Rows to collect; None for all.
     """
     short = (T.NumericType, T.BooleanType, T.DateType, T.TimestampType, T.TimestampNTZType)
-    names = [quoted(field.name) for field in frame.schema.fields if not isinstance(field.dataType, short)]
-    limited = frame if max_rows is None else frame.limit(max_rows)
-    if not names:
+    texts = [
+        quoted(field.name) if field.dataType == T.StringType() else f"cast({quoted(field.name)} as string)"
+        for field in frame.schema.fields
+        if not isinstance(field.dataType, short)
+    ]
+    if not texts:
+        limited = _limited(frame, max_rows)
         return BoundedRows(limited, limited, max_bytes)
     # One projection, as text: each plan and each column object takes longer than the rows of a small batch.
-    size = f"cast(octet_length(cast(struct({', '.join(names)}) as string)) as bigint)"
+    size = f"cast(octet_length(concat_ws('', {', '.join(texts)})) as bigint)"
     number = f"(monotonically_increasing_id() & {_ROW_NUMBER})"
     allowed = f"least({max_bytes // _LONG_ROWS}, floor({max_bytes} / ({number} + 1)))"
     row = f"struct({', '.join(quoted(name) for name in frame.columns)})"
     measured = frame.selectExpr(f"if({size} <= {allowed}, {row}, null) as {_ROW}", f"{size} as {_SIZE}")
-    return BoundedRows(limited, measured if max_rows is None else measured.limit(max_rows), max_bytes)
+    return BoundedRows(frame, _limited(measured, max_rows), max_bytes, max_rows)
+
+
+def _limited(frame: DataFrame, max_rows: int | None) -> DataFrame:
+    return frame if max_rows is None else frame.limit(max_rows)
 
 
 def to_arrow_within_limit(frame: DataFrame, max_bytes: int, max_rows: int | None = None) -> pa.Table | None:
