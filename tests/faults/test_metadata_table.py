@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.table.services import archive, change_version, clean, run_clustering, run_compaction
 from hudi_engine.table.snapshot.publication import publication_of
+from hudi_engine.table.table_services import TableServices
 from hudi_engine.table.txn.recovery import recover, rollback_write
 from hudi_engine.table.txn.transaction import WriteTransaction
 
@@ -172,6 +174,32 @@ def test_without_the_option_it_is_kept_and_with_false_it_goes(tmp_path: Path) ->
 
     assert open_metadata(table.storage) is None
     assert not table.storage.exists(".hoodie/metadata")
+
+
+def test_indexes_are_built_over_rows_and_dropped_by_name(tmp_path: Path) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    change_version(table.storage, options(), publication_of(table.storage), 9)
+    services = TableServices(table.storage, options())
+    assert services.create_index("record_index") == ("files", "record_index")
+    assert services.create_index("record_index") == ()
+    assert services.create_index("column_stats", ["qty"]) == ("column_stats", "partition_stats")
+    assert differences(table.storage) == []
+    append(table, {"a": 7, "new": 8})
+    assert differences(table.storage) == []
+    assert services.drop_index("column_stats") == ("column_stats", "partition_stats")
+    assert services.drop_index("column_stats") == ()
+    with pytest.raises(ConfigError, match="legal values: files, column_stats, bloom_filters, record_index"):
+        services.create_index("secondary")
+    with pytest.raises(ConfigError, match="only column_stats has columns"):
+        services.create_index("bloom_filters", ["qty"])
+    services.drop_index("files")
+    assert open_metadata(table.storage) is None and rows(table.storage)["new"] == 8
+
+
+def test_a_table_of_version_6_gets_no_metadata_table(tmp_path: Path) -> None:
+    services = TableServices(tables.merge_on_read(tmp_path / "t").storage, options())
+    with pytest.raises(ConfigError, match="has version 6; this engine keeps the metadata table"):
+        services.create_index("record_index")
 
 
 def test_only_the_columns_of_the_list_have_statistics(tmp_path: Path) -> None:

@@ -17,6 +17,14 @@ STAYS = {"hoodie.simple.index.update.partition.path": "false"}
 CASES: dict[str, tuple[dict[str, Any], list[tuple[Any, ...]]]] = {
     "plain": ({}, [(1, "a2", "z"), (2, "b", "y"), (3, "c", "z")]),
     "local": ({"index": "simple"}, [(1, "a", "x"), (1, "a2", "z"), (2, "b", "y"), (3, "c", "z")]),
+    "by_record_index": (
+        {"index": "record_index", "hudi_options": {"hoodie.write.table.version": "9"}},
+        [(1, "a2", "z"), (2, "b", "y"), (3, "c", "z")],
+    ),
+    "found_in_logs": (
+        {"index": "record_index", "hudi_options": {"hoodie.write.table.version": "9"}},
+        [(1, "a2", "z"), (2, "b", "y"), (3, "c", "z")],
+    ),
     "some": ({"merge_update_columns": ["name"]}, [(1, "a2", "x"), (2, "b", "y"), (3, "c", "z")]),
     "but_its_day": ({"merge_exclude_columns": ["dt"]}, [(1, "a2", "x"), (2, "b", "y"), (3, "c", "z")]),
     "ordered": (

@@ -29,6 +29,7 @@ from hudi_engine.table.services.clean.execute import retaining, would_clean
 from hudi_engine.table.services.clustering.plan import pending_clusterings, read_clustering_plan
 from hudi_engine.table.services.clustering.schedule import check_partitions, clustering_options
 from hudi_engine.table.services.compaction.plan import logs_named_after, pending_compactions, read_plan
+from hudi_engine.table.services.indexing import create_index, drop_index
 from hudi_engine.table.services.planned import check_not_running, open_locked, take_back
 from hudi_engine.table.snapshot.derive import NONE_MADE, AfterWrite, MadeSidecars, make_in_threads
 from hudi_engine.table.snapshot.derive import RunTasks as RunSidecars
@@ -246,6 +247,14 @@ class TableServices:
         limits = {ArchiveOptions.MIN_COMMITS.key: min_commits, ArchiveOptions.MAX_COMMITS.key: max_commits}
         options = self.options.merged({key: each for key, each in limits.items() if each is not None})
         return services.archive(self.storage, options, publish=self.publication(), dry_run=dry_run)
+
+    def create_index(self, index: str, columns: Sequence[str] = ()) -> tuple[str, ...]:
+        """Build an index of the metadata table; see `hudi_engine.table.services.indexing.create_index`."""
+        return create_index(self.storage, self.options, self.publication(), index, columns)
+
+    def drop_index(self, index: str) -> tuple[str, ...]:
+        """Drop an index of the metadata table; see `hudi_engine.table.services.indexing.drop_index`."""
+        return drop_index(self.storage, self.options, self.publication(), index)
 
     def upgrade(self, version: int) -> services.VersionChange:
         """Upgrade the table; see `hudi_engine.table.services.upgrade.change_version`.

@@ -32,6 +32,7 @@ from hudi_engine.table.repair import DUPLICATE_KEYS, KINDS
 from hudi_engine.table.report import write_report
 from hudi_engine.table.services import VersionChange
 from hudi_engine.table.services.due import table_stats
+from hudi_engine.table.services.indexing import INDEXES
 from hudi_engine.table.txn.recovery import left_by_ended
 
 _INSTANT = ("instant", "action", "state", "requested_at", "completed_at", "seconds")
@@ -46,6 +47,7 @@ Count = Annotated[bool, Arg("merge logs, so that the rows of a merge-on-read tab
 DryRun = Annotated[bool, Arg("say what would be done, and change nothing")]
 Instant = Annotated[str, Arg("as `timeline` shows it", is_word=True)]
 Version = Annotated[int, Arg("table version 6, 8 or 9", is_word=True, minimum=6)]
+Index = Annotated[str, Arg("index of the metadata table", legal=INDEXES, is_word=True)]
 Commit = Annotated[str, Arg("as `timeline` shows it, or the comment of its savepoint", is_word=True)]
 Plan = Annotated[Text, Arg("a plan that is pending; else the next one, or a new one", is_word=True)]
 COMPACTION_OPS, CLUSTERING_OPS = ("run", "schedule", "show"), ("run", "schedule", "execute", "show")
@@ -362,6 +364,29 @@ def downgrade(call: Call, version: Version) -> Answer:
 def _changed_version(done: VersionChange) -> Answer:
     facts = {"version": done.after, "before": done.before, "instants": done.instants}
     return Answer(facts={**facts, "compactions": len(done.compactions)}, reason=done.reason)
+
+
+@operation(changes=True)
+def create_index(
+    call: Call,
+    index: Index,
+    columns: Annotated[tuple[str, ...] | None, Arg("columns of column_stats; else the first 32")] = None,
+) -> Answer:
+    """Build an index of the metadata table over the table as it is; writes keep it up to date from then on."""
+    built = call.services.create_index(index, columns or ())
+    return Answer(
+        facts={"built": ", ".join(built)} if built else {},
+        reason="" if built else f"{index} is there already",
+    )
+
+
+@operation(changes=True)
+def drop_index(call: Call, index: Index) -> Answer:
+    """Drop an index of the metadata table; files drops the whole metadata table."""
+    gone = call.services.drop_index(index)
+    return Answer(
+        facts={"dropped": ", ".join(gone)} if gone else {}, reason="" if gone else f"there is no {index}"
+    )
 
 
 @operation(changes=True)

@@ -80,6 +80,14 @@
   {% do hudi__run('downgrade', {'table': table, 'version': version, 'options': options}, kwargs) %}
 {% endmacro %}
 
+{% macro hudi_create_index(table, index, columns=none, options=none) %}
+  {% do hudi__run('create_index', {'table': table, 'index': index, 'columns': columns, 'options': options}, kwargs) %}
+{% endmacro %}
+
+{% macro hudi_drop_index(table, index, options=none) %}
+  {% do hudi__run('drop_index', {'table': table, 'index': index, 'options': options}, kwargs) %}
+{% endmacro %}
+
 {% macro hudi_delete_partitions(table, partitions, dry_run=false, options=none) %}
   {% do hudi__run('delete_partitions', {'table': table, 'partitions': partitions, 'dry_run': dry_run, 'options': options}, kwargs) %}
 {% endmacro %}

@@ -1,0 +1,95 @@
+"""Building and dropping indexes of the metadata table, beside writes.
+
+The table's lock is held while an index is built: writers that come meanwhile wait for it as long as their options let them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.declared.metadata_options import MetadataOptions
+from hudi_engine.format.config.option import Option
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.metadata.definitions import IndexDefinitions
+from hudi_engine.format.metadata.records import MetadataPartition
+from hudi_engine.format.storage.base import Storage
+from hudi_engine.table.metadata.build import check_metadata_options, settle_metadata_table
+from hudi_engine.table.metadata.keep import drop_metadata_table, drop_partitions
+from hudi_engine.table.txn.publication import Publication
+from hudi_engine.table.txn.recovery import recovered
+
+_BUILT_BY: dict[MetadataPartition, Option[bool]] = {
+    MetadataPartition.COLUMN_STATS: MetadataOptions.COLUMN_STATS,
+    MetadataPartition.BLOOM_FILTERS: MetadataOptions.BLOOM_FILTERS,
+    MetadataPartition.RECORD_INDEX: MetadataOptions.RECORD_INDEX,
+}
+INDEXES = (MetadataPartition.FILES.value, *(each.value for each in _BUILT_BY))
+"""Names of indexes; statistics of partitions come and go with those of columns."""
+
+
+def create_index(
+    storage: Storage, options: Options, publication: Publication, name: str, columns: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Build an index over the table as it is, and ``files`` where it is not there yet; writes keep it from then on.
+
+    Args:
+        name: One of `INDEXES`.
+        columns: Columns of ``column_stats``; the first 32 without any.
+
+    Returns:
+        The partitions of the metadata table that were built; none when the index was there.
+
+    Raises:
+        ConfigError: The name is no legal one, columns are given for another index, or the table has version 6.
+    """
+    partition = _index(name)
+    given: dict[str, object] = {MetadataOptions.ENABLED.key: True}
+    if partition in _BUILT_BY:
+        given[_BUILT_BY[partition].key] = True
+    if columns and partition is not MetadataPartition.COLUMN_STATS:
+        raise ConfigError(f"columns {', '.join(columns)} are given for {name}; only column_stats has columns")
+    if columns:
+        given[MetadataOptions.COLUMN_STATS_COLUMNS.key] = ",".join(columns)
+    wanted = options.merged(given)
+    with recovered(storage, options, publication, f"build the index {name}") as (config, timeline):
+        config.check_writable()
+        check_metadata_options(config, wanted)
+        schema = timeline.table_schema_json()
+        if schema is None:
+            raise ConfigError(
+                f"table {config.name!r} has no columns yet; write to it first, then build {name}"
+            )
+        before = set(config.metadata_partitions)
+        after = settle_metadata_table(storage, config, wanted, schema)
+        return tuple(each for each in after.metadata_partitions if each not in before)
+
+
+def drop_index(storage: Storage, options: Options, publication: Publication, name: str) -> tuple[str, ...]:
+    """Drop an index; ``files`` drops the whole metadata table.
+
+    Returns:
+        The partitions of the metadata table that went; none when the index was not there.
+
+    Raises:
+        ConfigError: The name is no legal one.
+    """
+    partition = _index(name)
+    with recovered(storage, options, publication, f"drop the index {name}") as (config, _):
+        there = config.metadata_partitions
+        if partition is MetadataPartition.FILES:
+            drop_metadata_table(storage, config)
+            return there
+        going = [partition.value]
+        if partition is MetadataPartition.COLUMN_STATS:
+            going.append(MetadataPartition.PARTITION_STATS.value)
+        gone = [each for each in going if each in there]
+        if gone:
+            drop_partitions(storage, config, IndexDefinitions.load(storage, config), gone)
+        return tuple(gone)
+
+
+def _index(name: str) -> MetadataPartition:
+    if name not in INDEXES:
+        raise ConfigError(f"index is {name!r}; legal values: {', '.join(INDEXES)}")
+    return MetadataPartition(name)
