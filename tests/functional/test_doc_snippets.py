@@ -69,6 +69,11 @@ class TestModelsOfThePages:
             (7, 1),
             (8, 3),
         ]
+        loaded = [(1, "shipped"), (2, "new"), (3, "new")]
+        assert rows("select order_id, status from {schema}.loaded_events order by 1") == loaded
+        assert rows("select order_id, status from {schema}.events_by_file order by 1, 2") == [
+            (1, "new"), (1, "shipped"), (2, "new"), (2, "paid"), (3, "new"),
+        ]  # fmt: skip
         assert rows("select cast(order_date as string), orders from {schema}.orders_by_day order by 1") == [
             ("2026-01-01", 4), ("2026-01-02", 1),
         ]  # fmt: skip
