@@ -99,6 +99,7 @@ class TestNewFiles:
             "nothing.sql": table % "incremental" + NEW % ("nothing", ""),
             "of_table.sql": table % "incremental" + NEW % ("tables", ""),
             "misspelt.sql": table % "incremental" + NEW % ("orders", ", max_file=1, bad_files='none'"),
+            "limited.sql": table % "table" + NEW % ("orders", ", max_files=1"),
             "twice.sql": table % "incremental"
             + NEW % ("orders", ", max_files=1")
             + " union all select * from "
@@ -189,6 +190,7 @@ class TestNewFiles:
         assert re.search(
             r"ConfigError: Spark cannot read file:/.*/14.json as json: .*bad_files='skip'", failed.message
         )
+        run_dbt(["compile", "-s", "keyed"])
         for _ in range(2):
             shop.run("keyed", expect_pass=False, bad_files="skip", dies=True)
         results = shop.run("keyed", "by_file", bad_files="skip")
@@ -246,13 +248,14 @@ class TestNewFiles:
 
     def test_other_models_and_misuse(self, shop: Shop) -> None:
         shop.put("3.json", order(18, 18))
-        names = ("whole", "both", "started", "nothing", "of_table", "misspelt", "twice")
+        names = ("whole", "both", "started", "nothing", "of_table", "misspelt", "twice", "limited")
         results = shop.run(*names, expect_pass=False)
         assert {name for name in names if results[name].status == "success"} == {"whole", "both", "started"}
         assert shop.rows("select id from {schema}.whole") == [(17,), (18,)]
         assert shop.rows("select id from {schema}.both") == [(17,), (18,)]
         assert shop.rows("select id from {schema}.started") == [(18,)]
         for name, text in {
+            "limited": "limited is materialized as 'table', which takes all files in each run; leave max_files",
             "nothing": f"there are no files to read in {shop.landing}/nothing; put json files there",
             "of_table": r"shop.tables is no source of files; give source\(...\) with external: .* by hudi_changes\(\)",
             "misspelt": "hudi_new_files: max_file is no argument; did you mean 'max_files'.*bad_files is 'none'; legal are fail",

@@ -85,6 +85,12 @@ class FileFeeds(ChangeFeeds):
         """Return a temporary view of the rows of new and changed files, which are noted for the commit of the model."""
         args = FilesArgs.of(given)
         check_relation("hudi_new_files", relation)
+        is_table = (model.get("config") or {}).get("materialized") == "table"
+        if is_table and args.limits != FileLimits():
+            raise DbtRuntimeError(
+                f"hudi_new_files: {model.get('name')} is materialized as 'table', which takes all files in each run; leave "
+                "max_files and max_bytes out, or make the model incremental"
+            )
         name = named(relation)
         source = name.label.lower()
         place = _checked(RUNS.take_files(name.database, name.name), source)
@@ -97,9 +103,7 @@ class FileFeeds(ChangeFeeds):
                     base, str(place.using), dict(place.options), place.columns, place.partitions
                 )
                 taken = None if fresh else feed.taken_files(source)
-                # what is only compiled does not read all files to find the bad ones
-                sets_aside = args.bad_files == SKIP and not self.connections.only_compiles
-                window = _next_window(session, files, args, taken, sets_aside=sets_aside)
+                window = _next_window(session, files, args, taken, compiles=self.connections.only_compiles)
                 feed.inputs[source] = window
             assert window.files is not None, "it was given above"
             frame = window.files.frame
@@ -122,12 +126,13 @@ def _checked(place: SourcePlace | None, source: str) -> SourcePlace:
 
 
 def _next_window(
-    session: SparkSession, files: PlainFiles, args: FilesArgs, taken: TakenFiles | None, *, sets_aside: bool
+    session: SparkSession, files: PlainFiles, args: FilesArgs, taken: TakenFiles | None, *, compiles: bool
 ) -> InputWindow:
     """Return the new and changed files of a folder with their rows.
 
     Args:
         taken: The files that the model has taken, None for a model that takes all.
+        compiles: The rows are not read, so that bad files matter only where no columns are known without them.
     """
     storage, before = open_storage(files.location), taken or TakenFiles()
     options = {key.lower(): value for key, value in files.options.items()}
@@ -146,7 +151,10 @@ def _next_window(
             files.location,
             f"{counted(choice.unseen, 'file')} {'is' if choice.unseen == 1 else 'are'}",
         )
-    found = read_new_files(session, files, choice.files, before.columns, sets_aside=sets_aside)
+    sets_aside = compiles or args.bad_files == SKIP
+    found = read_new_files(
+        session, files, choice.files, before.columns, sets_aside=sets_aside, checks=not compiles
+    )
     after = replace(before.with_files(choice.files, choice.waiting), columns=found.columns)
     bad = tuple((storage.uri(file.path), reason) for file, reason in found.bad)
     return InputWindow(

@@ -63,7 +63,13 @@ class _Group:
 
 
 def read_new_files(
-    spark: SparkSession, source: PlainFiles, files: Sequence[FileStatus], noted: str, *, sets_aside: bool
+    spark: SparkSession,
+    source: PlainFiles,
+    files: Sequence[FileStatus],
+    noted: str,
+    *,
+    sets_aside: bool,
+    checks: bool = True,
 ) -> NewRows:
     """Return the rows of some files.
 
@@ -74,7 +80,9 @@ def read_new_files(
     Args:
         files: Of the folder; empty ones have no rows.
         noted: The columns of earlier files, as the note of `NewRows` says, ``""`` for none.
-        sets_aside: Whether bad files are left out and returned, for which all files are read once more; else they fail.
+        sets_aside: Whether bad files are left out and returned; else they fail.
+        checks: Whether all files are read once more to find the bad ones that are to be set aside; else only those are found
+            whose columns cannot be read.
 
     Raises:
         ConfigError: A bad file, options under which files would be lost, or no columns.
@@ -89,7 +97,7 @@ def read_new_files(
     reading.is_folder = any(each.path for each in files)
     groups = reading.groups([each for each in files if each.size])
     columns = _columns(known, [each.columns for each in groups], holds_known=source.format != _PARQUET)
-    if sets_aside:
+    if sets_aside and checks:
         groups = reading.sound(groups, columns)
     if not columns.fields:
         reasons = "".join(f" ({reading.uri(file)}: {reason})" for file, reason in reading.bad[:1])
