@@ -129,6 +129,22 @@ def test_killed_anywhere_the_metadata_table_is_right(case: Case, when: str, tmp_
         assert rows(storage) in ({**seen, "z": 1}, {**rows(counting), "z": 1}), where
 
 
+def test_killed_while_it_is_built_the_next_write_builds_it(tmp_path: Path) -> None:
+    template = tables.merge_on_read(tmp_path / "template")
+    change_version(template.storage, options(), publication_of(template.storage), 9)
+    source = LocalStorage(str(template.path))
+    counting = FaultInjectingStorage(copy_of(source, tmp_path))
+    append(on(template, counting), {"a": 7})
+    for call in range(1, len(counting.calls) + 1, 2):
+        where = f"killed before call {call}: {counting.calls[call - 1]}"
+        storage = copy_of(source, tmp_path)
+        killed(storage, lambda given: append(on(template, given), {"a": 7}), call, "before")
+        assert missing_rows(storage) == [], where
+        append(on(template, storage), {"z": 1})
+        assert differences(storage) == [], where
+        assert rows(storage)["z"] == 1, where
+
+
 def test_clustering_moves_every_key_in_the_record_index(tmp_path: Path) -> None:
     storage = prepared(tmp_path / "t").storage
     before = rows(storage)
