@@ -112,7 +112,8 @@ TIERS = (
         "conformance",
         "the whole of dbt's adapter suite on both catalogs and table types, and docs/conformance.md written from it (with --long)",
         tuple(
-            (*_CARD, "--on", on, *_SUITE) for on in ("directory,cow", "directory,mor", "hive,cow", "hive,mor")
+            (*_CARD, "--on", on, *_SUITE)
+            for on in ("directory,cow", "directory,mor", "directory,mor,8", "hive,cow", "hive,mor,9")
         ),
         long=True,
     ),

@@ -3,7 +3,8 @@
 A plugin of pytest: ``pytest -p tests.conformance.card --card docs/conformance.md tests/functional tests/conformance``.
 A test counts for every class of the suite that it inherits its method from. With ``--card-outcomes`` the outcomes are kept in a
 file, and the page is made of those of all runs that keep theirs there, so that the suite may run in pieces. ``--on hive,mor`` runs
-the suite on another catalog and table type; such a run, and one on another dbt-core, is a line of the page.
+the suite on another catalog and table type, ``--on hive,mor,8`` with all tables of a version; such a run, and one on another
+dbt-core, is a line of the page.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ PROJECTS = "## Public projects"
 OTHERS = "## The same suite on other catalogs, table types and versions"
 _HEAD = "| catalog | table type | dbt-core | pyspark | cases passed | not passed |\n|---|---|---|---|---|---|"
 _VARIABLES = ("DBT_HUDI_TEST_CATALOG", "DBT_HUDI_TEST_TABLE_TYPE")
+_VERSION = "DBT_HUDI_TEST_TABLE_VERSION"
 _USUAL = ("directory", "cow")
 _NEWER_DBT = Version(version("dbt-core")) >= Version("1.12")
 NOT_APPLICABLE = {
@@ -61,21 +63,25 @@ NOT_APPLICABLE_PREFIXES = {
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--card", help="file that the card is written to")
     parser.addoption("--card-outcomes", help="file that keeps the outcomes of several runs")
-    parser.addoption("--on", help="catalog and table type to run on, such as hive,mor")
+    parser.addoption(
+        "--on", help="catalog, table type and perhaps table version to run on, such as hive,mor,8"
+    )
 
 
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Choose catalog and table type before the module is read that asks for them; workers inherit them."""
     chosen = getattr(early_config.known_args_namespace, "on", None)
     if chosen:
-        os.environ.update(zip(_VARIABLES, chosen.split(","), strict=True))
+        given = chosen.split(",")
+        os.environ.update(zip((*_VARIABLES, _VERSION)[: len(given)], given, strict=True))
 
 
 def _combination() -> tuple[str, str]:
     catalog, table_type = (
         os.environ.get(name, usual) for name, usual in zip(_VARIABLES, _USUAL, strict=True)
     )
-    return catalog, table_type
+    only = os.environ.get(_VERSION)
+    return catalog, table_type if only is None else f"{table_type}, version {only}"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -205,7 +211,8 @@ class Card:
             [
                 "# dbt's adapter test suite",
                 "",
-                f"Written by `python3 dev.py test conformance` ({versions}; catalog `{_USUAL[0]}`, table type `{_USUAL[1]}`).",
+                f"Written by `python3 dev.py test conformance` ({versions}; catalog `{_USUAL[0]}`, table type `{_USUAL[1]}`, table "
+                "versions 6 and 9 in turn).",
                 "",
                 f"**{good} of {good + bad} cases pass**, of {counts['passed']} of {applicable} classes that apply; "
                 f"{counts['failed']} classes failed, {counts['not run']} were not run, {counts['not applicable']} do not apply, "

@@ -11,17 +11,21 @@ HIVE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
 COLUMNS = "id int, ts bigint, dt string, name string"
 FIRST = [(1, 10, "a", "one"), (2, 10, "a", "two"), (3, 10, "b", "three")]
 
-# Type, path and partitions. The small-batch path on the driver and the distributed path give the same table.
+# Type, path, partitions and table version. The small-batch path on the driver and the distributed path give the same table.
 SHAPES = {
-    "cow-driver-partitioned": ("cow", None, ["dt"]),
-    "cow-executors-partitioned": ("cow", "0", ["dt"]),
-    "mor-driver-partitioned": ("mor", None, ["dt"]),
-    "mor-executors-partitioned": ("mor", "0", ["dt"]),
-    "cow-executors-unpartitioned": ("cow", "0", None),
-    "mor-driver-unpartitioned": ("mor", None, None),
+    f"{kind}-{path}-{'partitioned' if parts else 'unpartitioned'}-v{version}": (kind, rows, parts, version)
+    for kind, path, rows, parts in (
+        ("cow", "driver", None, ["dt"]),
+        ("cow", "executors", "0", ["dt"]),
+        ("mor", "driver", None, ["dt"]),
+        ("mor", "executors", "0", ["dt"]),
+        ("cow", "executors", "0", None),
+        ("mor", "driver", None, None),
+    )
+    for version in (6, 8, 9)
 }
-BOTH = ("cow-driver-partitioned", "mor-executors-partitioned")
-OTHERS = ("cow-executors-unpartitioned", "mor-driver-unpartitioned")
+BOTH = ("cow-driver-partitioned-v6", "mor-executors-partitioned-v9")
+OTHERS = ("cow-executors-unpartitioned-v9", "mor-driver-unpartitioned-v6")
 
 
 def shapes(*in_the_gate):
@@ -47,7 +51,7 @@ def create(spark, tmp_path, **definition):
     return HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], **definition)
 
 
-def create_orders(spark, path, kind, small_rows, partition_by):
+def create_orders(spark, path, kind, small_rows, partition_by, version=6):
     """An empty table of orders in one of the shapes."""
     return HudiTable.create(
         spark,
@@ -57,7 +61,11 @@ def create_orders(spark, path, kind, small_rows, partition_by):
         precombine_field="ts",
         partition_by=partition_by,
         table_type=kind,
-        options={**HIVE, **({} if small_rows is None else {"hoodie.engine.small.batch.rows": small_rows})},
+        options={
+            **HIVE,
+            "hoodie.write.table.version": str(version),
+            **({} if small_rows is None else {"hoodie.engine.small.batch.rows": small_rows}),
+        },
     )
 
 
