@@ -108,6 +108,7 @@ class Table:
 
     def compact_by_hudi(self, version: int) -> None:
         index = "".join(f",{key}={value}" for key, value in self._index.items())
+        index += ",hoodie.datasource.write.recordkey.field=id"
         self._hudi.call(
             self.path, "run_compaction", keep_v6=False, op="scheduleAndExecute",
             options=f"hoodie.write.table.version={version},hoodie.write.auto.upgrade=false,hoodie.metadata.enable=false,"

@@ -102,7 +102,9 @@ class Table:
 
     def compact_by_hudi(self, table_version: int) -> None:
         """Compact the table by Apache Hudi."""
+        # Hudi's checks of a bucket index ask for the key, which the procedure does not take from the table
         index = "".join(f",{key}={value}" for key, value in self.options.items() if "index" in key)
+        index += ",hoodie.datasource.write.recordkey.field=id"
         self.hudi.call(
             self.path, "run_compaction", keep_v6=False, op="scheduleAndExecute",
             options=f"hoodie.write.table.version={table_version},hoodie.write.auto.upgrade=false,"
