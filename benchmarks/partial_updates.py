@@ -89,7 +89,9 @@ def hudi(spark: SparkSession, folder: Path, rows: int, options: dict[str, str]) 
 
     def update(turn: int) -> None:
         rows_of(spark, rows, turn).createOrReplaceTempView("s_batch")
-        sets = ", ".join(f"{name} = s.{name}" for name in _CHANGED)
+        # Hudi's whole rows need an assignment of every column
+        some = ", ".join(f"{name} = s.{name}" for name in _CHANGED)
+        sets = "*" if options[OPTION] == "false" else some
         spark.sql(
             f"merge into t using s_batch s on t.id = s.id and t.part = s.part when matched then update set {sets}"
         )
