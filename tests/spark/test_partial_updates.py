@@ -86,8 +86,9 @@ def test_logs_have_the_updated_columns_and_the_ordering_field(spark, tmp_path, v
         (9, TYPES, {"hoodie__spark__sql__merge__into__partial__updates": "false"}),
         (9, f"{TYPES}, _hoodie_is_deleted boolean", {}),
         (9, TYPES, {"hoodie__table__cdc__enabled": "true"}),
+        (9, TYPES, {"hoodie__index__type": "GLOBAL_SIMPLE"}),
     ],
-    ids=["version 6", "by option", "delete marks", "change data"],
+    ids=["version 6", "by option", "delete marks", "change data", "global index"],
 )
 def test_logs_have_whole_rows(spark, tmp_path, version, columns, options):
     table = make(spark, tmp_path / "t", version, columns, **options)

@@ -19,6 +19,7 @@ from hudi_engine.format.merge.modes.registry import COMMIT_TIME, EVENT_TIME, mer
 from hudi_engine.format.schema.meta_fields import META_FIELDS, RECORD_KEY
 from hudi_engine.table.handles.append import LogRows, LogTarget, log_rows
 from hudi_engine.table.handles.merge import compose_partial
+from hudi_engine.table.lookup.kinds import index_kind
 
 if TYPE_CHECKING:
     from hudi_engine.format.filegroup.file_slice import FileSlice
@@ -40,14 +41,15 @@ def partial_columns(context: WriteContext, plan: UnitPlan) -> list[str] | None:
     """Return the columns that stored rows have in a log: the assigned ones and the ordering fields; None for whole rows.
 
     Merge modes that look at all columns, and change data, which has whole rows, need whole rows. So do tables with a column that
-    marks deletes, which Apache Hudi 1.2.0 looks for at its place among all columns.
+    marks deletes, which Apache Hudi 1.2.0 looks for at its place among all columns, and those with a global index, whose look-up of
+    Hudi does not merge partial blocks.
     """
     config = context.config
     if plan.assigned is None or not config.table_version.has_partial_blocks or config.cdc_enabled:
         return None
     if not context.options[WriteOptions.PARTIAL_UPDATES] or can_delete(context.read.schema, config):
         return None
-    if merge_rule(config) not in (COMMIT_TIME, EVENT_TIME):
+    if merge_rule(config) not in (COMMIT_TIME, EVENT_TIME) or index_kind(context.options).is_global:
         return None
     data = [name for name in context.schema.names if name not in META_FIELDS]
     wanted = {name.lower() for name in (*plan.assigned, *config.ordering_fields)}
