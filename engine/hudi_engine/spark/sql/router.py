@@ -18,6 +18,7 @@ from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.sql import ddl, dml, partitions, procedures
 from hudi_engine.spark.sql.earlier_states import EarlierStates, with_information_schema, with_meta_columns
+from hudi_engine.spark.sql.fewer_files import with_fewer_files
 from hudi_engine.spark.sql.statement import (
     OtherCatalogError,
     Statement,
@@ -114,14 +115,15 @@ class StatementRouter:
         self._states = EarlierStates(warehouse)
 
     def with_states(self, session: SparkSession, statement: str, own_view: Callable[[str], str]) -> str:
-        """Return a statement with temporary views for earlier states, meta columns and ``information_schema``.
+        """Return a statement with temporary views for earlier states, meta columns, ``information_schema`` and fewer files.
 
         Args:
             own_view: Makes their names.
         """
         statement = with_information_schema(self._warehouse, session, statement, own_view)
         statement = self._states.named_in(session, statement, own_view)
-        return with_meta_columns(self._warehouse, session, statement, own_view)
+        statement = with_meta_columns(self._warehouse, session, statement, own_view)
+        return with_fewer_files(self._warehouse, session, statement, own_view)
 
     def route(self, session: SparkSession, statement: str) -> StatementResult | None:
         """Run a statement that concerns a Hudi table or a name of the warehouse; None leaves it to Spark."""

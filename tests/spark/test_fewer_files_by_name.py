@@ -1,0 +1,83 @@
+"""Queries by name on a table with a metadata table: they read the files that may hold a row, and find what all files hold."""
+
+from __future__ import annotations
+
+import pytest
+from hudi_engine import HudiTable
+from hudi_engine.spark.catalog import TableName, register_table
+from hudi_engine.spark.sql.own_rows import reads_table
+from hudi_engine.spark.sql.router import StatementRouter
+
+from tests.spark.test_statement_router import SCHEMA, Folder
+
+INDEXES = {
+    "hoodie.write.table.version": "9",
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.index.column.stats.enable": "true",
+    "hoodie.metadata.global.record.level.index.enable": "true",
+}
+NAME = f"{SCHEMA}.orders"
+
+
+@pytest.fixture(scope="module")
+def table(spark, tmp_path_factory):
+    """A table of three partitions with three rows each, of which one was updated."""
+    spark.sql(f"create database if not exists {SCHEMA}")
+    path = str(tmp_path_factory.mktemp("fewer") / "orders")
+    made = HudiTable.create(
+        spark, path, name="orders", record_key=["id"], partition_by=["p"], options=INDEXES
+    )
+    rows = "select 'k' || id id, id n, 'p' || (id % 3) p, date_add(date'2024-01-01', int(id)) d from range(9)"
+    made.upsert(spark.sql(rows))
+    made.upsert(spark.sql("select 'k4' id, 100L n, 'p1' p, date'2025-01-01' d"))
+    register_table(spark, TableName(SCHEMA, "orders"), made.storage)
+    yield made
+    spark.sql(f"drop database {SCHEMA} cascade")
+
+
+@pytest.fixture
+def rewritten(spark, tmp_path, table):
+    router = StatementRouter(Folder(tmp_path))
+    return lambda query: router.with_states(spark, query, lambda stem: f"{stem}_own")
+
+
+@pytest.mark.parametrize(
+    ("query", "files"),
+    [
+        (f"select * from {NAME} where id = 'k4'", 1),
+        (f"select o.n from {NAME} o where o.id in ('k4', 'k5') and n > 5", 2),
+        (f"select orders.* from {NAME} where orders.n >= 100", 1),
+        (f"select id from {NAME} where 100 = n or id is null", 3),
+        (f"select id from {NAME} where d = '2025-01-01'", 1),
+        (f"select id, n from (select * from {NAME} where date'2024-12-31' < d) x where n > 1", 1),
+        (f"select id from {NAME} where n = '100'", 3),
+        (f"select count(*) from {NAME} where id = 'none'", 0),
+        (
+            f"select a.id from {NAME} a join (select id from {NAME} where id = 'k1') b on a.id = b.id where a.n < 3",
+            3,
+        ),
+        ("with orders as (select 'x' id) select * from orders where id = 'k4'", None),
+    ],
+)
+def test_a_query_finds_the_same_in_fewer_files(spark, rewritten, query, files):
+    found = spark.sql(rewritten(query))
+    expected = spark.sql(query)
+    assert found.columns == expected.columns
+    assert sorted(map(tuple, found.collect())) == sorted(map(tuple, expected.collect()))
+    if files is not None:
+        assert len(found.inputFiles()) == files
+
+
+def test_a_replaced_table_still_counts_as_read(spark, rewritten, table):
+    found = spark.sql(rewritten(f"select * from {NAME} where id = 'k4'"))
+    assert reads_table(found, TableName(SCHEMA, "orders"))
+
+
+def test_other_statements_and_conditions_keep_the_name(rewritten, table):
+    for query in (
+        f"select * from {NAME}",
+        f"select * from {NAME} where upper(id) = 'K4'",
+        f"create view v as select * from {NAME} where id = 'k4'",
+        f"select * from {NAME} where n between 0 and 1000",
+    ):
+        assert rewritten(query) == query
