@@ -12,6 +12,8 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.storage import open_storage
 from hudi_engine.table.state import TableState
 
+from dbt.adapters.hudi.spark import memory
+
 SHA = "0123456789abcdef0123456789abcdef01234567"
 MODEL = """
 {{ config(materialized='incremental', unique_key='id', options={'hoodie.parquet.page.size': '2000'}) }}
@@ -85,3 +87,10 @@ class TestLevels:
         for text in ("engine: hudi_engine", "spark: PySpark", "java: ", "master: local[2]", "catalog: "):
             assert text in said, text
         assert "hoodie.parquet.page.size" in said and "hush" not in said
+
+    def test_debug_warns_where_the_machine_has_less_memory_than_a_run_may_take(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(memory, "machine_bytes", lambda: memory.GIB)
+        _, logged = run_dbt_and_capture(["debug"])
+        assert "Spark may take more memory than the 1.0 GiB there is" in logged
