@@ -43,7 +43,7 @@ def differences(storage: Storage) -> list[str]:
             if filter_records(storage, [(each.partition, each.path)], "").keys() - filters.keys()
         ]
     if MetadataPartition.RECORD_INDEX.value in table.partitions:
-        found += _locations(storage, config, table, slices)
+        found += _locations(storage, timeline, table, slices)
     return found
 
 
@@ -112,12 +112,12 @@ def _statistics(storage, config, table, slices) -> list[str]:
     return found
 
 
-def _locations(storage, config, table, slices) -> list[str]:
+def _locations(storage, timeline, table, slices) -> list[str]:
     kept = {key: location_of(record) for key, record in table.records(MetadataPartition.RECORD_INDEX.value)}
     truth = {
         key.decode(): Location(each.partition, each.file_id)
         for each in slices
-        for key in slice_keys(storage, config, each).to_pylist()
+        for key in slice_keys(storage, timeline, each).to_pylist()
     }
     return [
         f"{key} is at {truth.get(key)}, the index has {kept.get(key)}"

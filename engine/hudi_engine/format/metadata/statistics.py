@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -27,6 +27,8 @@ MOST_COLUMNS = 32
 """Columns that are indexed where no list of them is given."""
 
 _NULL_ORDINAL = 1
+_EXACT = Context(prec=80)
+"""Decimals have up to 38 digits, of which the default context keeps 28."""
 _DECIMAL = "DecimalWrapper"
 _MOST_DIGITS, _SCALE = 30, 15
 
@@ -226,7 +228,7 @@ def values_bounds(values: pa.ChunkedArray, kind: Kind) -> Bounds:
         bounds = {"min": bounds["min"] if bounds["min"] is not None else float("nan"), "max": float("nan")}
     if kind.ordinal == 10:
         scale = int((kind.info or "0,0").split(",")[1])
-        bounds = {side: int(value.scaleb(scale)) for side, value in bounds.items()}
+        bounds = {side: int(value.scaleb(scale, _EXACT)) for side, value in bounds.items()}
     return Bounds(bounds["min"], bounds["max"], len(stored), stored.null_count)
 
 
@@ -297,7 +299,7 @@ def _wrapped(value: Any, kind: Kind) -> tuple[str, dict[str, Any]] | None:
         value = value.decode("utf-8", "replace")
     elif kind.wrapper == _DECIMAL:
         scale = int((kind.info or "0,0").split(",")[1])
-        value = Decimal(value).scaleb(-scale)
+        value = Decimal(value).scaleb(-scale, _EXACT)
     elif kind.ordinal == 10:
         value = value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
     return full_name(kind.wrapper, None, "org.apache.hudi.avro.model")[0], {"value": value}
@@ -318,5 +320,5 @@ def _unwrapped(wrapped: tuple[str, Mapping[str, Any]] | None, kind: Kind) -> Any
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, Decimal):
-        return int(value.scaleb(int((kind.info or "0,0").split(",")[1])))
+        return int(value.scaleb(int((kind.info or "0,0").split(",")[1]), _EXACT))
     return int.from_bytes(value, "big", signed=True) if kind.ordinal == 10 else value

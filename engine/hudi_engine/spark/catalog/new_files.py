@@ -252,6 +252,8 @@ def _columns(known: T.StructType, found: Sequence[T.StructType], *, holds_known:
     for each in (column for columns in found for column in columns):
         name = each.name.lower()
         names.setdefault(name, each.name)
+        if name in kinds and not holds_known:
+            _check_exact(each.name, kinds[name], each.dataType)
         kinds[name] = wider(kinds[name], each.dataType) if name in kinds else each.dataType
     first = {each.name.lower(): each for each in known}
     for name, column in first.items():
@@ -262,6 +264,17 @@ def _columns(known: T.StructType, found: Sequence[T.StructType], *, holds_known:
     spelled = {**names, **{name: column.name for name, column in first.items()}}
     order = [*first, *(name for name in names if name not in first)]
     return T.StructType([T.StructField(spelled[name], kinds[name]) for name in order])
+
+
+def _check_exact(name: str, *kinds: T.DataType) -> None:
+    """Refuse to read whole numbers of Parquet files as floating point numbers, which have 15 digits."""
+    whole, parts = (T.LongType, T.DecimalType), (T.DoubleType, T.FloatType)
+    if any(isinstance(each, whole) for each in kinds) and any(isinstance(each, parts) for each in kinds):
+        one, other = (each.simpleString() for each in kinds)
+        raise ConfigError(
+            f"column {name} is {one} in some of the new Parquet files and {other} in others, and no type holds the values of "
+            "both. Declare its type as data_type of the source's column, or read the files in runs of their own (max_files)"
+        )
 
 
 def wider(one: T.DataType, other: T.DataType) -> T.DataType:

@@ -7,14 +7,14 @@ A partition counts from the moment at which the table's properties name it, whic
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
-from hudi_engine.errors import ConfigError
+from hudi_engine.errors import ConfigError, RepeatedKeyError
 from hudi_engine.format.config.declared.metadata_options import MetadataOptions
 from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.declared.write_options import IndexOptions
@@ -54,6 +54,7 @@ from hudi_engine.format.timeline.clock import parse_instant_time
 from hudi_engine.format.timeline.writer import TimelineWriter
 from hudi_engine.table.metadata.changes import (
     Changes,
+    check_single,
     file_records,
     files_records,
     filter_records,
@@ -106,6 +107,8 @@ def settle_metadata_table(
 ) -> TableConfig:
     """Drop or build the metadata table as the options of a write want it, before the write completes; return the settings.
 
+    A record index is not built while keys are stored in several file groups.
+
     Args:
         schema: Avro schema of the table as of the write.
     """
@@ -117,8 +120,30 @@ def settle_metadata_table(
     if not config.table_version.keeps_metadata_table or schema is None:
         return config
     config = drop_what_is_not_kept(storage, TableConfig.load(storage))
-    missing = [each for each in _wanted(config, options) if each.value not in config.metadata_partitions]
-    return _Build(storage, config, options, schema).run(missing) if missing else config
+    missing = [
+        each for each in wanted_partitions(config, options) if each.value not in config.metadata_partitions
+    ]
+    try:
+        return build(storage, config, options, schema, missing)
+    except RepeatedKeyError as error:
+        logger.warning("%s: no record index is built: %s", storage.base, error)
+        others = [each for each in missing if each is not MetadataPartition.RECORD_INDEX]
+        return build(storage, config, options, schema, others)
+
+
+def build(
+    storage: Storage,
+    config: TableConfig,
+    options: Options,
+    schema: str,
+    partitions: Sequence[MetadataPartition],
+) -> TableConfig:
+    """Build partitions of the metadata table; return the settings.
+
+    Raises:
+        RepeatedKeyError: Keys are stored in several file groups, and the record index is to be built.
+    """
+    return _Build(storage, config, options, schema).run(partitions) if partitions else config
 
 
 def _is_wanted(options: Options) -> bool | None:
@@ -127,7 +152,8 @@ def _is_wanted(options: Options) -> bool | None:
     return True if given is None and options[IndexOptions.TYPE] in RECORD_INDEXES else given
 
 
-def _wanted(config: TableConfig, options: Options) -> list[MetadataPartition]:
+def wanted_partitions(config: TableConfig, options: Options) -> list[MetadataPartition]:
+    """Return the partitions that options want."""
     wanted = [MetadataPartition.FILES, *(each for each, option in _OPTIONS.items() if options[option])]
     if options[IndexOptions.TYPE] in RECORD_INDEXES and MetadataPartition.RECORD_INDEX not in wanted:
         wanted.append(MetadataPartition.RECORD_INDEX)
@@ -291,7 +317,8 @@ class _Build:
 
     def _fill_locations(self, changes: Changes, _: IndexDefinitions) -> None:
         slices = [each for some in self.slices.values() for each in some]
-        keys = on_threads(lambda each: slice_keys(self.storage, self.config, each), slices)
+        keys = on_threads(lambda each: slice_keys(self.storage, self.timeline, each), slices)
+        check_single(keys)
         for each, some in zip(slices, keys, strict=True):
             moment = parse_instant_time(each.base_instant, self.timeline.zone)
             location = Location(each.partition, each.file_id)

@@ -5,7 +5,7 @@ Source: Hudi metadata table format, "what each action writes".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hudi_engine.format.config.enums import BloomFilterType, WriteOperation
+from hudi_engine.errors import RepeatedKeyError
+from hudi_engine.format.config.declared.write_options import IndexOptions
+from hudi_engine.format.config.enums import BloomFilterType, IndexType, MergeMode, WriteOperation
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.view import FileSystemView
@@ -23,6 +25,8 @@ from hudi_engine.format.index.filters.footer import BLOOM_KEY, BLOOM_TYPE_KEY
 from hudi_engine.format.logformat.blocks import delete
 from hudi_engine.format.logformat.format import BlockType
 from hudi_engine.format.logformat.reader import decode_data_block, read_blocks
+from hudi_engine.format.merge.slice_reader import read_slice
+from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.metadata.definitions import IndexDefinitions
 from hudi_engine.format.metadata.keys import (
     ALL_PARTITIONS,
@@ -334,11 +338,13 @@ class LogRows:
 
     Args:
         rows: Tables of the data blocks, without rows that mark a delete.
-        deleted: Keys that it deletes.
+        deleted: Keys that it deletes, whatever the ordering values of their rows.
+        late: Keys of deletes with an ordering value, which may be older than the row and leave it.
     """
 
     rows: list[pa.Table]
     deleted: pa.Array
+    late: pa.Array
 
 
 def read_log(storage: Storage, config: TableConfig, path: str, instant: str | None = None) -> LogRows:
@@ -347,19 +353,28 @@ def read_log(storage: Storage, config: TableConfig, path: str, instant: str | No
     Args:
         instant: Only blocks of this instant; None for all of the log.
     """
-    rows, deleted = [], []
+    rows: list[pa.Table] = []
+    deleted: list[pa.Array] = []
+    late: list[pa.Array] = []
+    ordered = bool(config.ordering_fields) and config.merge_mode is not MergeMode.COMMIT_TIME_ORDERING
     for block in read_blocks(storage.read(path)):
         if block.kind is BlockType.CORRUPT or (instant is not None and block.instant_time != instant):
             continue
         if block.kind is BlockType.DELETE:
-            keys = [each.record_key.encode() for each in delete.decode(block.content)]
-            deleted.append(pa.array(keys, _BINARY))
+            found = list(delete.decode(block.content))
+            for into, wanted in ((deleted, False), (late, True)):
+                keys = [each.record_key.encode() for each in found if _may_lose(each, ordered) is wanted]
+                into.append(pa.array(keys, _BINARY))
         elif block.is_data:
             table = decode_data_block(block)
             marked = _deletes(table, config)
-            deleted.append(_keys_of(table.filter(marked)))
+            (late if ordered else deleted).append(_keys_of(table.filter(marked)))
             rows.append(table.filter(pc.invert(marked)))
-    return LogRows(rows, _joined(deleted))
+    return LogRows(rows, _joined(deleted), _joined(late))
+
+
+def _may_lose(each: delete.DeleteRecord, ordered: bool) -> bool:
+    return ordered and each.ordering_value not in (None, 0)
 
 
 def _deletes(rows: pa.Table, config: TableConfig) -> pa.Array:
@@ -427,15 +442,24 @@ def _filter_text(storage: Storage, path: str) -> tuple[bytes | None, str]:
 
 
 def _put_locations(written: Written, changes: Changes) -> None:
-    """Add the locations of keys that a write brought, and delete those of keys it deleted where they were."""
+    """Add the locations of keys that a write brought, and delete those of keys it deleted where they were.
+
+    Raises:
+        RepeatedKeyError: A key has rows in two file groups, which the index has no place for.
+    """
     if written.metadata.compacted:
         return
     millis = _millis(written.instant, written.timeline)
+    placed: dict[Location, pa.Array] = {}
+    deleted = []
     for partition, stat in written.stats:
         location = Location(partition, str(stat.file_id))
         if stat.is_log_file:
             log = read_log(written.storage, written.config, str(stat.path), written.instant)
             keys, gone = _joined([_keys_of(each) for each in log.rows]), log.deleted
+            if len(log.late):
+                live = _keys_after(written, location)
+                gone = _joined([gone, log.late.filter(pc.invert(pc.is_in(log.late, live)))])
             keys = keys.filter(pc.invert(pc.is_in(keys, _held(written.table, keys, location))))
         elif not stat.num_inserts and not stat.num_deletes:
             continue  # updates alone leave every key where it is
@@ -443,16 +467,69 @@ def _put_locations(written: Written, changes: Changes) -> None:
             keys, before = file_keys(written.storage, str(stat.path)), _keys_before(written, location)
             gone = before.filter(pc.invert(pc.is_in(before, keys)))
             keys = keys.filter(pc.invert(pc.is_in(keys, before)))
-        changes.delete(_held(written.table, gone, location))
+        deleted.append(_held(written.table, gone, location))
+        placed[location] = _joined([placed.get(location, keys.slice(0, 0)), keys]).unique()
+    replaced = [_replaced_keys(written)] if written.replaced else []
+    _check_single(written, placed, _joined([*deleted, *replaced]))
+    changes.delete(_joined(deleted))
+    if written.metadata.operation_type != WriteOperation.CLUSTER.value:
+        changes.delete(_joined(replaced))
+    for location, keys in placed.items():
         changes.put_all(keys, location_record(location, millis))
-    if written.replaced and written.metadata.operation_type != WriteOperation.CLUSTER.value:
-        changes.delete(_replaced_keys(written))
+
+
+def _check_single(written: Written, placed: Mapping[Location, pa.Array], deleted: pa.Array) -> None:
+    """Refuse keys that a write puts in two file groups, or in one while their row stays in another."""
+    check_single(placed.values())
+    elsewhere: dict[Location, list[str]] = {}
+    for own, keys in placed.items():
+        new = keys.filter(pc.invert(pc.is_in(keys, deleted)))
+        for key, place in locations(written.table, new.cast(pa.string())):
+            if place != own:
+                elsewhere.setdefault(Location(*place), []).append(key)
+    for place, some in elsewhere.items():
+        view = FileSystemView.build(
+            written.storage, written.config, written.timeline, partitions=[place.partition]
+        )
+        slices = view.all_slices(place.partition).get(place.file_id, [])
+        stored = slice_keys(written.storage, written.timeline, slices[0]) if slices else pa.array([], _BINARY)
+        found = pc.is_in(pa.array([each.encode() for each in some], _BINARY), stored)
+        if place not in placed and pc.any(found).as_py():
+            raise _repeated(some[pc.index(found, True).as_py()])
+
+
+def check_single(parts: Iterable[pa.Array]) -> None:
+    """Refuse keys that several file groups have; raises RepeatedKeyError.
+
+    Args:
+        parts: The keys of each file group, each once.
+    """
+    keys = _joined(list(parts))
+    if len(keys.unique()) < len(keys):
+        counted = pc.value_counts(keys)
+        repeated = counted.field("values").filter(pc.greater(counted.field("counts"), 1))
+        raise _repeated(repeated[0].as_py().decode(errors="replace"))
+
+
+def _repeated(key: str) -> RepeatedKeyError:
+    return RepeatedKeyError(
+        f"record key {key!r} is stored in several file groups, and a record index has one place for each key. Remove the copies "
+        "(call repair_deduplicate), or write with an index that makes keys unique over all partitions, such as "
+        f"{IndexOptions.TYPE.key}={IndexType.GLOBAL_SIMPLE}"
+    )
 
 
 def _keys_before(written: Written, location: Location) -> pa.Array:
     """Return the keys of a file group before the write."""
     slices = written.before.all_slices(location.partition).get(location.file_id, [])
-    return slice_keys(written.storage, written.config, slices[0]) if slices else pa.array([], _BINARY)
+    return slice_keys(written.storage, written.timeline, slices[0]) if slices else pa.array([], _BINARY)
+
+
+def _keys_after(written: Written, location: Location) -> pa.Array:
+    """Return the keys of a file group after the write."""
+    done = written.timeline.as_if_completed(written.instant, written.action, written.metadata)
+    slices = written.after.all_slices(location.partition).get(location.file_id, [])
+    return slice_keys(written.storage, done, slices[0]) if slices else pa.array([], _BINARY)
 
 
 def _held(table: MetadataTable, keys: pa.Array, *places: Location) -> pa.Array:
@@ -484,33 +561,17 @@ def _replaced_keys(written: Written) -> pa.Array:
     parts = []
     for partition, file_ids in written.replaced.items():
         for slices in (written.before.all_slices(partition).get(each, []) for each in file_ids):
-            for each in slices[:1]:
-                parts += list(_slice_keys(written.storage, written.config, each))
+            parts += [slice_keys(written.storage, written.timeline, each) for each in slices[:1]]
     keys = _joined(parts).unique()
     return _held(written.table, keys, *going)
 
 
-def _slice_keys(storage: Storage, config: TableConfig, file_slice: FileSlice) -> Iterator[pa.Array]:
-    if file_slice.base_file is not None:
-        yield file_keys(storage, file_slice.base_file.path)
-    for log in file_slice.log_files:
-        for rows in read_log(storage, config, log.path).rows:
-            yield _keys_of(rows)
-
-
-def slice_keys(storage: Storage, config: TableConfig, file_slice: FileSlice) -> pa.Array:
-    """Return the keys that a slice has, those that its logs delete last left out."""
-    keys = (
-        pa.array([], _BINARY)
-        if file_slice.base_file is None
-        else file_keys(storage, file_slice.base_file.path)
-    )
-    for log in file_slice.log_files:
-        found = read_log(storage, config, log.path)
-        added = [_keys_of(each) for each in found.rows]
-        keys = _joined([keys, *added]).unique()
-        keys = keys.filter(pc.invert(pc.is_in(keys, found.deleted)))
-    return keys
+def slice_keys(storage: Storage, timeline: Timeline, file_slice: FileSlice) -> pa.Array:
+    """Return the keys of a slice's rows, its logs merged in."""
+    if file_slice.base_file is not None and not file_slice.log_files:
+        return file_keys(storage, file_slice.base_file.path)
+    context = read_context(storage, timeline.config, timeline)
+    return _keys_of(read_slice(context, file_slice, columns=[_KEY]))
 
 
 def changes_of_clean(

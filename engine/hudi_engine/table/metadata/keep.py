@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
+from hudi_engine.errors import RepeatedKeyError
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.filegroup.log_file import parse_log_file
@@ -147,7 +149,14 @@ def record_action(storage: Storage, config: TableConfig, instant: str, action: s
         definitions, schema = _with_schema(storage, definitions, table.table_timeline, metadata)
         timeline = table.table_timeline
         written = Written(storage, config, timeline, table, definitions, instant, done, metadata, schema)
-        changes = changes_of_write(written, records)
+        try:
+            changes = changes_of_write(written, records)
+        except RepeatedKeyError as error:
+            logger.warning("%s: the record index is dropped: %s", storage.base, error)
+            drop_partitions(storage, config, definitions, [MetadataPartition.RECORD_INDEX.value])
+            kept = tuple(each for each in table.partitions if each != MetadataPartition.RECORD_INDEX.value)
+            table = replace(table, partitions=kept)
+            changes = changes_of_write(replace(written, table=table), records)
     write_deltacommit(table, instant, changes, records)
 
 

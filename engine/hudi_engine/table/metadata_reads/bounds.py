@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Iterable, Mapping
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ Name = TypeVar("Name")
 
 _FIRST_OF_ANOTHER_ORDER = "\ud800"
 """From this character on UTF-16, by which Java compares, sorts in another order than UTF-8."""
+_EXACT = Context(prec=80)
 _EPOCH = datetime.date(1970, 1, 1)
 _DATE, _DECIMAL = 12, 10
 _TIME_UNITS = {15: 10**3, 16: 10**6, 17: 10**9, 18: 10**3, 19: 10**6, 20: 10**9}
@@ -133,7 +134,11 @@ def _value(wrapped: Any, said: Mapping[str, Any], kind: pa.DataType) -> Any:
     name, value = wrapped[0].rpartition(".")[2], wrapped[1]["value"]
     stored = _Stored(name, value, said.get("typeOrdinal"), said.get("additionalInfo"), kind)
     read = next((read for test, read in _READERS if test(kind)), None)
-    return None if read is None else read(stored)
+    try:
+        with localcontext(_EXACT):
+            return None if read is None else read(stored)
+    except (ArithmeticError, ValueError):
+        return None  # a date after the year 9999, or a number of more digits than the column's
 
 
 def _number(stored: _Stored) -> Any:
@@ -142,8 +147,9 @@ def _number(stored: _Stored) -> Any:
 
 
 def _float(stored: _Stored) -> Any:
-    is_double = stored.wrapper == "DoubleWrapper" and pa.types.is_float64(stored.kind)
-    return stored.value if is_double or stored.wrapper == "FloatWrapper" else None
+    # A float that was widened is read as its digits say: 0.1, where the bound is 0.10000000149.
+    wrapper = "DoubleWrapper" if pa.types.is_float64(stored.kind) else "FloatWrapper"
+    return stored.value if stored.wrapper == wrapper else None
 
 
 def _boolean(stored: _Stored) -> Any:

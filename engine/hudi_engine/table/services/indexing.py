@@ -14,8 +14,8 @@ from hudi_engine.format.config.options import Options
 from hudi_engine.format.metadata.definitions import IndexDefinitions
 from hudi_engine.format.metadata.records import MetadataPartition
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.table.metadata.build import check_metadata_options, settle_metadata_table
-from hudi_engine.table.metadata.keep import drop_metadata_table, drop_partitions
+from hudi_engine.table.metadata.build import build, check_metadata_options, wanted_partitions
+from hudi_engine.table.metadata.keep import drop_metadata_table, drop_partitions, drop_what_is_not_kept
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import recovered
 
@@ -42,6 +42,7 @@ def create_index(
 
     Raises:
         ConfigError: The name is no legal one, columns are given for another index, or the table has version 6.
+        RepeatedKeyError: The record index is to be built, and keys are stored in several file groups.
     """
     partition = _index(name)
     given: dict[str, object] = {MetadataOptions.ENABLED.key: True}
@@ -61,7 +62,9 @@ def create_index(
                 f"table {config.name!r} has no columns yet; write to it first, then build {name}"
             )
         before = set(config.metadata_partitions)
-        after = settle_metadata_table(storage, config, wanted, schema)
+        config = drop_what_is_not_kept(storage, config)
+        missing = [each for each in wanted_partitions(config, wanted) if each.value not in before]
+        after = build(storage, config, wanted, schema, missing)
         return tuple(each for each in after.metadata_partitions if each not in before)
 
 
