@@ -195,3 +195,12 @@ def test_an_option_that_would_lose_files_is_refused(landing):
 def test_the_type_of_two_holds_both(spark, one, other, expected):
     left, right = (T._parse_datatype_string(f"v {each}")["v"].dataType for each in (one, other))
     assert wider(left, right).simpleString() == wider(right, left).simpleString() == expected
+
+
+def test_whole_numbers_and_fractions_of_parquet_files_are_refused_together(landing):
+    files = landing("parquet")
+    files.put("a.parquet", parquet(v=pa.array([1.5])))
+    files.put("b.parquet", parquet(v=pa.array([2**60 + 3])))
+    with pytest.raises(ConfigError, match=r"column v is (double|bigint) in some of the new Parquet files"):
+        files.read()
+    assert files.rows(names="b*") == (["v"], [(2**60 + 3,)])
