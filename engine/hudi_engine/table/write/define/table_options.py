@@ -16,7 +16,13 @@ from hudi_engine.format.config.enums import (
 )
 from hudi_engine.format.config.option import Option, OptionValue
 from hudi_engine.format.config.options import Options, canonical_key, laid_over, resolve_options
-from hudi_engine.format.config.table_config import CLASS_KEY, TYPE_KEY, TableConfig, declared_key_generator
+from hudi_engine.format.config.table_config import (
+    CLASS_KEY,
+    TYPE_KEY,
+    TableConfig,
+    declared_key_generator,
+    payload_merge_mode,
+)
 from hudi_engine.format.keygen.time_zone import is_known_zone, is_one_zone
 from hudi_engine.format.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.format.keygen.timestamp_format import zones_that_count
@@ -279,6 +285,10 @@ def _rule_problems(config: TableConfig, options: Options) -> list[str]:
     payload = options[TableOptions.PAYLOAD_CLASS]
     if payload is not None and config.payload_class:
         said[TableOptions.PAYLOAD_CLASS.key] = (payload, config.payload_class)
+    elif payload is not None and TableOptions.MERGE_MODE.key in config.properties:
+        # From version 9 on a table has the merge mode of a well-known class in place of its name.
+        if payload_merge_mode(payload) is not config.merge_mode and not deletes_by_payload(options):
+            said[TableOptions.PAYLOAD_CLASS.key] = (payload, config.merge_mode.value)
     mode = options[TableOptions.MERGE_MODE]
     if mode is not None:
         stored = config.merge_mode if config.merge_mode in DECLARED_MERGE_MODES else MergeMode.CUSTOM
