@@ -51,7 +51,7 @@ class TestSamplesBesideChanges:
         (count,) = project.run_sql("select count(*) from {schema}.alone", fetch="one")
         assert count == 8, "of changes alone a sample leaves nothing out"
         _, told = run_dbt_and_capture(["run", "--select", "totals", *FIRST_DAY], expect_pass=False)
-        assert "totals takes changes, and with --sample what it reads beside them" in told
+        assert "totals takes changes, and with --sample what else it reads" in told
         assert "--exclude totals" in told and self.totals(project) == [(0, 2), (1, 2)]
         run_dbt(["run", "--select", "totals"])
         assert self.totals(project) == [(0, 4), (1, 4)]
@@ -91,7 +91,7 @@ class TestSamplesBehindChanges:
             run_dbt(["run"])
         run_dbt(["run", "--select", "orders", *said])
         _, told = run_dbt_and_capture(["run", "--exclude", "orders", *said, *FIRST_DAY], expect_pass=False)
-        assert f"what it reads beside them (through {staged}) is a part of the rows" in told
+        assert f"what else it reads (through {staged}) is a part of the rows" in told
         assert f"run it and {staged} without --sample" in told and self.count(project) == orders - 4
         run_dbt(["run", "--exclude", "orders", *said])
         assert self.count(project) == orders

@@ -161,7 +161,8 @@ class ChangeFeeds(TableAccess):
                     frame = with_later_changes(session, state, frame, window, backfilled, args)
             except HistoryGapError as gap:
                 if args.on_gap == FAIL and not only_compiles:
-                    raise DbtRuntimeError(f"{gap.lost}. {gap_hint(target, model)}") from gap
+                    hint = gap_hint(target, model)
+                    raise DbtRuntimeError(f"{gap.lost}.{hint}" if hint else str(gap)) from gap
                 window, backfilled, before = window_after_gap(state, feed, source, window, args), None, None
                 frame = self._after_gap(session, state, window, args, target, gap)
             feed.add(source, window, every_commit=args.mode == ALL)
