@@ -137,7 +137,7 @@ def _next_window(
     storage, before = open_storage(files.location), taken or TakenFiles()
     options = {key.lower(): value for key, value in files.options.items()}
     listed = list_files(storage, args.start_after, options.get("pathglobfilter", "*"))
-    # a store of objects has no folders, and an empty one is gone there
+    # a store of objects has no folders, so that an empty one is not there
     if not listed and (taken is None or (storage.renames_folders and storage.stat("") is None)):
         raise TableNotFoundError(
             f"there are no files to read in {files.location}; put {files.format} files there, or correct the location"

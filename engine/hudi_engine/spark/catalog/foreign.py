@@ -269,7 +269,7 @@ def _columns(spark: SparkSession, source: PlainFiles, location: str) -> list[Col
 
 
 def declared_columns(source: PlainFiles, found: list[Column]) -> list[Column]:
-    """Return the columns with the names and types that were declared for them; a warning says where the names are ignored.
+    """Return the columns with the names and types that were declared for them; a warning names those that are ignored.
 
     Raises:
         ConfigError: A type that Spark does not know.

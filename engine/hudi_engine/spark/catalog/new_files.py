@@ -79,7 +79,7 @@ def read_new_files(
 
     Args:
         files: Of the folder; empty ones have no rows.
-        noted: The columns of earlier files, as the note of `NewRows` says, ``""`` for none.
+        noted: The columns of earlier files, as in the note of `NewRows`; ``""`` for none.
         sets_aside: Whether bad files are left out and returned; else they fail.
         checks: Whether all files are read once more to find the bad ones that are to be set aside; else only those are found
             whose columns cannot be read.
@@ -160,7 +160,7 @@ class _Reading:
         is_parquet, has_metadata = self._source.format == _PARQUET, METADATA in wanted
         read = T.StructType()
         for each in group.columns:
-            # a Parquet file says the type of a value itself
+            # a Parquet file has the type of each value
             kind = each.dataType if is_parquet and _is_plain(each.dataType) else wanted[each.name.lower()]
             read.add(each.name, T.LongType() if each.name in group.nanos else kind)
         frame = self._reader().schema(read).load([self.uri(each) for each in group.files])

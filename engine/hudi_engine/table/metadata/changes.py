@@ -456,18 +456,18 @@ def _put_locations(written: Written, changes: Changes) -> None:
         location = Location(partition, str(stat.file_id))
         if stat.is_log_file:
             log = read_log(written.storage, written.config, str(stat.path), written.instant)
-            keys, gone = _joined([_keys_of(each) for each in log.rows]), log.deleted
+            keys, removed = _joined([_keys_of(each) for each in log.rows]), log.deleted
             if len(log.late):
                 live = _keys_after(written, location)
-                gone = _joined([gone, log.late.filter(pc.invert(pc.is_in(log.late, live)))])
+                removed = _joined([removed, log.late.filter(pc.invert(pc.is_in(log.late, live)))])
             keys = keys.filter(pc.invert(pc.is_in(keys, _held(written.table, keys, location))))
         elif not stat.num_inserts and not stat.num_deletes:
             continue  # updates alone leave every key where it is
         else:
             keys, before = file_keys(written.storage, str(stat.path)), _keys_before(written, location)
-            gone = before.filter(pc.invert(pc.is_in(before, keys)))
+            removed = before.filter(pc.invert(pc.is_in(before, keys)))
             keys = keys.filter(pc.invert(pc.is_in(keys, before)))
-        deleted.append(_held(written.table, gone, location))
+        deleted.append(_held(written.table, removed, location))
         placed[location] = _joined([placed.get(location, keys.slice(0, 0)), keys]).unique()
     replaced = [_replaced_keys(written)] if written.replaced else []
     _check_single(written, placed, _joined([*deleted, *replaced]))
@@ -589,11 +589,11 @@ def changes_of_clean(
     """
     found = {name: Changes(schema) for name in table.partitions}
     files = found[MetadataPartition.FILES.value]
-    gone: dict[str, list[str]] = {}
+    removed: dict[str, list[str]] = {}
     emptied = []
     for partition, outcome in (record.get("partitionMetadata") or {}).items():
         names = [path.rpartition("/")[2] for path in outcome.get("successDeleteFiles") or ()]
-        gone[partition] = names
+        removed[partition] = names
         if outcome.get("isPartitionDeleted"):
             emptied.append(partition)
             files.delete([partition or ROOT_PARTITION])
@@ -606,13 +606,13 @@ def changes_of_clean(
     statistics = found.get(MetadataPartition.COLUMN_STATS.value)
     if statistics is not None and table_schema is not None:
         columns = stats_columns(definitions, without_meta_fields(table_schema))
-        for partition, names in gone.items():
+        for partition, names in removed.items():
             statistics.delete(
                 column_stats_key(column, partition, name) for name in names for column in columns
             )
     filters = found.get(MetadataPartition.BLOOM_FILTERS.value)
     if filters is not None:
-        for partition, names in gone.items():
+        for partition, names in removed.items():
             bases = [name for name in names if not name.startswith(".")]
             filters.delete(bloom_filter_key(partition, name) for name in bases)
     return found

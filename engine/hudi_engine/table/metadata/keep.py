@@ -256,14 +256,14 @@ def _roll_back(table: MetadataTable, instant: str, rollback: str) -> None:
     elif not table.storage.exists(f"{table.config.timeline_path}/{rollback}.rollback.inflight"):
         writer.to_inflight(rollback, "rollback")
     writer.delete_completed(instant, DELTACOMMIT)
-    gone = _delete_files(table, instant)
+    removed = _delete_files(table, instant)
     writer.delete(instant, DELTACOMMIT)
     if rollback in known and known[rollback].is_completed:
         return
     metadata = {
         "startRollbackTime": rollback,
         "timeTakenInMillis": 0,
-        "totalFilesDeleted": sum(map(len, gone.values())),
+        "totalFilesDeleted": sum(map(len, removed.values())),
         "commitsRollback": [instant],
         "partitionMetadata": {
             partition: {
@@ -273,7 +273,7 @@ def _roll_back(table: MetadataTable, instant: str, rollback: str) -> None:
                 "rollbackLogFiles": {},
                 "logFilesFromFailedCommit": {},
             }
-            for partition, paths in gone.items()
+            for partition, paths in removed.items()
         },
         "version": 1,
         "instantsRollback": [info],
@@ -283,11 +283,11 @@ def _roll_back(table: MetadataTable, instant: str, rollback: str) -> None:
 
 def _delete_files(table: MetadataTable, instant: str) -> dict[str, list[str]]:
     """Delete the files that an instant of the metadata table has written; return their paths by partition."""
-    gone: dict[str, list[str]] = {}
+    removed: dict[str, list[str]] = {}
     for partition in table.partitions:
         for status in list_partition_files(table.storage, partition):
             found = parse_base_file(status.path, partition) or parse_log_file(status.path, partition)
             if found is not None and found.instant == instant:
                 table.storage.remove(status.path)
-                gone.setdefault(partition, []).append(status.path)
-    return gone
+                removed.setdefault(partition, []).append(status.path)
+    return removed

@@ -1,4 +1,4 @@
-"""What column statistics say of the values of a column, as conditions that Arrow simplifies a filter by.
+"""Column statistics as conditions on the values of a column, by which Arrow simplifies a filter.
 
 A bound counts only where its type is that of the column, and where the order of Java's values is Arrow's.
 """
@@ -46,9 +46,9 @@ NO_VALUES = Bounds((), True)
 
 
 def bounds_of(record: Record | None, kind: pa.DataType) -> Bounds | None:
-    """Return what a record of column statistics says of a column of a type; None for nothing that can be relied on.
+    """Return the bounds in a record of column statistics, for a column of a type; None where they cannot be relied on.
 
-    A column that is said to have no value at all may be one whose file has no statistics, so that says nothing.
+    A record without any value may be of a file that has no statistics, so it bounds nothing.
     """
     stats = (record or {}).get("ColumnStatsMetadata")
     if not stats or stats.get("isDeleted"):

@@ -1,4 +1,4 @@
-"""What a filter says of its rows: a condition, and the record keys or values of columns that they must have."""
+"""The parts of a filter that indexes use: a condition, and the record keys or values of columns that they must have."""
 
 from __future__ import annotations
 

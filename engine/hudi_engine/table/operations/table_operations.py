@@ -383,9 +383,10 @@ def create_index(
 @operation(changes=True)
 def drop_index(call: Call, index: Index) -> Answer:
     """Drop an index of the metadata table; files drops the whole metadata table."""
-    gone = call.services.drop_index(index)
+    dropped = call.services.drop_index(index)
     return Answer(
-        facts={"dropped": ", ".join(gone)} if gone else {}, reason="" if gone else f"there is no {index}"
+        facts={"dropped": ", ".join(dropped)} if dropped else {},
+        reason="" if dropped else f"there is no {index}",
     )
 
 

@@ -1,4 +1,4 @@
-"""Building and dropping indexes of the metadata table, beside writes.
+"""Building and dropping indexes of the metadata table while writes go on.
 
 The table's lock is held while an index is built: writers that come meanwhile wait for it as long as their options let them.
 """
@@ -86,10 +86,10 @@ def drop_index(storage: Storage, options: Options, publication: Publication, nam
         going = [partition.value]
         if partition is MetadataPartition.COLUMN_STATS:
             going.append(MetadataPartition.PARTITION_STATS.value)
-        gone = [each for each in going if each in there]
-        if gone:
-            drop_partitions(storage, config, IndexDefinitions.load(storage, config), gone)
-        return tuple(gone)
+        removed = [each for each in going if each in there]
+        if removed:
+            drop_partitions(storage, config, IndexDefinitions.load(storage, config), removed)
+        return tuple(removed)
 
 
 def _index(name: str) -> MetadataPartition:
