@@ -8,11 +8,12 @@ from __future__ import annotations
 import base64
 import hashlib
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from hudi_engine.format.index import buckets
 
 ALL_PARTITIONS = "__all_partitions__"
 """Key of the list of partitions in ``files``."""
@@ -154,35 +155,5 @@ def groups_of(keys: pa.Array, groups: int) -> Groups:
 
 
 def java_hashes(texts: pa.Array) -> npt.NDArray[np.int32]:
-    """Return ``String.hashCode`` of each text: over its UTF-16 units, with 32 bits."""
-    units, ends = _utf16(texts)
-    starts = np.concatenate([[0], ends[:-1]])
-    lengths = ends - starts
-    if not len(units):
-        return np.zeros(len(texts), np.int32)
-    powers = _powers(int(lengths.max()))
-    left = np.repeat(ends, lengths) - np.arange(len(units)) - 1
-    terms = units.astype(np.uint32) * powers[left]
-    sums = np.zeros(len(texts), np.uint32)
-    filled = lengths > 0
-    sums[filled] = np.add.reduceat(terms, starts[filled], dtype=np.uint32)
-    return sums.view(np.int32)
-
-
-def _powers(count: int) -> npt.NDArray[np.uint32]:
-    """Return the powers of 31 modulo 2^32, from 0."""
-    found = np.full(max(count, 1), 31, np.uint32)
-    found[0] = 1
-    return np.multiply.accumulate(found, dtype=np.uint32)
-
-
-def _utf16(texts: pa.Array) -> tuple[npt.NDArray[Any], Groups]:
-    """Return the UTF-16 units of all texts one after the other, and where each text ends."""
-    plain = texts.cast(pa.large_binary())
-    offsets = np.frombuffer(plain.buffers()[1], np.int64, len(plain) + 1, plain.offset * 8)
-    data = np.frombuffer(plain.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
-    ends = offsets[1:] - offsets[0]
-    if not len(data) or data.max() < 0x80:
-        return data, ends
-    pieces = [np.frombuffer(text.encode("utf-16-le"), np.uint16) for text in texts.to_pylist()]
-    return np.concatenate(pieces), np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
+    """Return ``String.hashCode`` of each text."""
+    return buckets.java_hashes(texts).view(np.int32)
