@@ -84,10 +84,7 @@ def _statistics(storage, config, table, slices) -> list[str]:
     records = dict(table.records(MetadataPartition.COLUMN_STATS.value))
     found, of_partitions = [], {}
     for each in slices:
-        for path in [
-            *([each.base_file.path] if each.base_file else []),
-            *(log.path for log in each.log_files),
-        ]:
+        for path in each.row_paths:
             bounds = slice_file_bounds(storage, config, path, columns)
             of_partitions.setdefault(each.partition, []).append(bounds)
             for column, kind in columns.items():

@@ -43,5 +43,10 @@ class FileSlice:
     @property
     def paths(self) -> tuple[str, ...]:
         """Every file of the slice, change data included, relative to the table's base path."""
+        return self.row_paths + tuple(log.path for log in self.cdc_files)
+
+    @property
+    def row_paths(self) -> tuple[str, ...]:
+        """The files that hold rows: base file and logs, relative to the table's base path."""
         base = (self.base_file.path,) if self.base_file is not None else ()
-        return base + tuple(log.path for log in self.log_files + self.cdc_files)
+        return base + tuple(log.path for log in self.log_files)

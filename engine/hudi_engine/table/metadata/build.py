@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -168,6 +168,7 @@ class _Build:
     config: TableConfig
     options: Options
     schema: str
+    known: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @cached_property
     def below(self) -> StorageBelow:
@@ -290,10 +291,15 @@ class _Build:
         changes.put(files_records(filled, sorted(filled)))
 
     def _bounds(self, definitions: IndexDefinitions) -> dict[str, dict[str, Any]]:
-        columns = stats_columns(definitions, without_meta_fields(self.schema))
-        paths = [path for some in self.slices.values() for each in some for path in _row_paths(each)]
-        found = on_threads(lambda path: slice_file_bounds(self.storage, self.config, path, columns), paths)
-        return dict(zip(paths, found, strict=True))
+        """Return the bounds of all files, which those of columns and of partitions are made of; each file is read once."""
+        if not self.known:
+            columns = stats_columns(definitions, without_meta_fields(self.schema))
+            paths = [path for some in self.slices.values() for each in some for path in each.row_paths]
+            found = on_threads(
+                lambda path: slice_file_bounds(self.storage, self.config, path, columns), paths
+            )
+            self.known.update(zip(paths, found, strict=True))
+        return self.known
 
     def _fill_statistics(self, changes: Changes, definitions: IndexDefinitions) -> None:
         columns = stats_columns(definitions, without_meta_fields(self.schema))
@@ -323,11 +329,6 @@ class _Build:
             moment = parse_instant_time(each.base_instant, self.timeline.zone)
             location = Location(each.partition, each.file_id)
             changes.put_all(some, location_record(location, int(moment.timestamp() * 1000)))
-
-
-def _row_paths(file_slice: FileSlice) -> list[str]:
-    base = [] if file_slice.base_file is None else [file_slice.base_file.path]
-    return base + [log.path for log in file_slice.log_files]
 
 
 def _texts() -> pa.Array:

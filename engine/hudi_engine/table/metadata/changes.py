@@ -25,6 +25,7 @@ from hudi_engine.format.index.filters.footer import BLOOM_KEY, BLOOM_TYPE_KEY
 from hudi_engine.format.logformat.blocks import delete
 from hudi_engine.format.logformat.format import BlockType
 from hudi_engine.format.logformat.reader import decode_data_block, read_blocks
+from hudi_engine.format.merge.delete_marker import delete_mask
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.metadata.definitions import IndexDefinitions
@@ -60,7 +61,6 @@ from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteSta
 
 _PARTITIONS_TYPE, _FILES_TYPE, _BLOOM_TYPE = 1, 2, 4
 _KEY = META_FIELDS[2]
-_DELETED = "_hoodie_is_deleted"
 _BINARY = pa.binary()
 
 
@@ -136,6 +136,13 @@ class Written:
             for partition, stat in self.metadata.write_stats()
             if stat.path and stat.file_size_in_bytes
         ]
+
+    @cached_property
+    def logs(self) -> dict[str, LogRows]:
+        """What the write put into each of its logs, by path."""
+        paths = [str(stat.path) for _, stat in self.stats if stat.is_log_file]
+        found = on_threads(lambda path: read_log(self.storage, self.config, path, self.instant), paths)
+        return dict(zip(paths, found, strict=True))
 
     @cached_property
     def replaced(self) -> Mapping[str, Sequence[str]]:
@@ -231,7 +238,7 @@ def _put_statistics(written: Written, statistics: Changes, of_partitions: Change
     def look(each: tuple[str, str, bool]) -> dict[str, Bounds]:
         _, path, is_log = each
         if is_log:
-            return log_bounds(written.storage, written.config, path, columns, written.instant)
+            return log_bounds(written.logs[path], columns)
         return base_file_bounds(written.storage, path, columns)
 
     known: dict[str, dict[str, Bounds]] = {}
@@ -271,7 +278,7 @@ def put_partition_statistics(
         bounds: Bounds by path and column of all files of the slices.
     """
     for partition, some in slices.items():
-        paths = [path for each in some for path in _row_files(each)]
+        paths = [path for each in some for path in each.row_paths]
         if not paths:
             changes.delete(partition_stats_key(column, partition) for column in columns)
             continue
@@ -290,11 +297,6 @@ def put_partition_statistics(
         )
 
 
-def _row_files(file_slice: FileSlice) -> list[str]:
-    base = [] if file_slice.base_file is None else [file_slice.base_file.path]
-    return base + [log.path for log in file_slice.log_files]
-
-
 def _kept_bounds(
     written: Written,
     slices: Sequence[FileSlice],
@@ -302,7 +304,7 @@ def _kept_bounds(
     known: Collection[str],
 ) -> dict[str, dict[str, Bounds]]:
     """Return the bounds of files that were there before, as the metadata table has them, else from the files."""
-    files = [(each.partition, path) for each in slices for path in _row_files(each) if path not in known]
+    files = [(each.partition, path) for each in slices for path in each.row_paths if path not in known]
     keys = {
         (path, column): column_stats_key(column, partition, path.rpartition("/")[2])
         for partition, path in files
@@ -328,7 +330,7 @@ def slice_file_bounds(
 ) -> dict[str, Bounds]:
     """Return the bounds of a base file or a log."""
     if ".log." in path.rpartition("/")[2]:
-        return log_bounds(storage, config, path, columns)
+        return log_bounds(read_log(storage, config, path), columns)
     return base_file_bounds(storage, path, columns)
 
 
@@ -367,9 +369,11 @@ def read_log(storage: Storage, config: TableConfig, path: str, instant: str | No
                 into.append(pa.array(keys, _BINARY))
         elif block.is_data:
             table = decode_data_block(block)
-            marked = _deletes(table, config)
-            (late if ordered else deleted).append(_keys_of(table.filter(marked)))
-            rows.append(table.filter(pc.invert(marked)))
+            marked = delete_mask(table, config)
+            if marked is not None:
+                (late if ordered else deleted).append(_keys_of(table.filter(marked)))
+                table = table.filter(pc.invert(marked))
+            rows.append(table)
     return LogRows(rows, _joined(deleted), _joined(late))
 
 
@@ -377,27 +381,10 @@ def _may_lose(each: delete.DeleteRecord, ordered: bool) -> bool:
     return ordered and each.ordering_value not in (None, 0)
 
 
-def _deletes(rows: pa.Table, config: TableConfig) -> pa.Array:
-    found = pa.repeat(pa.scalar(False), rows.num_rows)
-    if _DELETED in rows.column_names:
-        found = pc.or_(found, pc.fill_null(rows.column(_DELETED), False))
-    if config.delete_marker is not None and config.delete_marker[0] in rows.column_names:
-        column = rows.column(config.delete_marker[0]).cast(pa.string())
-        found = pc.or_(found, pc.fill_null(pc.is_in(column, pa.array(config.delete_markers)), False))
-    return found
-
-
-def log_bounds(
-    storage: Storage,
-    config: TableConfig,
-    path: str,
-    columns: Mapping[str, Kind],
-    instant: str | None = None,
-) -> dict[str, Bounds]:
+def log_bounds(log: LogRows, columns: Mapping[str, Kind]) -> dict[str, Bounds]:
     """Return the bounds of columns of a log's rows; of one that a block lacks, nulls."""
-    tables = read_log(storage, config, path, instant).rows
     return {
-        name: merged_bounds(_column_bounds(table, name, kind) for table in tables)
+        name: merged_bounds(_column_bounds(table, name, kind) for table in log.rows)
         for name, kind in columns.items()
     }
 
@@ -455,7 +442,7 @@ def _put_locations(written: Written, changes: Changes) -> None:
     for partition, stat in written.stats:
         location = Location(partition, str(stat.file_id))
         if stat.is_log_file:
-            log = read_log(written.storage, written.config, str(stat.path), written.instant)
+            log = written.logs[str(stat.path)]
             keys, removed = _joined([_keys_of(each) for each in log.rows]), log.deleted
             if len(log.late):
                 live = _keys_after(written, location)
