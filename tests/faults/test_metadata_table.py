@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage
@@ -54,6 +55,16 @@ def append(table: HandmadeTable, changes: tables.Rows, deletes: tuple[str, ...] 
         extra = {"schema": table.avro_text()}
         transaction.commit(CommitMetadata({DAY_1: [stat]}, extra, "UPSERT"))
         return transaction.instant
+
+
+def write_nothing(table: HandmadeTable, given: Options) -> None:
+    """Commit without files."""
+    with WriteTransaction.begin(
+        table.storage, table.config, given, publication_of(table.storage),
+        action="deltacommit", operation="UPSERT",
+    ) as transaction:  # fmt: skip
+        transaction.inflight(CommitMetadata({DAY_1: []}, {}, "UPSERT"))
+        transaction.commit(CommitMetadata({}, {"schema": table.avro_text()}, "UPSERT"))
 
 
 def on(table: HandmadeTable, storage: Storage) -> HandmadeTable:
@@ -177,16 +188,7 @@ def test_without_the_option_it_is_kept_and_with_false_it_goes(tmp_path: Path) ->
     assert differences(table.storage) == []
 
     off = options(metadata__enable="false")
-    with WriteTransaction.begin(
-        table.storage,
-        table.config,
-        off,
-        publication_of(table.storage),
-        action="deltacommit",
-        operation="UPSERT",
-    ) as transaction:
-        transaction.inflight(CommitMetadata({DAY_1: []}, {}, "UPSERT"))
-        transaction.commit(CommitMetadata({}, {"schema": table.avro_text()}, "UPSERT"))
+    write_nothing(table, off)
 
     assert open_metadata(table.storage) is None
     assert not table.storage.exists(".hoodie/metadata")
@@ -226,16 +228,7 @@ def test_only_the_columns_of_the_list_have_statistics(tmp_path: Path) -> None:
         metadata__index__column__stats__enable="true",
         metadata__index__column__stats__column__list="qty",
     )
-    with WriteTransaction.begin(
-        table.storage,
-        table.config,
-        few,
-        publication_of(table.storage),
-        action="deltacommit",
-        operation="UPSERT",
-    ) as transaction:
-        transaction.inflight(CommitMetadata({DAY_1: []}, {}, "UPSERT"))
-        transaction.commit(CommitMetadata({}, {"schema": table.avro_text()}, "UPSERT"))
+    write_nothing(table, few)
 
     kept = open_metadata(table.storage)
     assert kept is not None
