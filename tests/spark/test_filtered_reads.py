@@ -12,7 +12,7 @@ import pytest
 from hudi_engine import ConfigError, HudiTable
 from pyspark.sql import SparkSession
 
-from tests.unit.metadata_reads.hudi_tables import (
+from tests.unit.data_skipping.hudi_tables import (
     ALL_INDEXES,
     LOG_STATS,
     PARTITIONED_INDEX,

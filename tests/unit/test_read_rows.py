@@ -132,7 +132,7 @@ def test_whatever_is_pruned_the_rows_are_right(
 def test_the_log_states_how_many_files_a_filter_rules_out(
     partitioned: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level("INFO", "hudi_engine.table.metadata_reads.plan"):
+    with caplog.at_level("INFO", "hudi_engine.table.data_skipping.plan"):
         hudi_engine.read(partitioned, filters=[("dt", "=", "x")]).files()
     assert "1 of 3 file slices are read" in caplog.text
 

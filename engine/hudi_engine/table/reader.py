@@ -25,10 +25,10 @@ from hudi_engine.format.parallel import run_in_threads
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import RECORD_KEY, meta_fields
 from hudi_engine.format.timeline.moments import Moment
+from hudi_engine.table.data_skipping.plan import ReadPlan, plan_read
+from hudi_engine.table.data_skipping.predicate import PruningPredicate, pruning_predicate, record_keys_of
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.inspect.files import FileFacts, facts_of
-from hudi_engine.table.metadata_reads.filter_keys import record_keys_of, sought_by
-from hudi_engine.table.metadata_reads.plan import ReadPlan, Sought, plan_read
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.swap import table_storage
 
@@ -72,7 +72,9 @@ def read(
     state = TableState.load(table_storage(os.fspath(path)))
     context = _context(state, resolved, as_of)
     wanted = _wanted(context.schema, columns)
-    return Rows(state, context, wanted, sought_by(filters, context.schema, state.config, resolved), resolved)
+    return Rows(
+        state, context, wanted, pruning_predicate(filters, context.schema, state.config, resolved), resolved
+    )
 
 
 def lookup(
@@ -119,8 +121,8 @@ def looked_up(
             f"its key columns: {', '.join(state.config.record_key_fields) or 'none'}"
         )
     found = record_keys_of(keys, context.schema, state.config, resolved)
-    sought = Sought(pc.field(RECORD_KEY).isin(found), found, is_lookup=True)
-    return Rows(state, context, wanted, sought, resolved)
+    predicate = PruningPredicate(pc.field(RECORD_KEY).isin(found), found, is_lookup=True)
+    return Rows(state, context, wanted, predicate, resolved)
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ class Rows:
     _state: TableState
     _context: ReadContext
     _columns: tuple[str, ...]
-    _sought: Sought
+    _predicate: PruningPredicate
     _options: Options
 
     @property
@@ -181,23 +183,23 @@ class Rows:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        where = "" if self._sought.filters is None else f", filters={self._sought.filters}"
+        where = "" if self._predicate.filters is None else f", filters={self._predicate.filters}"
         when = "" if self._context.as_of is None else f", as_of={self._context.as_of!r}"
         return f"hudi_engine.read({self._state.storage.base!r}, columns={list(self._columns)}{where}{when})"
 
     @cached_property
     def plan(self) -> ReadPlan:
         """Which file slices are read, and what ruled out the others."""
-        return plan_read(self._state, self._context, self._sought, self._options)
+        return plan_read(self._state, self._context, self._predicate, self._options)
 
     @property
     def _slices(self) -> list[FileSlice]:
         return self.plan.slices
 
     def _read(self, file_slice: FileSlice) -> pa.Table:
-        filters = self._sought.filters
+        filters = self._predicate.filters
         keys = self.plan.keys.get((file_slice.partition, file_slice.file_id))
-        if keys is not None and filters is not None and self._sought.is_lookup:
+        if keys is not None and filters is not None and self._predicate.is_lookup:
             filters = pc.field(RECORD_KEY).isin(pa.array(keys, pa.string()))  # fewer to compare with
         return read_slice(self._context, file_slice, columns=self._columns, filters=filters)
 

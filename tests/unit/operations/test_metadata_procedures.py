@@ -14,7 +14,7 @@ from hudi_engine.table.operations.procedures import PROCEDURES, call_procedure, 
 from hudi_engine.table.table_services import TableServices
 
 from tests.golden.golden import unpack as unpack_golden
-from tests.unit.metadata_reads.hudi_tables import ALL_INDEXES, unpack
+from tests.unit.data_skipping.hudi_tables import ALL_INDEXES, unpack
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from hudi_engine.format.config.options import Options
 from hudi_engine.format.merge.filters import Filters, typed_tuples
 from hudi_engine.format.schema.meta_fields import META_SCHEMA, with_meta_columns
 from hudi_engine.spark.read.spark_read import snapshot_frame
-from hudi_engine.table.metadata_reads.filter_keys import sought_by
+from hudi_engine.table.data_skipping.predicate import pruning_predicate
 from hudi_engine.table.state import TableState
 
 
@@ -42,8 +42,8 @@ def filtered_frame(
     if data_schema is not None:
         schema = with_meta_columns(data_schema, operation=state.config.keeps_operations)
     tuples = typed_tuples(filters, schema)
-    sought = replace(sought_by(filters, schema, state.config, options), bounds_have_nan=False)
-    frame = snapshot_frame(spark, state, options, as_of=as_of, sought=sought)
+    predicate = replace(pruning_predicate(filters, schema, state.config, options), bounds_have_nan=False)
+    frame = snapshot_frame(spark, state, options, as_of=as_of, predicate=predicate)
     return frame.where(_any([_all([_column(*each) for each in alternative]) for alternative in tuples]))
 
 

@@ -31,7 +31,8 @@ from hudi_engine.format.schema.time_units import for_spark
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
-from hudi_engine.table.metadata_reads.plan import Sought, plan_read
+from hudi_engine.table.data_skipping.plan import plan_read
+from hudi_engine.table.data_skipping.predicate import PruningPredicate
 from hudi_engine.table.snapshot.layout import choose_layout, column_is_null
 from hudi_engine.table.snapshot.manifest_file import (
     FIRST_NUMBER,
@@ -69,7 +70,7 @@ def snapshot_frame(
     *,
     as_of: str | None = None,
     merge_type: str = SNAPSHOT,
-    sought: Sought | None = None,
+    predicate: PruningPredicate | None = None,
 ) -> DataFrame:
     """Return rows of the table, the five meta columns first.
 
@@ -77,7 +78,7 @@ def snapshot_frame(
         as_of: Newest requested time that counts, None for now.
         merge_type: ``payload_combine`` (snapshot), ``base_only`` (read optimized), ``skip_merge``, ``log_only`` or
             ``unmerged_logs``.
-        sought: Rows that a snapshot is after; files that cannot hold one are left out.
+        predicate: Condition of a snapshot; files without such rows are skipped, their other rows are not.
 
     Raises:
         TimelineError: A clean has deleted files of the point in time.
@@ -89,8 +90,8 @@ def snapshot_frame(
     if data_schema is None:
         return spark.createDataFrame([], arrow_to_spark(META_SCHEMA))
     read = as_its_readers_do(state.read_context(data_schema, options, as_of=as_of), state.timeline)
-    if sought is not None:
-        plan = plan_read(state, read, sought, options)
+    if predicate is not None:
+        plan = plan_read(state, read, predicate, options)
         return slices_frame(spark, state, read, plan.slices)
     view = state.whole_view(as_of=as_of)
     slices = view.latest_slices()

@@ -33,8 +33,8 @@ from hudi_engine.spark.sql.own_rows import meta_view
 from hudi_engine.spark.sql.statement import own_name
 from hudi_engine.spark.sql.statements import first_keyword
 from hudi_engine.spark.sql.warehouse import Warehouse
-from hudi_engine.table.metadata_reads.filter_keys import sought_by
-from hudi_engine.table.metadata_reads.plan import plan_read
+from hudi_engine.table.data_skipping.plan import plan_read
+from hudi_engine.table.data_skipping.predicate import pruning_predicate
 from hudi_engine.table.state import TableState
 
 _WHERE = re.compile(r"\bwhere\b", re.IGNORECASE)
@@ -132,8 +132,8 @@ def _make_view(
     if not filters:
         return None
     read = as_its_readers_do(state.read_context(schema, options), state.timeline)
-    sought = replace(sought_by(filters, read.schema, state.config, options), bounds_have_nan=False)
-    plan = plan_read(state, read, sought, options)
+    predicate = replace(pruning_predicate(filters, read.schema, state.config, options), bounds_have_nan=False)
+    plan = plan_read(state, read, predicate, options)
     if plan.is_listed or not any(step.kept < step.seen for step in plan.steps):
         return None
     prepare_session(session)

@@ -75,13 +75,13 @@ from hudi_engine.spark.write.spread.distributed import (
 )
 from hudi_engine.spark.write.spread.driver_path import run_on_driver
 from hudi_engine.spark.write.spread.executor_path import check_partition_count, run_small_batch
+from hudi_engine.table.data_skipping.by_record_index import by_record_index
 from hudi_engine.table.handles.changelog import check_operations
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.lookup.across_partitions import resolve_globally
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.lookup.partition import TaggedUnit
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan
-from hudi_engine.table.metadata_reads.by_record_index import by_record_index
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState, commit_schema_text
 from hudi_engine.table.txn.conflict import NEW_KEYS_ONLY, REPLACED, ROWS_LEFT, KeyScope, ReadsOfWrite

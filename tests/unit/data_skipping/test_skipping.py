@@ -14,7 +14,7 @@ import pytest
 from hudi_engine.format.merge.filters import as_expression
 from hudi_engine.format.storage.local import LocalStorage
 
-from tests.unit.metadata_reads.hudi_tables import (
+from tests.unit.data_skipping.hudi_tables import (
     ALL_INDEXES,
     LISTED,
     LOG_STATS,

@@ -1,4 +1,4 @@
-"""Which files a read opens: those that may hold a row it is after, by what the metadata table and the footers say.
+"""Data skipping: which files a read opens, by the indexes of the metadata table and by the footers of base files.
 
 Source: Hudi's data skipping. The order is Hudi's too: the record index for a filter that names keys; else partitions by their
 folders and by their statistics, then file groups by the statistics of columns, then by Bloom filters for keys.
@@ -42,9 +42,10 @@ from hudi_engine.format.metadata.table import MetadataTable
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.schema.casting import cast_array
 from hudi_engine.format.timeline.active import FileGroupKey
+from hudi_engine.table.data_skipping.bounds import Bounds, bounds_of, possible, union_of
+from hudi_engine.table.data_skipping.predicate import PruningPredicate
+from hudi_engine.table.data_skipping.trusted import has_partition, trusted_metadata
 from hudi_engine.table.lookup.log_keys import with_log_keys
-from hudi_engine.table.metadata_reads.bounds import Bounds, bounds_of, possible, union_of
-from hudi_engine.table.metadata_reads.trusted import has_partition, trusted_metadata
 from hudi_engine.table.state import TableState
 
 logger = logging.getLogger(__name__)
@@ -55,26 +56,6 @@ _FAITHFUL_TYPES = (pa.string(), pa.int32(), pa.int64(), pa.date32())
 _PREFIXES = 64
 """More partitions than these are looked up with all others of the table."""
 FOLDERS, KEY_FOOTERS = "partition folders", "key ranges and Bloom filters of footers"
-
-
-@dataclass(frozen=True)
-class Sought:
-    """The rows that a read is after.
-
-    Args:
-        filters: Condition that they meet, over the columns of the read; None for all rows.
-        keys: Record keys of which they have one, each once; None where they are not known.
-        equal: Where they are not: values of columns, of which a row has one of each column in one of these.
-        is_lookup: Whether the condition is that of the keys alone.
-        bounds_have_nan: Whether bounds of floating point numbers may be used. Those of some writers leave NaN out, which passes
-            comparisons of Spark and none of Arrow.
-    """
-
-    filters: pc.Expression | None = None
-    keys: pa.Array | None = None
-    equal: tuple[Mapping[str, Sequence[Any]], ...] = ()
-    is_lookup: bool = False
-    bounds_have_nan: bool = True
 
 
 class Step(NamedTuple):
@@ -107,7 +88,9 @@ class ReadPlan:
     keys: Mapping[FileGroupKey, list[str]] = field(default_factory=dict)  # where a record index has them
 
 
-def plan_read(state: TableState, context: ReadContext, sought: Sought, options: Options) -> ReadPlan:
+def plan_read(
+    state: TableState, context: ReadContext, predicate: PruningPredicate, options: Options
+) -> ReadPlan:
     """Choose the file slices that may hold rows of a read.
 
     Args:
@@ -118,14 +101,14 @@ def plan_read(state: TableState, context: ReadContext, sought: Sought, options: 
         CorruptTableError, TimelineError: As `TableState.still_view` does.
     """
     by_metadata = options[ReadOptions.DATA_SKIPPING] and options[MetadataOptions.ENABLED] is not False
-    metadata = trusted_metadata(state) if by_metadata and sought.filters is not None else None
-    planner = _Planner(state, context, sought, metadata)
+    metadata = trusted_metadata(state) if by_metadata and predicate.filters is not None else None
+    planner = _Planner(state, context, predicate, metadata)
     if metadata is not None:
         try:
             plan = planner.plan()
         except (HudiError, OSError, ValueError) as error:
             logger.warning("%s: read without the metadata table: %s", state.storage.base, error)
-            plan = _Planner(state, context, sought, None).plan()
+            plan = _Planner(state, context, predicate, None).plan()
     else:
         plan = planner.plan()
     if plan.steps:
@@ -137,9 +120,13 @@ def plan_read(state: TableState, context: ReadContext, sought: Sought, options: 
 
 class _Planner:
     def __init__(
-        self, state: TableState, context: ReadContext, sought: Sought, metadata: MetadataTable | None
+        self,
+        state: TableState,
+        context: ReadContext,
+        predicate: PruningPredicate,
+        metadata: MetadataTable | None,
     ) -> None:
-        self._state, self._context, self._sought, self._metadata = state, context, sought, metadata
+        self._state, self._context, self._predicate, self._metadata = state, context, predicate, metadata
         self._steps: list[Step] = []
         self._located_by = MetadataPartition.RECORD_INDEX.value
         # An index of rows and of partitions shows the newest state alone.
@@ -164,7 +151,7 @@ class _Planner:
         """Return the keys by the file group that holds them; None where no record index can tell."""
         if self._newest is None:
             return None
-        keys = self._sought.keys
+        keys = self._predicate.keys
         if keys is None:
             keys = self._keys_of_values(self._newest)
         if keys is None or not has_partition(self._newest, MetadataPartition.RECORD_INDEX):
@@ -177,7 +164,7 @@ class _Planner:
     def _keys_of_values(self, metadata: MetadataTable) -> pa.Array | None:
         """Return the record keys that secondary indexes have for the values of a filter; None where one has no index."""
         prefix = MetadataPartition.SECONDARY_INDEX.value
-        if not self._sought.equal or not any(name.startswith(prefix) for name in metadata.partitions):
+        if not self._predicate.equal or not any(name.startswith(prefix) for name in metadata.partitions):
             return None
         indexes: dict[str, str] = {}
         for name, entry in IndexDefinitions.load(self._state.storage, self._state.config).entries.items():
@@ -185,7 +172,7 @@ class _Planner:
             if name.startswith(prefix) and len(fields) == 1 and name in metadata.partitions:
                 indexes[fields[0]] = name
         found: set[str] = set()
-        for values in self._sought.equal:
+        for values in self._predicate.equal:
             column = next((name for name in values if self._is_indexed(name, values[name], indexes)), None)
             if column is None or not metadata.groups(indexes[column]):
                 return None
@@ -221,7 +208,7 @@ class _Planner:
 
     def _by_folders(self, partitions: set[str]) -> set[str]:
         """Return the partitions that the values in their folder names do not rule out."""
-        filters, config, schema = self._sought.filters, self._state.config, self._context.schema
+        filters, config, schema = self._predicate.filters, self._state.config, self._context.schema
         if filters is None or not config.is_partitioned or not config.folders_say_values:
             return partitions
         known = {name: _folder_values(self._state, schema, name) for name in sorted(partitions)}
@@ -287,16 +274,16 @@ class _Planner:
         for name in names:
             found = {column: bounds(name, column) for column in columns}
             known[name] = {column: each for column, each in found.items() if each is not None}
-        assert self._sought.filters is not None
-        return possible(self._context.schema, known, self._sought.filters)
+        assert self._predicate.filters is not None
+        return possible(self._context.schema, known, self._predicate.filters)
 
     def _compared(self) -> list[str]:
         """Return the columns of the filter that may have statistics under their name."""
-        filters, schema = self._sought.filters, self._context.schema
+        filters, schema = self._predicate.filters, self._context.schema
         if filters is None or self._context.schema_history is not None:
             return []
         kinds = {name: schema.field(name).type for name in columns_of(filters, schema)}
-        left_out = pa.types.is_nested if self._sought.bounds_have_nan else _is_nested_or_floating
+        left_out = pa.types.is_nested if self._predicate.bounds_have_nan else _is_nested_or_floating
         return [name for name, kind in kinds.items() if not left_out(kind)]
 
     def _merges_values(self) -> bool:
@@ -305,7 +292,7 @@ class _Planner:
 
     def _by_keys(self, slices: list[FileSlice]) -> list[FileSlice]:
         """Return the slices whose Bloom filter and key range admit a key; those with new keys in their logs are all kept."""
-        keys = self._sought.keys
+        keys = self._predicate.keys
         if keys is None or not self._state.config.populate_meta_fields:
             return slices
         logged = with_log_keys(self._state.timeline, slices)

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from hudi_engine.format.metadata.record_index import locations
 from hudi_engine.format.metadata.records import MetadataPartition
+from hudi_engine.table.data_skipping.trusted import has_partition, trusted_metadata
 from hudi_engine.table.lookup.unit import PartitionUnit, lookup_keys
-from hudi_engine.table.metadata_reads.trusted import has_partition, trusted_metadata
 from hudi_engine.table.state import TableState
 
 

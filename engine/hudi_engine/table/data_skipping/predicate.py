@@ -1,8 +1,9 @@
-"""The parts of a filter that indexes use: a condition, and the record keys or values of columns that they must have."""
+"""The pruning predicate of a filter: what indexes of files use of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -16,14 +17,35 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.generator import build_key_generator
 from hudi_engine.format.merge.filters import Filters, as_expression, typed_tuples
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
-from hudi_engine.table.metadata_reads.plan import Sought
 
 MOST_KEYS = 1_000_000
 _KINDS = (KeyGeneratorType.SIMPLE, KeyGeneratorType.COMPLEX, KeyGeneratorType.NON_PARTITION)
 
 
-def sought_by(filters: Filters | None, schema: pa.Schema, config: TableConfig, options: Options) -> Sought:
-    """Return what a read with a filter is after.
+@dataclass(frozen=True)
+class PruningPredicate:
+    """What the rows of a read have in common, by which partitions and files without such rows are skipped.
+
+    Args:
+        filters: Condition over the columns of the read; None for all rows.
+        keys: Record keys that the condition allows, each once; None where it does not name them.
+        equal: Where it does not: alternatives, each with the values that it allows by column.
+        is_lookup: Whether the condition is that of the keys alone.
+        bounds_have_nan: Whether bounds of floating point numbers may be used. Those of some writers leave NaN out, which passes
+            comparisons of Spark and none of Arrow.
+    """
+
+    filters: pc.Expression | None = None
+    keys: pa.Array | None = None
+    equal: tuple[Mapping[str, Sequence[Any]], ...] = ()
+    is_lookup: bool = False
+    bounds_have_nan: bool = True
+
+
+def pruning_predicate(
+    filters: Filters | None, schema: pa.Schema, config: TableConfig, options: Options
+) -> PruningPredicate:
+    """Return the pruning predicate of a filter.
 
     A filter names record keys by ``=`` or ``in`` on the record key, or on every column of it that is a text or a whole number:
     other types have several texts, by the release that wrote them.
@@ -32,15 +54,15 @@ def sought_by(filters: Filters | None, schema: pa.Schema, config: TableConfig, o
         ConfigError, SchemaError: A filter that makes no sense.
     """
     if filters is None:
-        return Sought()
+        return PruningPredicate()
     expression = as_expression(filters, schema)
     if isinstance(filters, pc.Expression):
-        return Sought(expression)
+        return PruningPredicate(expression)
     equal = tuple(_equal_to(alternative) for alternative in typed_tuples(filters, schema))
     keys = [_keys(each, schema, config, options) for each in equal]
     if any(each is None for each in keys):
-        return Sought(expression, equal=equal)
-    return Sought(expression, pc.unique(pa.concat_arrays(keys)))
+        return PruningPredicate(expression, equal=equal)
+    return PruningPredicate(expression, pc.unique(pa.concat_arrays(keys)))
 
 
 def record_keys_of(keys: Iterable[Any], schema: pa.Schema, config: TableConfig, options: Options) -> pa.Array:
