@@ -51,7 +51,7 @@ from hudi_engine.format.timeline.rolled_back import hidden_writes
 from hudi_engine.format.timeline.schema_commits import histories_of
 from hudi_engine.format.timeline.schemas import CLEAN_METADATA
 from hudi_engine.table.inspect.as_of import instant_as_of
-from hudi_engine.table.metadata.keep import METADATA_PROPERTIES
+from hudi_engine.table.metadata.writer import METADATA_PROPERTIES
 from hudi_engine.table.services.archive.execute import files_of
 from hudi_engine.table.services.clean.plan import CleanPlan
 from hudi_engine.table.snapshot.manifest_file import CATALOG_FOLDER

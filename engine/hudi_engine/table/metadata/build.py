@@ -64,11 +64,11 @@ from hudi_engine.table.metadata.changes import (
     stats_columns,
 )
 from hudi_engine.table.metadata.commit import DELTACOMMIT, commit_metadata, write_base_file
-from hudi_engine.table.metadata.keep import (
+from hudi_engine.table.metadata.writer import (
     INFLIGHT_PROPERTY,
     PARTITIONS_PROPERTY,
     drop_metadata_table,
-    drop_what_is_not_kept,
+    drop_unsupported_partitions,
 )
 
 logger = logging.getLogger(__name__)
@@ -102,10 +102,10 @@ def check_metadata_options(config: TableConfig, options: Options) -> None:
         )
 
 
-def settle_metadata_table(
+def initialize_metadata_table(
     storage: Storage, config: TableConfig, options: Options, schema: str | None
 ) -> TableConfig:
-    """Drop or build the metadata table as the options of a write want it, before the write completes; return the settings.
+    """Build the metadata table, or drop it, as the options of a write want it, before the write completes; return the settings.
 
     A record index is not built while keys are stored in several file groups.
 
@@ -119,7 +119,7 @@ def settle_metadata_table(
         return drop_metadata_table(storage, config)
     if not config.table_version.keeps_metadata_table or schema is None:
         return config
-    config = drop_what_is_not_kept(storage, TableConfig.load(storage))
+    config = drop_unsupported_partitions(storage, TableConfig.load(storage))
     missing = [
         each for each in wanted_partitions(config, options) if each.value not in config.metadata_partitions
     ]

@@ -23,7 +23,7 @@ from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.paths import join
 from hudi_engine.format.timeline.instant import Instant, State
 from hudi_engine.table.inspect import instant_facts
-from hudi_engine.table.metadata.keep import drop_metadata_table
+from hudi_engine.table.metadata.writer import drop_metadata_table
 from hudi_engine.table.operations import table_operations
 from hudi_engine.table.operations.operation import Arg, Call, Row, procedure
 from hudi_engine.table.repair import DUPLICATE_KEYS

@@ -15,7 +15,11 @@ from hudi_engine.format.metadata.definitions import IndexDefinitions
 from hudi_engine.format.metadata.records import MetadataPartition
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.table.metadata.build import build, check_metadata_options, wanted_partitions
-from hudi_engine.table.metadata.keep import drop_metadata_table, drop_partitions, drop_what_is_not_kept
+from hudi_engine.table.metadata.writer import (
+    drop_metadata_partitions,
+    drop_metadata_table,
+    drop_unsupported_partitions,
+)
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import recovered
 
@@ -62,7 +66,7 @@ def create_index(
                 f"table {config.name!r} has no columns yet; write to it first, then build {name}"
             )
         before = set(config.metadata_partitions)
-        config = drop_what_is_not_kept(storage, config)
+        config = drop_unsupported_partitions(storage, config)
         missing = [each for each in wanted_partitions(config, wanted) if each.value not in before]
         after = build(storage, config, wanted, schema, missing)
         return tuple(each for each in after.metadata_partitions if each not in before)
@@ -88,7 +92,7 @@ def drop_index(storage: Storage, options: Options, publication: Publication, nam
             going.append(MetadataPartition.PARTITION_STATS.value)
         removed = [each for each in going if each in there]
         if removed:
-            drop_partitions(storage, config, IndexDefinitions.load(storage, config), removed)
+            drop_metadata_partitions(storage, config, IndexDefinitions.load(storage, config), removed)
         return tuple(removed)
 
 

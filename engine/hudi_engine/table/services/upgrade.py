@@ -52,7 +52,7 @@ from hudi_engine.format.timeline.schemas import (
     REQUESTED_REPLACE_METADATA,
     ROLLBACK_METADATA,
 )
-from hudi_engine.table.metadata.keep import drop_metadata_table
+from hudi_engine.table.metadata.writer import drop_metadata_table
 from hudi_engine.table.services.archive.execute import TimelineFile, archive_entry, files_of
 from hudi_engine.table.services.compaction.execute import run_compaction
 from hudi_engine.table.state import TableState

@@ -30,7 +30,7 @@ from hudi_engine.format.timeline.avro_file import decode_avro_file
 from hudi_engine.format.timeline.clock import InstantClock
 from hudi_engine.format.timeline.instant import Instant, State, timeline_file_name
 from hudi_engine.format.timeline.writer import TimelineWriter, rolled_back
-from hudi_engine.table.metadata.keep import record_action
+from hudi_engine.table.metadata.writer import write_table_metadata
 from hudi_engine.table.txn.lock import TableLock
 from hudi_engine.table.txn.owner import Beating, Owner, heartbeat_path, register, unregister
 
@@ -201,7 +201,7 @@ class OpenInstant:
         When the storage reports an error, the file is looked for, as it may be there all the same.
         """
         self._body = body
-        record_action(self._storage, self._config, self.time, self.action, body)
+        write_table_metadata(self._storage, self._config, self.time, self.action, body)
         done = self._writer.complete(self.time, self.action, body)
         self._completed = f"{self._config.timeline_path}/{done.file_name}"
         return done

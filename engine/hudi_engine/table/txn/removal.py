@@ -41,7 +41,11 @@ from hudi_engine.format.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS,
 from hudi_engine.format.timeline.schema_commits import drop_history
 from hudi_engine.format.timeline.schemas import ROLLBACK_PLAN
 from hudi_engine.format.timeline.writer import TimelineWriter
-from hudi_engine.table.metadata.keep import drop_metadata_table, has_metadata_table, take_back_actions
+from hudi_engine.table.metadata.writer import (
+    drop_metadata_table,
+    has_metadata_table,
+    roll_back_metadata_table,
+)
 from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.owner import Liveness, heartbeat_path
 from hudi_engine.table.txn.publication import Publication
@@ -417,7 +421,7 @@ def _without_metadata(
     if not has_metadata_table(storage, config):
         return config
     unpublish(gone, config, publication)
-    return take_back_actions(storage, config, [each.plan.instant for each in gone], opened.time)
+    return roll_back_metadata_table(storage, config, [each.plan.instant for each in gone], opened.time)
 
 
 @dataclass

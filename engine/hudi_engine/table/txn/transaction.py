@@ -21,7 +21,7 @@ from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.format.timeline.schemas import REQUESTED_REPLACE_METADATA
 from hudi_engine.format.timeline.writer import check_inflight, rolled_back
-from hudi_engine.table.metadata.build import check_metadata_options, settle_metadata_table
+from hudi_engine.table.metadata.build import check_metadata_options, initialize_metadata_table
 from hudi_engine.table.txn.conflict import (
     OVERWRITES,
     FileGroup,
@@ -217,7 +217,7 @@ class WriteTransaction:
 
                 committed = with_column_ids(self._storage, current, self.instant, final)
                 body = committed.to_bytes(self.config.table_version)
-                settle_metadata_table(
+                initialize_metadata_table(
                     self._storage,
                     self.config,
                     self._options,

@@ -45,7 +45,7 @@ from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.history import ArchivedInstant, History
 from hudi_engine.format.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, Instant, State, parse_instant
 from hudi_engine.table.metadata.compaction import last_compaction
-from hudi_engine.table.metadata.keep import archivable_instants, drop_what_is_not_kept
+from hudi_engine.table.metadata.writer import archivable_instants, drop_unsupported_partitions
 from hudi_engine.table.services.archive.select import ReplacedGroups, Selection, archive_due, select_instants
 from hudi_engine.table.services.planned import open_locked
 from hudi_engine.table.services.result import ArchiveResult
@@ -205,7 +205,7 @@ def archive(
         if not has_history:
             _check_no_merge(storage, join(state.config.archive_folder, "mergeArchivePlan"))
         chosen = select_instants(state, options, next_instant(state.timeline))
-        config = drop_what_is_not_kept(storage, state.config) if chosen.instants else state.config
+        config = drop_unsupported_partitions(storage, state.config) if chosen.instants else state.config
         metadata = MetadataTable.open(storage, config, state.timeline) if chosen.instants else None
         if metadata is not None:
             chosen = _without_unmerged(metadata, chosen)

@@ -31,7 +31,7 @@ from hudi_engine.format.telemetry.services import Done, measured
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.format.timeline.instant import State
 from hudi_engine.format.timeline.schemas import CLEAN_METADATA
-from hudi_engine.table.metadata.keep import drop_what_is_not_kept
+from hudi_engine.table.metadata.writer import drop_unsupported_partitions
 from hudi_engine.table.services.clean.plan import (
     COMPLETE,
     SAVEPOINTED,
@@ -224,7 +224,7 @@ def _names_to_go(
 
 def _start(state: TableState, opened: OpenInstant, plan: CleanPlan, *, resumed: bool) -> _Run:
     """Go in flight with the plan as body, as Apache Hudi does; a metadata table that is not kept would name what is deleted."""
-    state = replace(state, config=drop_what_is_not_kept(state.storage, state.config))
+    state = replace(state, config=drop_unsupported_partitions(state.storage, state.config))
     opened.start(state.storage.read(opened.path(State.REQUESTED)))
     return _Run(state, opened, plan, resumed)
 

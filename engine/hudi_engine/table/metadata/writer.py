@@ -1,4 +1,4 @@
-"""Keeping the metadata table of a table of version 8 or 9: what an action changed is in it before the action completes.
+"""Writing the metadata table of a table of version 8 or 9: what an action changed is in it before the action completes.
 
 Source: Hudi metadata table format, life cycle and commit protocol. All of it happens under the table's lock. A deltacommit of the
 metadata table has the instant of the action; while that is pending on the table, readers leave its records out.
@@ -80,7 +80,7 @@ def drop_metadata_table(storage: Storage, config: TableConfig) -> TableConfig:
     return config
 
 
-def drop_what_is_not_kept(storage: Storage, config: TableConfig) -> TableConfig:
+def drop_unsupported_partitions(storage: Storage, config: TableConfig) -> TableConfig:
     """Drop the partitions of a metadata table that this engine does not keep up to date, or all of it; return the settings.
 
     Of tables of version 6 it is dropped whole, and so is one that another writer is building.
@@ -94,7 +94,7 @@ def drop_what_is_not_kept(storage: Storage, config: TableConfig) -> TableConfig:
         return drop_metadata_table(storage, config)
     definitions = IndexDefinitions.load(storage, config)
     names = [each for each in config.metadata_partitions if not _is_kept(each, config, definitions)]
-    return drop_partitions(storage, config, definitions, names) if names else config
+    return drop_metadata_partitions(storage, config, definitions, names) if names else config
 
 
 def _is_kept(name: str, config: TableConfig, definitions: IndexDefinitions) -> bool:
@@ -106,7 +106,7 @@ def _is_kept(name: str, config: TableConfig, definitions: IndexDefinitions) -> b
     return partition in KEPT
 
 
-def drop_partitions(
+def drop_metadata_partitions(
     storage: Storage, config: TableConfig, definitions: IndexDefinitions, names: Collection[str]
 ) -> TableConfig:
     """Drop some partitions of a metadata table: from the properties first, then their files; return the settings."""
@@ -122,8 +122,10 @@ def drop_partitions(
     return config
 
 
-def record_action(storage: Storage, config: TableConfig, instant: str, action: str, body: bytes) -> None:
-    """Put what an action changed into the metadata table, right before the action completes; nothing where there is none.
+def write_table_metadata(
+    storage: Storage, config: TableConfig, instant: str, action: str, body: bytes
+) -> None:
+    """Write what an action changed to the metadata table, right before the action completes; nothing where there is none.
 
     Args:
         action: Action of the pending instant, such as ``compaction``.
@@ -132,7 +134,7 @@ def record_action(storage: Storage, config: TableConfig, instant: str, action: s
     done = COMPLETED_ACTION.get(action, action)
     if (done not in WRITE_ACTIONS and done != "clean") or not has_metadata_table(storage, config):
         return
-    config = drop_what_is_not_kept(storage, TableConfig.load(storage))
+    config = drop_unsupported_partitions(storage, TableConfig.load(storage))
     table = MetadataTable.open(storage, config, Timeline.load(storage, config))
     if table is None:
         return
@@ -153,7 +155,7 @@ def record_action(storage: Storage, config: TableConfig, instant: str, action: s
             changes = changes_of_write(written, records)
         except RepeatedKeyError as error:
             logger.warning("%s: the record index is dropped: %s", storage.base, error)
-            drop_partitions(storage, config, definitions, [MetadataPartition.RECORD_INDEX.value])
+            drop_metadata_partitions(storage, config, definitions, [MetadataPartition.RECORD_INDEX.value])
             kept = tuple(each for each in table.partitions if each != MetadataPartition.RECORD_INDEX.value)
             table = replace(table, partitions=kept)
             changes = changes_of_write(replace(written, table=table), records)
@@ -203,7 +205,7 @@ def _without(table: MetadataTable, instant: str) -> MetadataTable:
     return table.reopened() if left or earlier else table
 
 
-def take_back_actions(
+def roll_back_metadata_table(
     storage: Storage, config: TableConfig, instants: Collection[str], rollback: str
 ) -> TableConfig:
     """Take the records of actions that are rolled back out of the metadata table; return the settings.
@@ -214,7 +216,7 @@ def take_back_actions(
     Args:
         rollback: Instant of the rollback on the table.
     """
-    config = drop_what_is_not_kept(storage, TableConfig.load(storage))
+    config = drop_unsupported_partitions(storage, TableConfig.load(storage))
     table = MetadataTable.open(storage, config, Timeline.load(storage, config))
     if table is None:
         return config
