@@ -13,7 +13,8 @@ from hudi_engine.format.metadata.table import MetadataTable
 from hudi_engine.format.schema.avro import without_meta_fields
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.table.metadata.changes import filter_records, slice_file_bounds, slice_keys, stats_columns
+from hudi_engine.table.metadata.changes import filter_records, stats_columns
+from hudi_engine.table.metadata.data_files import slice_file_bounds, slice_keys
 
 
 def open_metadata(storage: Storage) -> MetadataTable | None:

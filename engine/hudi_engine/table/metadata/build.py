@@ -59,11 +59,10 @@ from hudi_engine.table.metadata.changes import (
     files_records,
     filter_records,
     put_partition_statistics,
-    slice_file_bounds,
-    slice_keys,
     stats_columns,
 )
 from hudi_engine.table.metadata.commit import DELTACOMMIT, commit_metadata, write_base_file
+from hudi_engine.table.metadata.data_files import slice_file_bounds, slice_keys
 from hudi_engine.table.metadata.writer import (
     INFLIGHT_PROPERTY,
     PARTITIONS_PROPERTY,

@@ -17,17 +17,11 @@ import pyarrow.parquet as pq
 
 from hudi_engine.errors import RepeatedKeyError
 from hudi_engine.format.config.declared.write_options import IndexOptions
-from hudi_engine.format.config.enums import BloomFilterType, IndexType, MergeMode, WriteOperation
+from hudi_engine.format.config.enums import BloomFilterType, IndexType, WriteOperation
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.view import FileSystemView
 from hudi_engine.format.index.filters.footer import BLOOM_KEY, BLOOM_TYPE_KEY
-from hudi_engine.format.logformat.blocks import delete
-from hudi_engine.format.logformat.format import BlockType
-from hudi_engine.format.logformat.reader import decode_data_block, read_blocks
-from hudi_engine.format.merge.delete_marker import delete_mask
-from hudi_engine.format.merge.slice_reader import read_slice
-from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.metadata.definitions import IndexDefinitions
 from hudi_engine.format.metadata.keys import (
     ALL_PARTITIONS,
@@ -47,20 +41,27 @@ from hudi_engine.format.metadata.statistics import (
     indexed_columns,
     merged_bounds,
     statistics_record,
-    values_bounds,
 )
 from hudi_engine.format.metadata.table import MetadataTable
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.schema.avro import without_meta_fields
-from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.damage import damaged_parquet
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.clock import parse_instant_time
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.table.metadata.data_files import (
+    LogContents,
+    file_keys,
+    joined,
+    keys_of,
+    log_bounds,
+    read_log,
+    slice_file_bounds,
+    slice_keys,
+)
 
 _PARTITIONS_TYPE, _FILES_TYPE, _BLOOM_TYPE = 1, 2, 4
-_KEY = META_FIELDS[2]
 _BINARY = pa.binary()
 
 
@@ -95,18 +96,14 @@ class Changes:
 
     def sorted(self) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Return keys, ascending and each once, their values, and the deleted keys; of two records the later counts."""
-        keys, values = _joined(self._keys), _joined(self._values)
+        keys, values = joined(self._keys), joined(self._values)
         order = pc.array_sort_indices(keys)
         keys, values = keys.take(order), values.take(order)
         if len(keys) > 1:
             last = np.append(np.asarray(pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1))), True)
             keys, values = keys.filter(pa.array(last)), values.filter(pa.array(last))
-        deleted = _joined(self._deleted).unique()
+        deleted = joined(self._deleted).unique()
         return keys, values, deleted.filter(pc.invert(pc.is_in(deleted, keys)))
-
-
-def _joined(parts: Sequence[pa.Array]) -> pa.Array:
-    return pa.concat_arrays([*parts, pa.array([], _BINARY)])
 
 
 @dataclass(frozen=True)
@@ -138,7 +135,7 @@ class Written:
         ]
 
     @cached_property
-    def logs(self) -> dict[str, LogRows]:
+    def logs(self) -> dict[str, LogContents]:
         """What the write put into each of its logs, by path."""
         paths = [str(stat.path) for _, stat in self.stats if stat.is_log_file]
         found = on_threads(lambda path: read_log(self.storage, self.config, path, self.instant), paths)
@@ -325,80 +322,6 @@ def _kept_bounds(
     return found
 
 
-def slice_file_bounds(
-    storage: Storage, config: TableConfig, path: str, columns: Mapping[str, Kind]
-) -> dict[str, Bounds]:
-    """Return the bounds of a base file or a log."""
-    if ".log." in path.rpartition("/")[2]:
-        return log_bounds(read_log(storage, config, path), columns)
-    return base_file_bounds(storage, path, columns)
-
-
-@dataclass(frozen=True)
-class LogRows:
-    """What a write put into a log.
-
-    Args:
-        rows: Tables of the data blocks, without rows that mark a delete.
-        deleted: Keys that it deletes, whatever the ordering values of their rows.
-        late: Keys of deletes with an ordering value, which may be older than the row and leave it.
-    """
-
-    rows: list[pa.Table]
-    deleted: pa.Array
-    late: pa.Array
-
-
-def read_log(storage: Storage, config: TableConfig, path: str, instant: str | None = None) -> LogRows:
-    """Read a log.
-
-    Args:
-        instant: Only blocks of this instant; None for all of the log.
-    """
-    rows: list[pa.Table] = []
-    deleted: list[pa.Array] = []
-    late: list[pa.Array] = []
-    ordered = bool(config.ordering_fields) and config.merge_mode is not MergeMode.COMMIT_TIME_ORDERING
-    for block in read_blocks(storage.read(path)):
-        if block.kind is BlockType.CORRUPT or (instant is not None and block.instant_time != instant):
-            continue
-        if block.kind is BlockType.DELETE:
-            found = list(delete.decode(block.content))
-            for into, wanted in ((deleted, False), (late, True)):
-                keys = [each.record_key.encode() for each in found if _may_lose(each, ordered) is wanted]
-                into.append(pa.array(keys, _BINARY))
-        elif block.is_data:
-            table = decode_data_block(block)
-            marked = delete_mask(table, config)
-            if marked is not None:
-                (late if ordered else deleted).append(_keys_of(table.filter(marked)))
-                table = table.filter(pc.invert(marked))
-            rows.append(table)
-    return LogRows(rows, _joined(deleted), _joined(late))
-
-
-def _may_lose(each: delete.DeleteRecord, ordered: bool) -> bool:
-    return ordered and each.ordering_value not in (None, 0)
-
-
-def log_bounds(log: LogRows, columns: Mapping[str, Kind]) -> dict[str, Bounds]:
-    """Return the bounds of columns of a log's rows; of one that a block lacks, nulls."""
-    return {
-        name: merged_bounds(_column_bounds(table, name, kind) for table in log.rows)
-        for name, kind in columns.items()
-    }
-
-
-def _column_bounds(table: pa.Table, name: str, kind: Kind) -> Bounds:
-    first, *inner = name.split(".")
-    if first not in table.column_names:
-        return Bounds(None, None, table.num_rows, table.num_rows)
-    column = table.column(first)
-    for part in inner:
-        column = pc.struct_field(column, part)
-    return values_bounds(column, kind)
-
-
 def filter_records(storage: Storage, files: Sequence[tuple[str, str]], instant: str) -> dict[str, Record]:
     """Return the records of ``bloom_filters``, of base files that have a filter.
 
@@ -443,10 +366,10 @@ def _put_locations(written: Written, changes: Changes) -> None:
         location = Location(partition, str(stat.file_id))
         if stat.is_log_file:
             log = written.logs[str(stat.path)]
-            keys, removed = _joined([_keys_of(each) for each in log.rows]), log.deleted
+            keys, removed = joined([keys_of(each) for each in log.rows]), log.deleted
             if len(log.late):
                 live = _keys_after(written, location)
-                removed = _joined([removed, log.late.filter(pc.invert(pc.is_in(log.late, live)))])
+                removed = joined([removed, log.late.filter(pc.invert(pc.is_in(log.late, live)))])
             keys = keys.filter(pc.invert(pc.is_in(keys, _held(written.table, keys, location))))
         elif not stat.num_inserts and not stat.num_deletes:
             continue  # updates alone leave every key where it is
@@ -455,12 +378,12 @@ def _put_locations(written: Written, changes: Changes) -> None:
             removed = before.filter(pc.invert(pc.is_in(before, keys)))
             keys = keys.filter(pc.invert(pc.is_in(keys, before)))
         deleted.append(_held(written.table, removed, location))
-        placed[location] = _joined([placed.get(location, keys.slice(0, 0)), keys]).unique()
+        placed[location] = joined([placed.get(location, keys.slice(0, 0)), keys]).unique()
     replaced = [_replaced_keys(written)] if written.replaced else []
-    _check_single(written, placed, _joined([*deleted, *replaced]))
-    changes.delete(_joined(deleted))
+    _check_single(written, placed, joined([*deleted, *replaced]))
+    changes.delete(joined(deleted))
     if written.metadata.operation_type != WriteOperation.CLUSTER.value:
-        changes.delete(_joined(replaced))
+        changes.delete(joined(replaced))
     for location, keys in placed.items():
         changes.put_all(keys, location_record(location, millis))
 
@@ -491,7 +414,7 @@ def check_single(parts: Iterable[pa.Array]) -> None:
     Args:
         parts: The keys of each file group, each once.
     """
-    keys = _joined(list(parts))
+    keys = joined(list(parts))
     if len(keys.unique()) < len(keys):
         counted = pc.value_counts(keys)
         repeated = counted.field("values").filter(pc.greater(counted.field("counts"), 1))
@@ -531,17 +454,6 @@ def _millis(instant: str, timeline: Timeline) -> int:
     return int(parse_instant_time(instant, timeline.zone).timestamp() * 1000)
 
 
-def _keys_of(rows: pa.Table) -> pa.Array:
-    return rows.column(_KEY).combine_chunks().cast(_BINARY)
-
-
-def file_keys(storage: Storage, path: str) -> pa.Array:
-    """Return the record keys of a base file, as bytes."""
-    with storage.open_input(path) as source, damaged_parquet(f"base file {path!r}"):
-        keys = pq.read_table(source, columns=[_KEY]).column(_KEY)
-    return keys.combine_chunks().cast(_BINARY)
-
-
 def _replaced_keys(written: Written) -> pa.Array:
     """Return the keys that the index has in the file groups that a write takes out."""
     going = {Location(partition, each) for partition, ids in written.replaced.items() for each in ids}
@@ -549,16 +461,8 @@ def _replaced_keys(written: Written) -> pa.Array:
     for partition, file_ids in written.replaced.items():
         for slices in (written.before.all_slices(partition).get(each, []) for each in file_ids):
             parts += [slice_keys(written.storage, written.timeline, each) for each in slices[:1]]
-    keys = _joined(parts).unique()
+    keys = joined(parts).unique()
     return _held(written.table, keys, *going)
-
-
-def slice_keys(storage: Storage, timeline: Timeline, file_slice: FileSlice) -> pa.Array:
-    """Return the keys of a slice's rows, its logs merged in."""
-    if file_slice.base_file is not None and not file_slice.log_files:
-        return file_keys(storage, file_slice.base_file.path)
-    context = read_context(storage, timeline.config, timeline)
-    return _keys_of(read_slice(context, file_slice, columns=[_KEY]))
 
 
 def changes_of_clean(
