@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.format.storage import open_storage
+from hudi_engine.table.services.indexing import index_facts
 
 from tests.helpers.metadata_table import differences, open_metadata
 from tests.judge.apache_hudi import ApacheHudi
@@ -88,8 +89,10 @@ class InTurn:
         for name, read in readers.items():
             assert difference(without_meta(read()), wanted) == "", f"{after}, read by {name}"
         view = f"v{abs(hash(str(self.path)))}"
+        made = f"CREATE TABLE IF NOT EXISTS {view} USING hudi LOCATION '{self.path}'"
+        shown = self.hudi.sql(made, f"SHOW INDEXES FROM {view}")
+        assert sorted(map(tuple, map(dict.values, shown))) == index_facts(storage, self.opened.config), after
         (found,) = self.hudi.sql(
-            f"CREATE TABLE IF NOT EXISTS {view} USING hudi LOCATION '{self.path}'",
             f"REFRESH TABLE {view}",
             f"SELECT count(*) AS n FROM {view} WHERE val = '{wanted[0]['val']}' AND id = '{wanted[0]['id']}'",
         )

@@ -38,6 +38,29 @@ def test_partitions_and_files_are_those_on_storage(path: Path) -> None:
         call(path, "show_metadata_table_files", partition="dt=1999")
 
 
+def test_run_indexing_builds_one_index_and_returns_all(tmp_path: Path) -> None:
+    table = Path(unpack(ALL_INDEXES, tmp_path))
+    before = call(table, "run_indexing", index="bloom_filters")
+    assert {row["index_name"] for row in before} == {
+        *("bloom_filters", "column_stats", "partition_stats", "record_index")
+    }
+    with pytest.raises(ConfigError, match="index is 'x'; legal values: files, column_stats"):
+        call(table, "run_indexing", index="x")
+
+
+def test_indexes_are_shown_with_the_columns_that_they_name(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(path), "indexes", "--json"]) == 0
+    rows = {row["index_name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["secondary_index_idx_name"] == {
+        "index_name": "secondary_index_idx_name",
+        "index_type": "secondary_index",
+        "col_name": "name",
+    }
+    assert rows["column_stats"]["col_name"] == "" and "files" not in rows
+
+
 def test_sizes_are_those_of_each_partition_of_the_metadata_table(path: Path) -> None:
     stats = {row["stat_key"]: row["stat_value"] for row in call(path, "show_metadata_table_stats")}
     assert stats["partitionCount"] == "7"

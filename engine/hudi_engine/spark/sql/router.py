@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from hudi_engine.errors import HudiError, StatementError
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.errors import SPARK_ERRORS
-from hudi_engine.spark.sql import ddl, dml, partitions, procedures
+from hudi_engine.spark.sql import ddl, dml, indexes, partitions, procedures
 from hudi_engine.spark.sql.earlier_states import EarlierStates, with_information_schema, with_meta_columns
 from hudi_engine.spark.sql.fewer_files import with_fewer_files
 from hudi_engine.spark.sql.statement import (
@@ -66,6 +66,8 @@ _ON_TABLE: Mapping[str, Action] = {
     "AnalyzeTable": ddl.analyze,
     "SetTableProperties": ddl.set_properties,
     "UnsetTableProperties": ddl.unset_properties,
+    "CreateIndex": indexes.create_index,
+    "DropIndex": indexes.drop_index,
 }
 _WITH_CTES = ("InsertIntoStatement", "OverwriteByExpression")
 _REFUSED: Mapping[str, str] = {
@@ -137,8 +139,9 @@ class StatementRouter:
                 "EXECUTE IMMEDIATE is refused: a change of a Hudi table in its text would go round the engine; write the "
                 "statement itself"
             )
+        shown = indexes.shown_table(statement) if keyword == "show" else None
         try:
-            plan = plans.parse(session, statement)
+            plan = plans.parse(session, statement if shown is None else f"show tblproperties {shown}")
         except SPARK_ERRORS:
             if keyword in _SERVICES:
                 raise StatementError(
@@ -146,7 +149,8 @@ class StatementRouter:
                 ) from None
             return None  # Spark runs it again and reports the syntax error with its own words
         try:
-            return self._dispatch(Statement(session, statement, plan, self._warehouse, self._warned))
+            parsed = Statement(session, statement, plan, self._warehouse, self._warned)
+            return self._dispatch(parsed) if shown is None else indexes.show_indexes(parsed)
         except OtherCatalogError:
             return None
 

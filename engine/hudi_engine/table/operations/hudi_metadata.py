@@ -6,13 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.view import FileSystemView
 from hudi_engine.format.layout.layout import split_names
 from hudi_engine.format.metadata.keys import hashed
 from hudi_engine.format.metadata.records import MetadataPartition
 from hudi_engine.format.metadata.table import MetadataTable
 from hudi_engine.table.inspect.files import check_partition
+from hudi_engine.table.operations import table_operations
 from hudi_engine.table.operations.operation import Call, Row, procedure
+from hudi_engine.table.services.indexing import index_facts
 
 _STATS = MetadataPartition.COLUMN_STATS.value
 
@@ -21,6 +24,16 @@ _STATS = MetadataPartition.COLUMN_STATS.value
 def show_metadata_table_partitions(call: Call) -> list[Row]:
     """Return the partitions of the table by its metadata table."""
     return [(name,) for name in _metadata(call).table_partitions()]
+
+
+@procedure("index_name string, index_type string, col_name string", changes=True)
+def run_indexing(
+    call: Call, index: table_operations.Index, columns: tuple[str, ...] | None = None
+) -> list[Row]:
+    """Build an index of the metadata table, and return all that the table has then; Hudi has this as HoodieIndexer."""
+    table_operations.create_index.execute(call, index=index, columns=columns)
+    config = TableConfig.load(call.services.storage)
+    return [*index_facts(call.services.storage, config)]
 
 
 @procedure("file_path string")

@@ -32,7 +32,7 @@ from hudi_engine.table.repair import DUPLICATE_KEYS, KINDS
 from hudi_engine.table.report import write_report
 from hudi_engine.table.services import VersionChange
 from hudi_engine.table.services.due import table_stats
-from hudi_engine.table.services.indexing import INDEXES
+from hudi_engine.table.services.indexing import INDEXES, index_facts
 from hudi_engine.table.txn.recovery import left_by_ended
 
 _INSTANT = ("instant", "action", "state", "requested_at", "completed_at", "seconds")
@@ -378,6 +378,14 @@ def create_index(
         facts={"built": ", ".join(built)} if built else {},
         reason="" if built else f"{index} is there already",
     )
+
+
+@Operation
+def indexes(call: Call) -> Answer:
+    """List the indexes of the metadata table, as SHOW INDEXES does."""
+    found = index_facts(call.state.storage, call.state.config)
+    rows = [{"index_name": name, "index_type": kind, "col_name": columns} for name, kind, columns in found]
+    return Answer(rows, rows_name="indexes")
 
 
 @operation(changes=True)

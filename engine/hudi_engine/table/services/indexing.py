@@ -11,8 +11,11 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.metadata_options import MetadataOptions
 from hudi_engine.format.config.option import Option
 from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.metadata.definitions import IndexDefinitions
 from hudi_engine.format.metadata.records import MetadataPartition
+from hudi_engine.format.metadata.statistics import indexed_columns
+from hudi_engine.format.schema.avro import without_meta_fields
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.table.metadata.build import build, check_metadata_options, wanted_partitions
 from hudi_engine.table.metadata.writer import (
@@ -28,6 +31,7 @@ _BUILT_BY: dict[MetadataPartition, Option[bool]] = {
     MetadataPartition.BLOOM_FILTERS: MetadataOptions.BLOOM_FILTERS,
     MetadataPartition.RECORD_INDEX: MetadataOptions.RECORD_INDEX,
 }
+_NAMED = (MetadataPartition.SECONDARY_INDEX, MetadataPartition.EXPRESSION_INDEX)
 INDEXES = (MetadataPartition.FILES.value, *(each.value for each in _BUILT_BY))
 """Names of indexes; statistics of partitions come and go with those of columns."""
 
@@ -45,7 +49,8 @@ def create_index(
         The partitions of the metadata table that were built; none when the index was there.
 
     Raises:
-        ConfigError: The name is no legal one, columns are given for another index, or the table has version 6.
+        ConfigError: The name is no legal one, columns are given for another index or can have no statistics, or the table has
+            version 6.
         RepeatedKeyError: The record index is to be built, and keys are stored in several file groups.
     """
     partition = _index(name)
@@ -65,6 +70,7 @@ def create_index(
             raise ConfigError(
                 f"table {config.name!r} has no columns yet; write to it first, then build {name}"
             )
+        _check_columns(columns, config, schema)
         before = set(config.metadata_partitions)
         config = drop_unsupported_partitions(storage, config)
         missing = [each for each in wanted_partitions(config, wanted) if each.value not in before]
@@ -94,6 +100,28 @@ def drop_index(storage: Storage, options: Options, publication: Publication, nam
         if removed:
             drop_metadata_partitions(storage, config, IndexDefinitions.load(storage, config), removed)
         return tuple(removed)
+
+
+def index_facts(storage: Storage, config: TableConfig) -> list[tuple[str, str, str]]:
+    """Return name, type and columns of each index, as ``SHOW INDEXES`` of Hudi has them; only named ones state their columns."""
+    entries, facts = IndexDefinitions.load(storage, config).entries, []
+    for name in sorted(config.metadata_partitions):
+        if name in entries and MetadataPartition.of(name) in _NAMED:
+            fields = ",".join(entries[name].get("sourceFields") or ())
+            facts.append((name, str(entries[name].get("indexType", "")).lower(), fields))
+        elif name != MetadataPartition.FILES.value:
+            facts.append((name, name, ""))
+    return facts
+
+
+def _check_columns(columns: Sequence[str], config: TableConfig, schema: str) -> None:
+    known = indexed_columns(without_meta_fields(schema), columns, is_v2=config.version >= 9)
+    unknown = [each for each in columns if each not in known]
+    if unknown:
+        raise ConfigError(
+            f"columns has {', '.join(unknown)}, of which table {config.name!r} can have no statistics; name columns of the table "
+            "that are no struct, array or map"
+        )
 
 
 def _index(name: str) -> MetadataPartition:

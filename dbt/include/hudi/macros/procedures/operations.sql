@@ -80,6 +80,10 @@
   {% do hudi__run('downgrade', {'table': table, 'version': version, 'options': options}, kwargs) %}
 {% endmacro %}
 
+{% macro hudi_show_indexes(table, options=none) %}
+  {% do hudi__run('show_indexes', {'table': table, 'options': options}, kwargs) %}
+{% endmacro %}
+
 {% macro hudi_create_index(table, index, columns=none, options=none) %}
   {% do hudi__run('create_index', {'table': table, 'index': index, 'columns': columns, 'options': options}, kwargs) %}
 {% endmacro %}
