@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hudi_engine.spark.sql.own_rows import with_view
+from hudi_engine.spark.sql.query import with_view
 
 QUERIES = {
     "a query of the WITH": (

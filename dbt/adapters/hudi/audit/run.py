@@ -13,7 +13,7 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.spark.schema.fit import quoted
-from hudi_engine.spark.sql.own_rows import with_view
+from hudi_engine.spark.sql.query import with_view
 from hudi_engine.spark.sql.statements import first_keyword
 from hudi_engine.spark.write.inspection import before_commit
 from pyspark.errors import PySparkException

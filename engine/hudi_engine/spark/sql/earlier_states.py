@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
@@ -21,11 +21,10 @@ from hudi_engine.format.schema.meta_fields import COMMIT_TIME, META_FIELDS, meta
 from hudi_engine.spark.catalog import TableName
 from hudi_engine.spark.catalog.entry import READ_OPTIMIZED
 from hudi_engine.spark.jvm import plans
-from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.jvm.plans import JavaPlan
 from hudi_engine.spark.read.spark_read import snapshot_frame
-from hudi_engine.spark.schema.fit import quoted
-from hudi_engine.spark.sql.own_rows import meta_view, with_tables_replaced
+from hudi_engine.spark.sql.own_rows import meta_view
+from hudi_engine.spark.sql.query import Query, table_text
 from hudi_engine.spark.sql.statement import own_name
 from hudi_engine.spark.sql.statements import closing_bracket, first_keyword, without_leading_dot
 from hudi_engine.spark.sql.warehouse import Warehouse
@@ -62,78 +61,69 @@ class _Place:
     called: str | None = None
 
 
-class EarlierStates:
-    """Gives the states that queries name."""
-
-    def __init__(self, warehouse: Warehouse) -> None:
-        self._warehouse = warehouse
-
-    def named_in(self, session: SparkSession, text: str, own_view: Callable[[str], str]) -> str:
-        """Return a statement with temporary views, named by ``own_view``, in place of other states of Hudi tables."""
-        text = _PART_OF.sub(_state_inside, text)
-        if not _WORDS.search(text):
-            return text
-        try:
-            plan = plans.parse(session, text)
-        except SPARK_ERRORS:
-            return text  # Spark runs it again and reports the syntax error with its own words
-        pieces, position = [], 0
-        for place in sorted(_places(plan, text), key=lambda each: each.start):
-            frame = self._state(session, place, text)
-            if frame is None:
-                continue
-            if plans.kind(plan) in ("CreateView", "AlterViewAs"):
-                raise StatementError(
-                    f"{text[place.start : place.end]} in a view is refused, as the view would show it as of now: make it a table"
-                )
-            digest = hashlib.sha256(text[place.start : place.end].encode()).hexdigest()[:16]
-            name = own_view(f"dbt_hudi_state_{digest}")
-            frame.createOrReplaceTempView(name)
-            called = "" if place.called is None else f" as {quoted(place.called)}"
-            pieces += [text[position : place.start], f"`{name}`{called}"]
-            position = place.end
-        return "".join([*pieces, text[position:]])
-
-    def _state(self, session: SparkSession, place: _Place, text: str) -> DataFrame | None:
-        """Return the rows that are meant, None for a table that is not Hudi's."""
-        if plans.kind(place.node) == "RelationTimeTravel":
-            return self._as_of(session, place.node, text[place.start : place.end])
-        return self._changes(session, place.node)
-
-    def _as_of(self, session: SparkSession, node: JavaPlan, text: str) -> DataFrame | None:
-        parts, _ = plans.target_parts(node.relation())
-        version, timestamp = plans.option(node.version()), plans.option(node.timestamp())
-        base = self._base(session, parts)
-        if base is None:
-            return None
-        when = version if timestamp is None else _literal(session, timestamp)
-        if when is None:
+def with_earlier_states(query: Query) -> Query:
+    """Return a statement with temporary views in place of other states of Hudi tables."""
+    query = query.with_text(_PART_OF.sub(_state_inside, query.text))
+    if not _WORDS.search(query.text) or query.plan is None:
+        return query
+    views = []
+    for place in sorted(_places(query.plan, query.text), key=lambda each: each.start):
+        text = query.text[place.start : place.end]
+        frame = _state(query, place.node, text)
+        if frame is None:
+            continue
+        if plans.kind(query.plan) in ("CreateView", "AlterViewAs"):
             raise StatementError(
-                f"{text} is refused: the time must be a text such as '2026-11-01 09:30:00' or an instant, no expression"
+                f"{text} in a view is refused, as the view would show it as of now: make it a table"
             )
-        state = TableState.load(self._warehouse.table(session, base).storage)
-        return rows_as_of(session, state, instant_as_of(state, str(when)))
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        name = query.own_view(f"dbt_hudi_state_{digest}")
+        frame.createOrReplaceTempView(name)
+        views.append((place.start, place.end, table_text(name, place.called)))
+    return query.with_views(views)
 
-    def _changes(self, session: SparkSession, node: JavaPlan) -> DataFrame:
-        """Read the changes of a call of the function; its arguments have to be literals."""
-        given = [_literal(session, each) for each in plans.items(node.functionArgs())]
-        if not 3 <= len(given) <= 4 or None in given or given[1] not in _KINDS:
-            shown = ", ".join("an expression" if each is None else repr(each) for each in given)
-            raise StatementError(f"{_FUNCTION}({shown}) is refused: {_USAGE}")
-        name, kind, start, end = (*map(str, given), *(["latest"] if len(given) == 3 else []))
-        base = self._base(session, name.replace("`", "").split("."))
-        if base is None:
-            raise StatementError(f"{_FUNCTION}: {name!r} is no Hudi table of the warehouse; {_USAGE}")
-        table = self._warehouse.table(session, base)
-        last = None if end == "latest" else end
-        if kind == "cdc":
-            return table.cdc(start, last)
-        rows = table.changes(start, last, mode="latest").drop(CHANGE_TYPE)
-        return rows.withColumnRenamed(COMMITTED, COMMIT_TIME)
 
-    def _base(self, session: SparkSession, parts: list[str]) -> str | None:
-        named = own_name(session, parts)
-        return None if named is None else self._warehouse.hudi_base(session, *named)
+def _state(query: Query, node: JavaPlan, text: str) -> DataFrame | None:
+    """Return the rows that are meant, None for a table that is not Hudi's."""
+    return _as_of(query, node, text) if plans.kind(node) == "RelationTimeTravel" else _changes(query, node)
+
+
+def _as_of(query: Query, node: JavaPlan, text: str) -> DataFrame | None:
+    parts, _ = plans.target_parts(node.relation())
+    version, timestamp = plans.option(node.version()), plans.option(node.timestamp())
+    base = _base(query, parts)
+    if base is None:
+        return None
+    when = version if timestamp is None else _literal(query.session, timestamp)
+    if when is None:
+        raise StatementError(
+            f"{text} is refused: the time must be a text such as '2026-11-01 09:30:00' or an instant, no expression"
+        )
+    state = TableState.load(query.warehouse.table(query.session, base).storage)
+    return rows_as_of(query.session, state, instant_as_of(state, str(when)))
+
+
+def _changes(query: Query, node: JavaPlan) -> DataFrame:
+    """Read the changes of a call of the function; its arguments have to be literals."""
+    given = [_literal(query.session, each) for each in plans.items(node.functionArgs())]
+    if not 3 <= len(given) <= 4 or None in given or given[1] not in _KINDS:
+        shown = ", ".join("an expression" if each is None else repr(each) for each in given)
+        raise StatementError(f"{_FUNCTION}({shown}) is refused: {_USAGE}")
+    name, kind, start, end = (*map(str, given), *(["latest"] if len(given) == 3 else []))
+    base = _base(query, name.replace("`", "").split("."))
+    if base is None:
+        raise StatementError(f"{_FUNCTION}: {name!r} is no Hudi table of the warehouse; {_USAGE}")
+    table = query.warehouse.table(query.session, base)
+    last = None if end == "latest" else end
+    if kind == "cdc":
+        return table.cdc(start, last)
+    rows = table.changes(start, last, mode="latest").drop(CHANGE_TYPE)
+    return rows.withColumnRenamed(COMMITTED, COMMIT_TIME)
+
+
+def _base(query: Query, parts: list[str]) -> str | None:
+    named = own_name(query.session, parts)
+    return None if named is None else query.warehouse.hudi_base(query.session, *named)
 
 
 def rows_as_of(session: SparkSession, state: TableState, instant: str | None) -> DataFrame:
@@ -189,21 +179,16 @@ _QUERIES = ("select", "with", "from")
 _BY_ALL_COLUMNS = ("Distinct", "Union", "Except", "Intersect", "Pivot", "Unpivot")
 
 
-def with_meta_columns(
-    warehouse: Warehouse, session: SparkSession, query: str, own_view: Callable[[str], str]
-) -> str:
-    """Return a query that names meta columns with temporary views that have them, named by ``own_view``, in place of Hudi tables.
+def with_meta_columns(query: Query) -> Query:
+    """Return a query that names meta columns with temporary views that have them in place of Hudi tables.
 
     The names themselves lack the columns, as Spark hides no column from ``*``. A table below a ``*`` keeps its name, so that the
     ``*`` is the same in every query.
     """
-    if not _META.search(query) or first_keyword(query) not in _QUERIES:
+    if not _META.search(query.text) or first_keyword(query.text) not in _QUERIES or query.plan is None:
         return query
-    try:
-        plan = plans.parse(session, query)
-    except SPARK_ERRORS:
-        return query  # Spark runs it again and reports the syntax error with its own words
-    starred = set(_below_stars(plan, is_star=True))
+    session, warehouse = query.session, query.warehouse
+    starred = set(_below_stars(query.plan, is_star=True))
 
     def instead(parts: list[str], has_alias: bool) -> str | None:
         named = own_name(session, parts)
@@ -213,11 +198,11 @@ def with_meta_columns(
         table, entry = warehouse.table(session, base), warehouse.entry(session, *named)
         reads_files = entry is not None and entry.kind == READ_OPTIMIZED
         frame = table.read_optimized() if reads_files else table.snapshot()
-        view = own_view(meta_view(TableName(*named)))
+        view = query.own_view(meta_view(TableName(*named)))
         frame.createOrReplaceTempView(view)
-        return f"`{view}`" if has_alias else f"`{view}` as {quoted(parts[-1])}"
+        return table_text(view, None if has_alias else parts[-1])
 
-    return with_tables_replaced(query, plan, instead, without=starred)
+    return query.with_tables(instead, without=starred)
 
 
 def _below_stars(node: JavaPlan, *, is_star: bool) -> Iterator[int]:
@@ -264,19 +249,14 @@ _COLUMNS: Mapping[str, str] = {
 }
 
 
-def with_information_schema(
-    warehouse: Warehouse, session: SparkSession, query: str, own_view: Callable[[str], str]
-) -> str:
-    """Return a query with temporary views, named by ``own_view``, in place of the two; refuses permanent views of them."""
-    if _SCHEMA not in query.lower():
+def with_information_schema(query: Query) -> Query:
+    """Return a query with temporary views in place of the two; refuses permanent views of them."""
+    if _SCHEMA not in query.text.lower():
         return query
     # packages put the database before it, which is empty here
-    query = without_leading_dot(query, _SCHEMA)
-    try:
-        plan = plans.parse(session, query)
-    except SPARK_ERRORS:
-        return query  # Spark runs it again and reports the syntax error with its own words
-    if session.catalog.databaseExists(_SCHEMA):
+    query = query.with_text(without_leading_dot(query.text, _SCHEMA))
+    plan, session, warehouse = query.plan, query.session, query.warehouse
+    if plan is None or session.catalog.databaseExists(_SCHEMA):
         return query
 
     def instead(parts: list[str], has_alias: bool) -> str | None:
@@ -287,12 +267,12 @@ def with_information_schema(
             raise StatementError(
                 f"{_SCHEMA}.{table} in a view is refused, as it would show the names of now: make it a table"
             )
-        view = own_view(f"dbt_hudi_{_SCHEMA}_{table}")
+        view = query.own_view(f"dbt_hudi_{_SCHEMA}_{table}")
         rows = list(_tables(warehouse, session) if table == "tables" else _schemata(warehouse, session))
         session.createDataFrame(rows, _COLUMNS[table]).createOrReplaceTempView(view)
-        return f"`{view}`" if has_alias else f"`{view}` as `{parts[-1]}`"
+        return table_text(view, None if has_alias else parts[-1])
 
-    return with_tables_replaced(query, plan, instead)
+    return query.with_tables(instead)
 
 
 def _tables(warehouse: Warehouse, session: SparkSession) -> Iterator[tuple[str | None, str, str, str]]:

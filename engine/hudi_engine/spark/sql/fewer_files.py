@@ -24,15 +24,13 @@ from hudi_engine.format.schema.meta_fields import meta_fields
 from hudi_engine.spark.catalog import TableName
 from hudi_engine.spark.catalog.entry import READ_OPTIMIZED
 from hudi_engine.spark.jvm import plans
-from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.jvm.plans import JavaPlan
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.read.spark_read import slices_frame
-from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.own_rows import meta_view
+from hudi_engine.spark.sql.query import Query, table_text
 from hudi_engine.spark.sql.statement import own_name
 from hudi_engine.spark.sql.statements import first_keyword
-from hudi_engine.spark.sql.warehouse import Warehouse
 from hudi_engine.table.data_skipping.plan import plan_read
 from hudi_engine.table.data_skipping.predicate import pruning_predicate
 from hudi_engine.table.state import TableState
@@ -61,37 +59,26 @@ class _Place:
     condition: JavaPlan
 
 
-def with_fewer_files(
-    warehouse: Warehouse, session: SparkSession, query: str, own_view: Callable[[str], str]
-) -> str:
-    """Return a query with temporary views, named by ``own_view``, in place of Hudi tables of which it needs some files only."""
-    if not _WHERE.search(query) or first_keyword(query) not in ("select", "from"):
+def with_fewer_files(query: Query) -> Query:
+    """Return a query with temporary views in place of Hudi tables of which it needs some files only."""
+    is_query = _WHERE.search(query.text) and first_keyword(query.text) in ("select", "from")
+    if not is_query or query.plan is None:
         return query
-    try:
-        plan = plans.parse(session, query)
-    except SPARK_ERRORS:
-        return query  # Spark runs it again and reports the syntax error with its own words
-    pieces, position = [], 0
-    for place in sorted(_places(plan), key=lambda each: each.start):
+    views = []
+    for place in sorted(_places(query.plan), key=lambda each: each.start):
         try:
-            view = _view_instead(warehouse, session, place, query, own_view)
+            view = _view_instead(query, place)
         except (HudiError, OSError):
             view = None  # Spark reads the table, and reports what is wrong with it
         if view is not None:
-            called = "" if place.alias is not None else f" as {quoted(place.parts[-1])}"
-            pieces += [query[position : place.start], f"`{view}`{called}"]
-            position = place.end
-    return "".join([*pieces, query[position:]])
+            called = place.parts[-1] if place.alias is None else None
+            views.append((place.start, place.end, table_text(view, called)))
+    return query.with_views(views)
 
 
-def _view_instead(
-    warehouse: Warehouse,
-    session: SparkSession,
-    place: _Place,
-    query: str,
-    own_view: Callable[[str], str],
-) -> str | None:
+def _view_instead(query: Query, place: _Place) -> str | None:
     """Return the name of a view on the files of a table that its condition needs; None where the name stays."""
+    session, warehouse = query.session, query.warehouse
     named = own_name(session, place.parts)
     base = None if named is None else warehouse.hudi_base(session, *named)
     if named is None or base is None:
@@ -100,9 +87,9 @@ def _view_instead(
     is_face = entry is not None and entry.kind == READ_OPTIMIZED
     if is_face or not table.config.metadata_partitions:
         return None
-    digest = hashlib.sha256(f"{place.start} {query}".encode()).hexdigest()[:16]
+    digest = hashlib.sha256(f"{place.start} {query.text}".encode()).hexdigest()[:16]
     view = f"{meta_view(TableName(*named))}_{digest}"
-    return _make_view(session, TableState.load(table.storage), place, lambda: own_view(view))
+    return _make_view(session, TableState.load(table.storage), place, lambda: query.own_view(view))
 
 
 def _places(node: JavaPlan) -> Iterator[_Place]:

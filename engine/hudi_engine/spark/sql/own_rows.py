@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from pyspark.errors import AnalysisException, PySparkException
@@ -18,6 +18,7 @@ from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
 from hudi_engine.spark.jvm.frames import analyzed_plan
 from hudi_engine.spark.jvm.plans import JavaPlan
 from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.sql.query import mentioned_tables
 from hudi_engine.spark.sql.statement import Statement, Target
 from hudi_engine.spark.sql.warehouse import Warehouse
 from hudi_engine.table.snapshot.manifest import current_manifest
@@ -26,74 +27,6 @@ from hudi_engine.table.txn.swap import table_storage
 
 _SUBQUERIES = frozenset(("ScalarSubquery", "ListQuery", "Exists"))
 _SUFFIXES = ("", READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
-
-
-# --- names ----------------------------------------------------------------------------------------------------------
-
-
-def with_view(session: SparkSession, query: str, is_meant: Callable[[list[str]], bool], view: str) -> str:
-    """Return a query that reads a view where it named a table by parts for which ``is_meant``."""
-
-    def instead(parts: list[str], has_alias: bool) -> str | None:
-        if not is_meant(parts):
-            return None
-        # columns may be qualified by the table's name
-        return f"`{view}`" if has_alias else f"`{view}` as `{parts[-1]}`"
-
-    return with_tables_replaced(query, plans.parse(session, query), instead)
-
-
-def with_tables_replaced(
-    sql: str,
-    plan: JavaPlan,
-    instead: Callable[[list[str], bool], str | None],
-    without: Collection[int] = (),
-) -> str:
-    """Return a statement with the texts that ``instead`` gives for a table's parts and whether it has an alias.
-
-    Args:
-        without: Where tables begin that keep their names.
-    """
-    pieces, position = [], 0
-    for start, end, parts, has_alias in sorted(mentioned_tables(plan)):
-        text = None if start in without else instead(parts, has_alias)
-        if text is not None:
-            pieces += [sql[position:start], text]
-            position = end
-    return "".join([*pieces, sql[position:]])
-
-
-def mentioned_tables(plan: JavaPlan) -> Iterator[tuple[int, int, list[str], bool]]:
-    """Return where a statement names tables, by which parts, and whether with an alias; a name of a WITH is no table."""
-    return _tables(plan, None, frozenset())
-
-
-def _tables(
-    node: JavaPlan, above: JavaPlan | None, queries: frozenset[str]
-) -> Iterator[tuple[int, int, list[str], bool]]:
-    """Return where a plan names tables, by which parts, and whether with an alias; a name of a WITH around it is no table."""
-    kind = plans.kind(node)
-    if kind == "UnresolvedRelation":
-        span, parts = plans.source_range(node), plans.texts(node.multipartIdentifier())
-        if span is not None and not (len(parts) == 1 and parts[0].lower() in queries):
-            aliased = above is not None and plans.kind(above) == "SubqueryAlias"
-            yield (*span, parts, aliased)
-        return
-    if kind == "UnresolvedWith":
-        yield from _tables_of_with(node, queries)
-        return
-    for each in plans.below(node):
-        yield from _tables(each, node, queries)
-
-
-def _tables_of_with(node: JavaPlan, queries: frozenset[str]) -> Iterator[tuple[int, int, list[str], bool]]:
-    recurses = plans.hasattr_java(node, "allowRecursion") and node.allowRecursion()
-    for each in plans.items(node.innerChildren()):
-        # a query sees those before it, and itself where it may recurse
-        later = queries | {str(each.alias()).lower()}
-        yield from _tables(each, node, later if recurses else queries)
-        queries = later
-    yield from _tables(node.child(), node, queries)
 
 
 _META_VIEW = "dbt_hudi_meta"

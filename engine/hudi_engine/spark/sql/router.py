@@ -17,8 +17,13 @@ from hudi_engine.errors import HudiError, StatementError
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.sql import ddl, dml, indexes, partitions, procedures
-from hudi_engine.spark.sql.earlier_states import EarlierStates, with_information_schema, with_meta_columns
+from hudi_engine.spark.sql.earlier_states import (
+    with_earlier_states,
+    with_information_schema,
+    with_meta_columns,
+)
 from hudi_engine.spark.sql.fewer_files import with_fewer_files
+from hudi_engine.spark.sql.query import Query
 from hudi_engine.spark.sql.statement import (
     OtherCatalogError,
     Statement,
@@ -114,7 +119,6 @@ class StatementRouter:
     def __init__(self, warehouse: StatementWarehouse) -> None:
         self._warehouse = warehouse
         self._warned: set[str] = set()
-        self._states = EarlierStates(warehouse)
 
     def with_states(self, session: SparkSession, statement: str, own_view: Callable[[str], str]) -> str:
         """Return a statement with temporary views for earlier states, meta columns, ``information_schema`` and fewer files.
@@ -122,10 +126,8 @@ class StatementRouter:
         Args:
             own_view: Makes their names.
         """
-        statement = with_information_schema(self._warehouse, session, statement, own_view)
-        statement = self._states.named_in(session, statement, own_view)
-        statement = with_meta_columns(self._warehouse, session, statement, own_view)
-        return with_fewer_files(self._warehouse, session, statement, own_view)
+        query = with_information_schema(Query(self._warehouse, session, statement, own_view))
+        return with_fewer_files(with_meta_columns(with_earlier_states(query))).text
 
     def route(self, session: SparkSession, statement: str) -> StatementResult | None:
         """Run a statement that concerns a Hudi table or a name of the warehouse; None leaves it to Spark."""
