@@ -51,7 +51,7 @@ from dbt.adapters.hudi.model.merge import STRATEGIES
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan, time_limit
 from dbt.adapters.hudi.model.run_notes import notes_of_run
 from dbt.adapters.hudi.names import Names
-from dbt.adapters.hudi.operations import Operations
+from dbt.adapters.hudi.past_runs import PastRuns
 from dbt.adapters.hudi.relation import HudiRelation, in_session, named
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows import builds, seeds, snapshots
@@ -103,7 +103,7 @@ class HudiConfig(SparkConfig):
     cluster_by: Any | None = None
 
 
-class HudiAdapter(Operations, FileFeeds, ColumnChanges, Names, SparkAdapter):
+class HudiAdapter(PastRuns, FileFeeds, ColumnChanges, Names, SparkAdapter):
     """dbt on Apache Hudi tables."""
 
     Relation = HudiRelation
@@ -222,7 +222,10 @@ class HudiAdapter(Operations, FileFeeds, ColumnChanges, Names, SparkAdapter):
         name, known = named(relation), self.get_macro_resolver()
         plan = self._resolve(name.database, name.name, self.hudi_configs(model))
         node = str(model.get("unique_id") or "")
-        notes = notes_of_run(node, self._warehouse.places.project_root, plan.merge.window)
+        table = f"{plan.schema}.{plan.name}".lower()
+        inputs = self.inputs_of(model)
+        root = self._warehouse.places.project_root
+        notes = notes_of_run(model, root, plan.merge.window, table=table, inputs=inputs)
         tests = audit_tests(plan.audit, node, known, self.config)
         plan = replace(plan, run_notes=notes, tests=tests, resumes=resumes_build(node, known))
         options = laid_over(self._warehouse.options, plan.write_options)

@@ -55,5 +55,13 @@ def test_git_itself_agrees_also_in_a_work_tree(tmp_path):
 
 
 def test_what_is_not_known_is_left_out():
-    assert "_dbt_git_sha" not in notes_of_run("model.p.m", "/")
-    assert notes_of_run("", "/").keys() == {"_dbt_invocation_id"}
+    assert "_dbt_git_sha" not in notes_of_run({"unique_id": "model.p.m"}, "/")
+    assert notes_of_run({}, "/").keys() == {"_dbt_invocation_id"}
+
+
+def test_a_commit_names_table_code_and_inputs():
+    node = {"unique_id": "model.p.m", "checksum": {"name": "sha256", "checksum": "ab12"}}
+    found = notes_of_run(node, "/", table="s.m", inputs={"s.b": "2", "s.a": "1"})
+    assert found["_dbt_node"] == "model.p.m" and found["_dbt_table"] == "s.m"
+    assert found["_dbt_checksum"] == "ab12"
+    assert found["_dbt_inputs"] == '{"s.a": "1", "s.b": "2"}'

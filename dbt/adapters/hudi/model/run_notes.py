@@ -1,10 +1,13 @@
-"""Where the commits of a run come from: dbt's invocation, the node, the project's git commit."""
+"""Where the commits of a run come from: dbt's invocation, the node and its table, the version of its code, its inputs."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from dbt_common.invocation import get_invocation_id
 
@@ -12,23 +15,39 @@ from dbt.adapters.hudi.model.merge import BatchWindow
 
 # Hudi takes keys with this start into the commit, unless hoodie.datasource.write.commitmeta.key.prefix is another.
 INVOCATION, NODE, GIT = "_dbt_invocation_id", "_dbt_node", "_dbt_git_sha"
+# The table by schema and name, which a clone's commits of its original have too; a digest of the code; inputs as JSON, each
+# with its newest instant.
+TABLE, CHECKSUM, INPUTS = "_dbt_table", "_dbt_checksum", "_dbt_inputs"
 # Of a batch: the end of its window, and whether its run built the table.
 BATCH_END, BUILDS = "_dbt_batch_end", "_dbt_batch_of_build"
 _SHA = re.compile(r"^[0-9a-f]{40,64}$")
 
 
-def notes_of_run(node: str, project_root: str | None, window: BatchWindow | None = None) -> dict[str, str]:
+def notes_of_run(
+    node: Mapping[str, Any],
+    project_root: str | None,
+    window: BatchWindow | None = None,
+    *,
+    table: str = "",
+    inputs: Mapping[str, str] | None = None,
+) -> dict[str, str]:
     """Return the notes of a node's commits, as options of its writes.
 
     Args:
+        node: The node as dbt gives it to a materialization.
         project_root: Folder of the project; the working directory when None.
         window: That of the batch that runs; without bounds, or None, where none does.
+        table: Schema and name of its table.
+        inputs: Tables that it reads, by schema and name, and the newest instant of each when the node started.
     """
     end = None if window is None else window.end
     notes = {
         INVOCATION: get_invocation_id(),
-        NODE: node,
+        NODE: str(node.get("unique_id") or ""),
+        TABLE: table,
+        CHECKSUM: str((node.get("checksum") or {}).get("checksum") or ""),
         GIT: git_sha(project_root or ".", get_invocation_id()) or "",
+        INPUTS: json.dumps(inputs, sort_keys=True) if inputs else "",
         BATCH_END: "" if end is None else end.isoformat(),
     }
     return {key: value for key, value in notes.items() if value}

@@ -12,6 +12,7 @@ from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.declared.sync_options import SyncOptions
 from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.options import Options, laid_over, resolve_options
+from hudi_engine.format.config.other_keys import REPLACED_TABLE
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.config.table_config import CREATE_SCHEMA, TableConfig
 from hudi_engine.format.storage.base import Storage
@@ -181,7 +182,9 @@ def _build_beside(
     resolved = resolve_options(options)
     if resolved[SyncOptions.ENABLED]:
         check_sync(spark, storage, wanted, resolved)
+    writes = () if looked is None else looked.timeline.completed_writes
     unpublished = {EngineOptions.PUBLISH_MANIFEST.key: "false", SyncOptions.ENABLED.key: "false"}
+    unpublished[REPLACED_TABLE] = writes[-1].requested_time if writes else ""
     with Build(storage.base, make_room) as build:
         create_table(build.storage, wanted)
         mark_builder(build.storage)

@@ -1,0 +1,121 @@
+"""``dbt-hudi runs`` and ``dbt-hudi undo``: commands over the tables of a profile, which dbt itself does not have."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from typing import Any
+
+from dbt.adapters.factory import get_adapter_by_type
+from dbt.cli.main import dbtRunner
+from dbt_common.exceptions import DbtBaseException
+from hudi_engine.cli.program import as_json
+from hudi_engine.errors import HudiError
+from hudi_engine.table.operations import Answer, as_text
+
+FAILED = 2
+_TABLES = ("model", "seed", "snapshot", "test")
+
+
+class ProjectError(Exception):
+    """The project cannot be read, or the selection names nothing."""
+
+
+@contextmanager
+def project(given: Namespace, options: Sequence[str]) -> Iterator[tuple[Any, frozenset[str] | None]]:
+    """Give the adapter of a project, without Spark so far, and the unique ids of the nodes that are selected, None for all.
+
+    Args:
+        options: Of dbt, such as ``--target`` and ``--project-dir``.
+    """
+    selection = [word for name in ("select", "exclude") for word in _words(name, getattr(given, name, None))]
+    kinds = [word for each in _TABLES for word in ("--resource-type", each)]
+    words = ["ls", "--quiet", "--output", "json", "--output-keys", "unique_id", *kinds, *selection, *options]
+    said = io.StringIO()
+    with redirect_stdout(said):
+        done = dbtRunner().invoke(words)
+    if not done.success:
+        raise ProjectError(str(done.exception or said.getvalue().strip()))
+    listed = done.result if isinstance(done.result, list) else []
+    nodes = frozenset(json.loads(each)["unique_id"] for each in listed)
+    adapter: Any = get_adapter_by_type("hudi")  # type: ignore[no-untyped-call]
+    with adapter.connection_named("dbt-hudi"):
+        yield adapter, nodes if selection else None
+
+
+def run_command(name: str, arguments: Sequence[str]) -> int:
+    """Run one of `COMMANDS`; returns 0, or 2 when it could not be carried out."""
+    parser = ArgumentParser(prog=f"dbt-hudi {name}", description=COMMANDS[name].__doc__, epilog=_OPTIONS)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    _DECLARE[name](parser)
+    given, options = parser.parse_known_args(arguments)
+    try:
+        with project(given, options) as (adapter, nodes):
+            return COMMANDS[name](adapter, nodes, given)
+    except (ProjectError, DbtBaseException, HudiError, OSError) as error:
+        sys.stderr.write(f"dbt-hudi {name}: {getattr(error, 'msg', None) or error}\n")
+        return FAILED
+
+
+def runs(adapter: Any, nodes: frozenset[str] | None, given: Namespace) -> int:  # noqa: ARG001
+    """List the dbt runs that the tables know of, from their timelines: models, rows, time."""
+    show(adapter.hudi_runs(given.run, given.limit), given)
+    return 0
+
+
+def undo(adapter: Any, nodes: frozenset[str] | None, given: Namespace) -> int:
+    """Take every table that a dbt run wrote back to the instant before it; tables that the run made are dropped."""
+    plan = adapter.undo_plan(given.run, nodes)
+    problems = plan.problems(force=given.force)
+    if not given.json:
+        show(plan.answer(), given)
+    if problems:
+        # the list is there already; what stands against it is the error
+        adapter.undo(plan, force=given.force)
+    if not given.yes and not _agreed(len(plan.tables)):
+        sys.stderr.write("nothing was changed; --yes takes the tables back without a question\n")
+        return FAILED
+    show(adapter.undo(plan, force=given.force), given)
+    return 0
+
+
+def show(answer: Answer, given: Namespace) -> None:
+    """Print an answer."""
+    sys.stdout.write(f"{as_json(answer, sys.stdout.encoding) if given.json else as_text(answer)}\n")
+    sys.stdout.flush()
+
+
+def _agreed(tables: int) -> bool:
+    if not sys.stdin.isatty():
+        return False
+    sys.stdout.write(f"\nTake {tables} tables back? Their commits and files go for good. [y/N] ")
+    sys.stdout.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _words(name: str, values: Sequence[str] | None) -> list[str]:
+    return [f"--{name}", *values] if values else []
+
+
+def _of_runs(parser: ArgumentParser) -> None:
+    parser.add_argument("--run", help="only this run, table by table; the beginning of its invocation id")
+    parser.add_argument("--limit", type=int, default=20, help="the newest so many (0: all; default 20)")
+
+
+def _of_undo(parser: ArgumentParser) -> None:
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--run", help="the beginning of the run's invocation id, as `dbt-hudi runs` lists it")
+    which.add_argument("--last", action="store_true", help="the run with the newest commit")
+    parser.add_argument("-s", "--select", nargs="+", help="only tables of these nodes, as dbt selects them")
+    parser.add_argument("--exclude", nargs="+", help="all but these")
+    parser.add_argument("--force", action="store_true", help="take later commits of others back too")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+_OPTIONS = "Further options, such as --target prod or --project-dir DIR, go to dbt."
+COMMANDS: Mapping[str, Callable[[Any, frozenset[str] | None, Namespace], int]] = {"runs": runs, "undo": undo}
+_DECLARE: Mapping[str, Callable[[ArgumentParser], None]] = {"runs": _of_runs, "undo": _of_undo}
