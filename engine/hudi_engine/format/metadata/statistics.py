@@ -26,7 +26,7 @@ META_COLUMNS = ("_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_record
 MOST_COLUMNS = 32
 """Columns that are indexed where no list of them is given."""
 
-_NULL_ORDINAL = 1
+_NULL_ORDINAL, DECIMAL_ORDINAL, DATE_ORDINAL = 1, 10, 12
 _EXACT = Context(prec=80)
 """Decimals have up to 38 digits, of which the default context keeps 28."""
 _DECIMAL = "DecimalWrapper"
@@ -143,11 +143,11 @@ def _kind(avro: Any, *, is_v2: bool) -> Kind | None:
     if logical == "decimal":
         precision, scale = int(kind["precision"]), int(kind.get("scale", 0))
         if is_v2:
-            return Kind("BytesWrapper", 10, f"{precision},{scale}")
+            return Kind("BytesWrapper", DECIMAL_ORDINAL, f"{precision},{scale}")
         fits = precision - scale <= _MOST_DIGITS - _SCALE and scale <= _SCALE
-        return Kind(_DECIMAL, 10, f"{precision},{scale}") if fits else None
+        return Kind(_DECIMAL, DECIMAL_ORDINAL, f"{precision},{scale}") if fits else None
     if logical == "date":
-        return Kind("IntWrapper" if is_v2 else "DateWrapper", 12)
+        return Kind("IntWrapper" if is_v2 else "DateWrapper", DATE_ORDINAL)
     if logical is not None and (logical in _LOGICAL or "timestamp" in logical):
         return (_LOGICAL if is_v2 else _V1_LOGICAL).get(logical)
     return _PRIMITIVES.get(kind.get("type", ""))
@@ -198,7 +198,7 @@ class _Chunks:
     def _plain(self, place: int, kind: Kind) -> Any:
         """Return what makes a value as stored of one in the statistics."""
         column = self._meta.schema.column(place)
-        if kind.ordinal == 10 and column.physical_type not in ("INT32", "INT64"):
+        if kind.ordinal == DECIMAL_ORDINAL and column.physical_type not in ("INT32", "INT64"):
             return lambda value: int.from_bytes(value, "big", signed=True)
         if kind.unit:
             arrow = self._file.schema_arrow.field(column.path.split(".")[0]).type
@@ -226,14 +226,13 @@ def values_bounds(values: pa.ChunkedArray, kind: Kind) -> Bounds:
     bounds = pc.min_max(stored).as_py()
     if pa.types.is_floating(stored.type) and pc.any(pc.is_nan(stored)).as_py():
         bounds = {"min": bounds["min"] if bounds["min"] is not None else float("nan"), "max": float("nan")}
-    if kind.ordinal == 10:
-        scale = int((kind.info or "0,0").split(",")[1])
-        bounds = {side: int(value.scaleb(scale, _EXACT)) for side, value in bounds.items()}
+    if kind.ordinal == DECIMAL_ORDINAL:
+        bounds = {side: int(value.scaleb(_scale(kind.info), _EXACT)) for side, value in bounds.items()}
     return Bounds(bounds["min"], bounds["max"], len(stored), stored.null_count)
 
 
 def _stored(values: pa.ChunkedArray, kind: Kind) -> pa.ChunkedArray:
-    if kind.wrapper in ("StringWrapper", "BytesWrapper") and kind.ordinal != 10:
+    if kind.wrapper in ("StringWrapper", "BytesWrapper") and kind.ordinal != DECIMAL_ORDINAL:
         return values.cast(pa.binary())
     if kind.unit:
         is_time = pa.types.is_time(values.type)
@@ -241,7 +240,7 @@ def _stored(values: pa.ChunkedArray, kind: Kind) -> pa.ChunkedArray:
         if not is_time and getattr(values.type, "unit", kind.unit) != kind.unit:
             values = pc.cast(values, pa.timestamp(kind.unit, values.type.tz), safe=False)
         return values.cast(narrow)
-    return values.cast(pa.int32()) if kind.ordinal == 12 else values
+    return values.cast(pa.int32()) if kind.ordinal == DATE_ORDINAL else values
 
 
 def merged_bounds(parts: Iterable[Bounds]) -> Bounds:
@@ -298,27 +297,62 @@ def _wrapped(value: Any, kind: Kind) -> tuple[str, dict[str, Any]] | None:
     if kind.wrapper == "StringWrapper":
         value = value.decode("utf-8", "replace")
     elif kind.wrapper == _DECIMAL:
-        scale = int((kind.info or "0,0").split(",")[1])
-        value = Decimal(value).scaleb(-scale, _EXACT)
-    elif kind.ordinal == 10:
+        value = Decimal(value).scaleb(-_scale(kind.info), _EXACT)
+    elif kind.ordinal == DECIMAL_ORDINAL:
         value = value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
     return full_name(kind.wrapper, None, "org.apache.hudi.avro.model")[0], {"value": value}
+
+
+class StoredBound(NamedTuple):
+    """A minimum or maximum as a record has it.
+
+    Args:
+        wrapper: Record of the union of minima and maxima.
+        ordinal: Number of the type, as `Kind` has it; None in an index of version V1.
+        value: Decimals with their scale; all others as they are stored.
+    """
+
+    wrapper: str
+    ordinal: int | None
+    value: Any
+
+
+def stored_bound(member: Mapping[str, Any], side: str, info: str | None = None) -> StoredBound | None:
+    """Return a bound of a record of statistics; None where it has none.
+
+    Args:
+        member: Its ``ColumnStatsMetadata``.
+        side: ``minValue`` or ``maxValue``.
+        info: Precision and scale of a decimal for records that do not have them.
+    """
+    if member[side] is None:
+        return None
+    (name, wrapped), kind = member[side], member.get("valueType") or {}
+    found = StoredBound(name.rpartition(".")[2], kind.get("typeOrdinal"), wrapped["value"])
+    info = kind.get("additionalInfo") or info
+    if found.wrapper != "BytesWrapper" or found.ordinal != DECIMAL_ORDINAL or info is None:
+        return found
+    unscaled = int.from_bytes(found.value, "big", signed=True)
+    return found._replace(value=Decimal(unscaled).scaleb(-_scale(info), _EXACT))
 
 
 def bounds_of_record(record: Record, kind: Kind) -> Bounds:
     """Return the bounds that a record of statistics has."""
     member = record["ColumnStatsMetadata"]
-    low, high = (_unwrapped(member[side], kind) for side in ("minValue", "maxValue"))
+    low, high = (
+        _comparable(stored_bound(member, side, kind.info), kind) for side in ("minValue", "maxValue")
+    )
     counts = ("valueCount", "nullCount", "totalSize", "totalUncompressedSize")
     return Bounds(low, high, *(member.get(each) or 0 for each in counts))
 
 
-def _unwrapped(wrapped: tuple[str, Mapping[str, Any]] | None, kind: Kind) -> Any:
-    if wrapped is None:
-        return None
-    value = wrapped[1]["value"]
+def _comparable(stored: StoredBound | None, kind: Kind) -> Any:
+    """Return a bound as `Bounds` has it."""
+    value = None if stored is None else stored.value
     if isinstance(value, str):
         return value.encode()
-    if isinstance(value, Decimal):
-        return int(value.scaleb(int((kind.info or "0,0").split(",")[1]), _EXACT))
-    return int.from_bytes(value, "big", signed=True) if kind.ordinal == 10 else value
+    return int(value.scaleb(_scale(kind.info), _EXACT)) if isinstance(value, Decimal) else value
+
+
+def _scale(info: str | None) -> int:
+    return int((info or "0,0").rpartition(",")[2])

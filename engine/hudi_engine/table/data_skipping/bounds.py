@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyarrow.fs import LocalFileSystem
 
 from hudi_engine.format.metadata.records import Record
+from hudi_engine.format.metadata.statistics import DATE_ORDINAL, StoredBound, stored_bound
 
 Name = TypeVar("Name")
 
@@ -23,7 +24,6 @@ _FIRST_OF_ANOTHER_ORDER = "\ud800"
 """From this character on UTF-16, by which Java compares, sorts in another order than UTF-8."""
 _EXACT = Context(prec=80)
 _EPOCH = datetime.date(1970, 1, 1)
-_DATE, _DECIMAL = 12, 10
 _TIME_UNITS = {15: 10**3, 16: 10**6, 17: 10**9, 18: 10**3, 19: 10**6, 20: 10**9}
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MOST_CASES = 64
@@ -58,8 +58,7 @@ def bounds_of(record: Record | None, kind: pa.DataType) -> Bounds | None:
         return NO_VALUES  # a log of deletes, or of updates of other columns
     if count is None or nulls is None or stats["minValue"] is None or stats["maxValue"] is None:
         return None
-    said = stats.get("valueType") or {}
-    low, high = (_value(stats[each], said, kind) for each in ("minValue", "maxValue"))
+    low, high = (_value(stats, each, kind) for each in ("minValue", "maxValue"))
     if low is None or high is None or low > high:
         return None
     if pa.types.is_floating(kind) and (math.isnan(low) or math.isnan(high) or low <= 0 <= high):
@@ -114,77 +113,59 @@ def _conditions(schema: pa.Schema, known: Mapping[str, Bounds | pc.Expression]) 
     return found
 
 
-class _Stored(NamedTuple):
-    """One end of a range as it is stored.
-
-    Args:
-        ordinal: Hudi's number of the logical type, None in version 1 of the index.
-        about: What else the type needs: precision and scale.
-    """
-
-    wrapper: str
-    value: Any
-    ordinal: int | None
-    about: str | None
-    kind: Any
-
-
-def _value(wrapped: Any, said: Mapping[str, Any], kind: pa.DataType) -> Any:
-    """Return a wrapped value as a scalar of a column's type is made of it; None where it is of another type."""
-    name, value = wrapped[0].rpartition(".")[2], wrapped[1]["value"]
-    stored = _Stored(name, value, said.get("typeOrdinal"), said.get("additionalInfo"), kind)
+def _value(stats: Mapping[str, Any], side: str, kind: pa.DataType) -> Any:
+    """Return a bound as a scalar of a column's type is made of it; None where it is of another type."""
     read = next((read for test, read in _READERS if test(kind)), None)
     try:
         with localcontext(_EXACT):
-            return None if read is None else read(stored)
+            stored = stored_bound(stats, side)
+            return None if read is None or stored is None else read(stored, kind)
     except (ArithmeticError, ValueError):
         return None  # a date after the year 9999, or a number of more digits than the column's
 
 
-def _number(stored: _Stored) -> Any:
+def _number(stored: StoredBound, _: pa.DataType) -> Any:
     is_number = stored.wrapper in ("IntWrapper", "LongWrapper") and stored.ordinal in (None, 3, 4)
     return stored.value if is_number else None
 
 
-def _float(stored: _Stored) -> Any:
+def _float(stored: StoredBound, kind: pa.DataType) -> Any:
     # A float that was widened is read as its digits say: 0.1, where the bound is 0.10000000149.
-    wrapper = "DoubleWrapper" if pa.types.is_float64(stored.kind) else "FloatWrapper"
+    wrapper = "DoubleWrapper" if pa.types.is_float64(kind) else "FloatWrapper"
     return stored.value if stored.wrapper == wrapper else None
 
 
-def _boolean(stored: _Stored) -> Any:
+def _boolean(stored: StoredBound, _: pa.DataType) -> Any:
     return stored.value if stored.wrapper == "BooleanWrapper" else None
 
 
-def _text(stored: _Stored) -> Any:
+def _text(stored: StoredBound, _: pa.DataType) -> Any:
     is_text = stored.wrapper == "StringWrapper" and stored.ordinal in (None, 7)
     return stored.value if is_text and max(stored.value, default="") < _FIRST_OF_ANOTHER_ORDER else None
 
 
-def _bytes(stored: _Stored) -> Any:
+def _bytes(stored: StoredBound, _: pa.DataType) -> Any:
     return stored.value if stored.wrapper == "BytesWrapper" and stored.ordinal in (None, 8, 9) else None
 
 
-def _date(stored: _Stored) -> Any:
-    if stored.wrapper != "DateWrapper" and (stored.wrapper, stored.ordinal) != ("IntWrapper", _DATE):
+def _date(stored: StoredBound, _: pa.DataType) -> Any:
+    if stored.wrapper != "DateWrapper" and (stored.wrapper, stored.ordinal) != ("IntWrapper", DATE_ORDINAL):
         return None
     is_date = isinstance(stored.value, datetime.date)
     return stored.value if is_date else _EPOCH + datetime.timedelta(days=stored.value)
 
 
-def _decimal(stored: _Stored) -> Any:
-    value, scale = stored.value, stored.kind.scale
-    if stored.wrapper == "BytesWrapper" and stored.ordinal == _DECIMAL:
-        own = int((stored.about or "").rpartition(",")[2])
-        value = Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-own)
-    elif stored.wrapper != "DecimalWrapper" or not isinstance(value, Decimal):
+def _decimal(stored: StoredBound, kind: pa.DataType) -> Any:
+    value = stored.value
+    if not isinstance(value, Decimal):
         return None
-    return round(value, scale) if value == round(value, scale) else None
+    rounded = round(value, kind.scale)
+    return rounded if value == rounded else None
 
 
-def _time(stored: _Stored) -> Any:
+def _time(stored: StoredBound, kind: pa.DataType) -> Any:
     """Return a time in the column's unit; version 1 of the index has the numbers of the column as they are stored."""
-    unit, of_value = _PER_SECOND[stored.kind.unit], 0
+    unit, of_value = _PER_SECOND[kind.unit], 0
     if stored.wrapper == "TimestampMicrosWrapper":
         of_value = _PER_SECOND["us"]
     elif stored.wrapper == "LongWrapper":
@@ -194,7 +175,7 @@ def _time(stored: _Stored) -> Any:
     return stored.value * unit // of_value
 
 
-_READERS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[_Stored], Any]], ...] = (
+_READERS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[StoredBound, pa.DataType], Any]], ...] = (
     (pa.types.is_integer, _number),
     (lambda kind: pa.types.is_float32(kind) or pa.types.is_float64(kind), _float),
     (pa.types.is_boolean, _boolean),
