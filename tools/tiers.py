@@ -76,7 +76,11 @@ TIERS = (
             ("mkdocs", "build", "--strict", "-q"),
         ),
     ),
-    Tier("dbt", "dbt projects and dbt's conformance suite on PySpark 4", ((*_PYTEST, "tests/functional"),)),
+    Tier(
+        "dbt",
+        "dbt projects, dbt's conformance suite and the server on PySpark 4",
+        ((*_PYTEST, "tests/functional", "tests/serve"),),
+    ),
     Tier("spark", "the engine on PySpark 4", ((*_PYTEST, "tests/spark"),)),
     Tier(
         "judge",

@@ -7,8 +7,9 @@ import logging
 import pytest
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.parallel import WorkerError
+from hudi_engine.spark.sql.failure import shorten
 
-from dbt.adapters.hudi.spark.errors import _query_loggers, shorten
+from dbt.adapters.hudi.spark.errors import _query_loggers
 
 
 def test_a_java_stack_is_cut_off() -> None:

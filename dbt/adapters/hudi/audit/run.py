@@ -13,6 +13,7 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.sql.failure import is_cancellation, short_message
 from hudi_engine.spark.sql.query import with_view
 from hudi_engine.spark.sql.statements import first_keyword
 from hudi_engine.spark.write.inspection import before_commit
@@ -23,7 +24,6 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest, PlannedTest
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.rows.failing_rows import failures_query
-from dbt.adapters.hudi.spark.errors import is_cancellation, short_message
 from dbt.adapters.hudi.spark.handle import HudiHandle
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 

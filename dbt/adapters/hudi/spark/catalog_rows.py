@@ -23,6 +23,7 @@ from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import newest_first
 from hudi_engine.format.timeline.clock import parse_instant_time
 from hudi_engine.spark.catalog import CatalogEntry, TableName
+from hudi_engine.spark.sql.failure import short_message
 from hudi_engine.table.services.due import table_stats
 from hudi_engine.table.state import TableState
 from pyspark.errors import AnalysisException
@@ -34,7 +35,7 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.reading import absolute_location
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.run import RUNS
-from dbt.adapters.hudi.spark.errors import dbt_errors, short_message
+from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 if TYPE_CHECKING:

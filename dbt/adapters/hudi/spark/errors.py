@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import errno
 import logging
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dbt_common.exceptions import DbtBaseException, DbtDatabaseError, DbtRuntimeError
 from hudi_engine.errors import HudiError, StatementError
-from hudi_engine.format.parallel import carried_failure
 from hudi_engine.format.storage.read_only import is_refusal
-from hudi_engine.spark.jvm.errors import call_errors, is_unanswered, java_message
+from hudi_engine.spark.jvm.errors import call_errors, is_unanswered
+from hudi_engine.spark.sql.failure import is_cancellation, short_message, shorten
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.run import RUNS
@@ -34,75 +33,11 @@ def _query_loggers() -> list[logging.Logger]:
 for _query_logger in _query_loggers():
     _query_logger.setLevel(logging.CRITICAL)
 
-_CANCEL_MARKS = (
-    "cancelled part of cancelled job group",
-    "cancelled because job group",
-    "Job cancelled",
-    "was cancelled",
-)
 # a Java that writes its class archive takes seconds to end
 _SEEN_DEAD_WITHIN_S = 15.0
 # Texts of errors while Java ends: Spark's of a query, and Python's of an error that Java cannot describe any more
 _ENDING = ("SparkContext was shut down", "<exception str() failed>")
-_STACK_LINE = re.compile(r"^\s+at [\w$.<>/]+\(|^\s*\.\.\. \d+ more")
-_PLAN_START = re.compile(r";\n(?='|[A-Z+:])|\n\nJVM stacktrace:|\n== |\nDriver stacktrace:")
-_TASK_FAILURE = re.compile(
-    r"Job aborted due to stage failure:.*?(?:executor driver\)|ExecutorLostFailure[^:]*\)): ", re.DOTALL
-)
-_META_COLUMN = re.compile(r"\[UNRESOLVED_COLUMN\b[^`]*`(?:[^`]+`\.`)*(_hoodie_\w+)`")
 _NO_TABLE = re.compile(r"TABLE_OR_VIEW_NOT_FOUND\].*?`(\w+)`\.`(\w+)` cannot be found")
-# Hadoop's message for a store whose client is not among Spark's classes.
-_NO_CONNECTOR = re.compile(
-    r'No FileSystem for scheme "\w+"|Class (?:org\.apache\.hadoop\.fs\.(?:s3a|azure)|com\.google\.cloud)[.\w]* not found'
-)
-# A sentence of this adapter, or of the user's query, that Spark's raise_error brought.
-_RAISED = re.compile(
-    r"(?:[\w.$]+(?:Exception|Error): )?\[USER_RAISED_EXCEPTION\] (.*?)\.?(?: SQLSTATE: P0001)?\s*\Z",
-    re.DOTALL,
-)
-_PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning|Interrupt)): (.*)", re.MULTILINE)
-
-
-def is_cancellation(error: BaseException) -> bool:
-    """Whether an error is that of a cancelled Spark job."""
-    text = str(error)
-    return any(mark in text for mark in _CANCEL_MARKS)
-
-
-def short_message(error: BaseException) -> str:
-    """One readable message of a Spark error: error class and reason, without stack and plan."""
-    return shorten(java_message(error) or str(error))
-
-
-def shorten(text: str) -> str:
-    """Cut Java stacks, query plans and worker tracebacks out of an error text."""
-    failure = carried_failure(text)
-    if failure is not None:
-        return f"{failure.kind}: {failure.message}"
-    if "Traceback (most recent call last)" in text:
-        found = _PYTHON_ERROR.findall(text)
-        if found:
-            name, reason = found[-1]
-            return f"{name}: {reason.strip()}"
-    text = _TASK_FAILURE.sub("", text, count=1)
-    text = _PLAN_START.split(text, maxsplit=1)[0]
-    text = _RAISED.sub(r"\1", text, count=1)
-    lines = [line for line in text.splitlines() if not _STACK_LINE.match(line)]
-    return (
-        ("\n".join(lines).strip() or text.strip())
-        + _word_on_meta_columns(text)
-        + _word_on_connectors(text)
-        + _word_on_disks(text)
-    )
-
-
-def _word_on_disks(text: str) -> str:
-    if os.strerror(errno.ENOSPC) not in text and f"[Errno {errno.ENOSPC}]" not in text:
-        return ""
-    return (
-        "\nThe disk of the tables, or that of Spark's temporary files (spark.local.dir), is full. What the write had begun is "
-        "rolled back, by itself or by the next write: free space and run it again"
-    )
 
 
 def _word_on_sources(text: str) -> str:
@@ -114,25 +49,6 @@ def _word_on_sources(text: str) -> str:
     return (
         f"\n{place.label} is a source and no table of the warehouse: build it, or set where its files are, external: "
         "{location: ..., using: parquet}"
-    )
-
-
-def _word_on_connectors(text: str) -> str:
-    if _NO_CONNECTOR.search(text) is None:
-        return ""
-    return (
-        "\nSpark needs a connector of its own for this store, such as hadoop-aws of the version of its Hadoop for s3a://: name "
-        "it in spark_conf of the profile, {spark.jars.packages: ...}; docs/stores.md has a whole profile"
-    )
-
-
-def _word_on_meta_columns(text: str) -> str:
-    found = _META_COLUMN.search(text)
-    if found is None:
-        return ""
-    return (
-        f"\n{found[1]} is one of Hudi's own columns, which queries may name where the columns of the table are listed, and not in "
-        "the same SELECT as a *, in a view or in a statement that writes; HudiTable.open(spark, path).snapshot() has all of them"
     )
 
 

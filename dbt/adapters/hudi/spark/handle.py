@@ -20,6 +20,7 @@ from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
 from hudi_engine.spark.jvm.frames import is_done
 from hudi_engine.spark.jvm.session import is_stopped
 from hudi_engine.spark.read.small_plans import interpreted_if_small
+from hudi_engine.spark.sql.jobs import JobGroup
 from hudi_engine.spark.sql.router import StatementRouter
 from hudi_engine.spark.sql.statements import split_statements
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -30,7 +31,6 @@ from dbt.adapters.hudi.response import write_response
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.long_work import LONG_WORK
 
-_CANCEL_PERIOD_S = 0.3
 _INTERRUPTED = "cancelled: this run was interrupted, nothing more is started"
 _DESCRIPTION_LENGTH = 200
 _QUERY_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -71,11 +71,9 @@ class HudiHandle:
         self._seen_writes: int | None = None
         self._session: SparkSession | None = None
         self._views: set[str] = set()
-        self._closed = threading.Event()
-        self._cancelled = ""
         self._watched = False
         self.router = router
-        self.group = f"dbt-hudi-{uuid.uuid4()}"
+        self._jobs = JobGroup(f"dbt-hudi-{uuid.uuid4()}")
 
     @contextmanager
     def job(self, description: str) -> Iterator[SparkSession]:
@@ -90,21 +88,20 @@ class HudiHandle:
             if self._seen_writes != self._writes():
                 self._seen_writes = self._writes()
                 invalidate_cached_tables(self._session)
-            context = self._session.sparkContext
-            context.setJobGroup(self.group, _shown(description), interruptOnCancel=True)
+            self._jobs.enter(self._session, _shown(description))
             if self._watched:
                 yield self._session
                 return
             self._watched = True
             try:
-                with LONG_WORK.watched(self._session, self.group, description):
+                with LONG_WORK.watched(self._session, self._jobs.name, description):
                     yield self._session
             finally:
                 self._watched = False
 
     def _go_on(self) -> None:
-        if self._cancelled:
-            raise DbtDatabaseError(self._cancelled)
+        if self._jobs.cancelled:
+            raise DbtDatabaseError(self._jobs.cancelled)
 
     @contextmanager
     def _reason_of_end(self) -> Iterator[None]:
@@ -112,9 +109,9 @@ class HudiHandle:
         try:
             yield
         except DbtRuntimeError as error:
-            if self._cancelled in ("", _INTERRUPTED):
+            if self._jobs.cancelled in ("", _INTERRUPTED):
                 raise
-            raise DbtDatabaseError(self._cancelled) from error
+            raise DbtDatabaseError(self._jobs.cancelled) from error
 
     def end_after(self, seconds: int) -> threading.Timer:
         """End the node of this connection when it has run so long; the timer's ``cancel`` lifts the limit."""
@@ -133,9 +130,11 @@ class HudiHandle:
 
     def with_states(self, session: SparkSession, statement: str) -> str:
         """Return a statement with temporary names of this connection in place of other states of Hudi tables."""
-        if self.stand_in is not None:
-            statement = self.stand_in.in_statement(session, statement)
-        return self.router.with_states(session, statement, self.own_view)
+        return self.router.with_states(session, self.with_stand_in(session, statement), self.own_view)
+
+    def with_stand_in(self, session: SparkSession, statement: str) -> str:
+        """Return a statement with what is read in place of a table, where something is."""
+        return statement if self.stand_in is None else self.stand_in.in_statement(session, statement)
 
     def shown_for(self, schema: str | None, name: str | None) -> str | None:
         """Return what is read in place of a relation, as SQL; None where that is the relation itself."""
@@ -143,7 +142,7 @@ class HudiHandle:
 
     def own_view(self, stem: str) -> str:
         """Return a name for a temporary view that no other connection has, for they may share the session; it is tracked."""
-        name = f"{stem}_{self.group}".replace("-", "_")
+        name = f"{stem}_{self._jobs.name}".replace("-", "_")
         self.track_view(name)
         return name
 
@@ -153,22 +152,11 @@ class HudiHandle:
 
     def cancel(self, why: str = _INTERRUPTED) -> None:
         """Stop the Spark jobs of this connection, also those that start until it is closed."""
-        self._cancelled = why
-        threading.Thread(target=self._cancel_until_closed, name=f"cancel {self.group}", daemon=True).start()
-
-    def _cancel_until_closed(self) -> None:
-        while True:
-            session = self._session
-            if session is not None and is_stopped(session.sparkContext):
-                return
-            if session is not None:
-                session.sparkContext.cancelJobGroup(self.group)
-            if self._closed.wait(_CANCEL_PERIOD_S):
-                return
+        self._jobs.cancel(why)
 
     def close(self) -> None:
         """Drop the connection's temporary views."""
-        self._closed.set()
+        self._jobs.close()
         if self._session is not None and not is_stopped(self._session.sparkContext):
             for name in self._views:
                 self._session.catalog.dropTempView(name)
@@ -205,20 +193,16 @@ class HudiCursor:
 
     def _run(self, session: SparkSession, statement: str, bindings: Sequence[Any] | None) -> None:
         self._rows, self._statement = None, statement
-        statement = self._handle.with_states(session, statement)
         if bindings:
+            statement = self._handle.with_states(session, statement)
             self._frame = session.sql(statement, args=[_binding(value) for value in bindings])
             return
-        routed = self._handle.router.route(session, statement)
-        if routed is None:
-            self._frame, self.response = session.sql(statement), AdapterResponse("OK")
-        else:
-            self._frame = routed.frame
-            self.response = (
-                AdapterResponse(routed.name) if routed.write is None else write_response(routed.write)
-            )
-            if routed.write is not None and not get_node_info().get("unique_id"):
-                logger.info("{}", str(self.response))  # of a node dbt shows it
+        statement = self._handle.with_stand_in(session, statement)
+        result = self._handle.router.run(session, statement, self._handle.own_view)
+        self._frame = result.frame
+        self.response = AdapterResponse(result.name) if result.write is None else write_response(result.write)
+        if result.write is not None and not get_node_info().get("unique_id"):
+            logger.info("{}", str(self.response))  # of a node dbt shows it
 
     def run_to_end(self) -> None:
         """Run a query whose rows are not fetched; commands have run already."""

@@ -412,8 +412,7 @@ def _schema_parts(node: plans.JavaPlan) -> list[str]:
 def create_table(statement: Statement) -> StatementResult | None:
     """CREATE TABLE with columns or AS SELECT: a Hudi table with USING hudi or without USING; other formats are left to Spark."""
     plan, spec = statement.plan, statement.plan.tableSpec()
-    provider = plans.option(spec.provider())
-    if (provider is not None and str(provider).lower() != "hudi") or plans.option(spec.serde()) is not None:
+    if not makes_hudi_table(plan):
         return None
     name = TableName(*statement.names(plans.texts(plan.name().nameParts())))
     check_new_table(spec, name.label)
@@ -445,6 +444,13 @@ def create_table(statement: Statement) -> StatementResult | None:
         notes=noted(schema),
     )
     return StatementResult(write=statement.warehouse.create_table(statement.session, new))
+
+
+def makes_hudi_table(plan: plans.JavaPlan) -> bool:
+    """Whether a CREATE TABLE makes a Hudi table, and no other format's."""
+    spec = plan.tableSpec()
+    provider = plans.option(spec.provider())
+    return (provider is None or str(provider).lower() == "hudi") and plans.option(spec.serde()) is None
 
 
 def _identity(transform: plans.JavaPlan, label: str) -> str:

@@ -129,6 +129,16 @@ class StatementRouter:
         query = with_information_schema(Query(self._warehouse, session, statement, own_view))
         return with_fewer_files(with_meta_columns(with_earlier_states(query))).text
 
+    def run(self, session: SparkSession, statement: str, own_view: Callable[[str], str]) -> StatementResult:
+        """Run one statement, by the engine or by Spark; the rows of a query are those of the frame that is returned.
+
+        Args:
+            own_view: Makes names of temporary views, which the caller drops once the rows are read.
+        """
+        statement = self.with_states(session, statement, own_view)
+        routed = self.route(session, statement)
+        return StatementResult(session.sql(statement)) if routed is None else routed
+
     def route(self, session: SparkSession, statement: str) -> StatementResult | None:
         """Run a statement that concerns a Hudi table or a name of the warehouse; None leaves it to Spark."""
         keyword = first_keyword(statement)

@@ -31,14 +31,15 @@ def split_statements(sql: str) -> list[str]:
 
 def first_keyword(sql: str) -> str:
     """Return the first word of a statement in lower case, past blanks, comments and opening brackets."""
-    for index, _ in _significant(sql):
-        if sql[index] == "(":
-            continue
-        end = index
-        while end < len(sql) and (sql[end].isalnum() or sql[end] == "_"):
-            end += 1
-        return sql[index:end].lower()
-    return ""
+    index = end = first_word(sql)
+    while end < len(sql) and (sql[end].isalnum() or sql[end] == "_"):
+        end += 1
+    return sql[index:end].lower()
+
+
+def first_word(sql: str) -> int:
+    """Return the position of the first word, past blanks, comments and opening brackets; the end where there is none."""
+    return next((index for index, _ in _significant(sql) if sql[index] != "("), len(sql))
 
 
 def closing_bracket(sql: str, start: int) -> int:

@@ -1,0 +1,170 @@
+"""The statements of one client: a statement in, Arrow out."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hudi_engine.errors import StatementError
+from hudi_engine.spark.sql.failure import failure_of
+from hudi_engine.spark.sql.jobs import JobGroup
+from hudi_engine.spark.sql.session import Rows, StatementSession
+
+Open = Callable[..., StatementSession]
+_NUMBERS = itertools.count()
+
+
+def rows(session: StatementSession, text: str) -> list[tuple[Any, ...]]:
+    return [tuple(each.values()) for each in result(session, text).table.to_pylist()]
+
+
+def result(session: StatementSession, text: str) -> Rows:
+    return session.run(text, JobGroup(f"test-{next(_NUMBERS)}"))
+
+
+def table(session: StatementSession, name: str, *options: str) -> str:
+    given = ", ".join(("primaryKey = 'id'", *options))
+    result(
+        session,
+        f"create or replace table shop.{name} using hudi tblproperties ({given}) as "
+        "select 1 id, 'a' v union all select 2, 'b'",
+    )
+    return f"shop.{name}"
+
+
+def test_rows_come_as_arrow_with_the_types_of_spark(open_session: Open) -> None:
+    found = result(open_session(), "select 1 a, cast(1.5 as decimal(5, 2)) b; select 2 c, null d")
+    assert found.schema.simpleString() == "struct<c:int,d:void>"
+    assert found.table.to_pylist() == [{"c": 2, "d": None}]
+    assert result(open_session(), "select id from range(10)").window(8, 5).to_pylist() == [
+        {"id": 8},
+        {"id": 9},
+    ]
+
+
+def test_writes_return_their_counts(open_session: Open) -> None:
+    session = open_session()
+    name = table(session, "counted")
+    merged = result(
+        session,
+        f"merge into {name} t using (select 2 id, 'B' v union all select 3, 'c') s on t.id = s.id "
+        "when matched then update set * when not matched then insert *",
+    )
+    assert merged.table.to_pylist() == [
+        {"num_affected_rows": 2, "num_updated_rows": 1, "num_deleted_rows": 0, "num_inserted_rows": 1}
+    ]
+    assert rows(open_session(), f"select id, v from {name} order by id") == [(1, "a"), (2, "B"), (3, "c")]
+
+
+def test_sessions_share_tables_and_nothing_else(open_session: Open) -> None:
+    one, other = open_session(), open_session()
+    name = table(one, "shared")
+    result(one, "create temporary view mine as select 1 a")
+    result(one, "use shop")
+    result(one, "set hudi.test = of one")
+    assert rows(one, "select count(*) from shared join mine") == [(2,)]
+    assert rows(other, f"select count(*) from {name}") == [(2,)]
+    assert rows(other, "select current_schema()") == [("default",)]
+    assert rows(other, "set hudi.test") == [("hudi.test", "<undefined>")]
+    with pytest.raises(Exception, match="mine"):
+        result(other, "select * from mine")
+
+
+def test_errors_carry_their_sql_state_and_sentence(open_session: Open) -> None:
+    session = open_session()
+    name = table(session, "failing")
+    for text, state, sentence in (
+        ("select * from shop.nothing", "42P01", "[TABLE_OR_VIEW_NOT_FOUND]"),
+        ("selec 1", "42601", "[PARSE_SYNTAX_ERROR]"),
+        (f"alter table {name} rename column v to w", "42000", "cannot rename a column"),
+        (f"create table {name} using hudi as select 1 id", "42P07", "drop it first"),
+    ):
+        with pytest.raises(Exception) as raised:  # noqa: PT011
+            result(session, text)
+        failure = failure_of(raised.value)
+        assert failure.sqlstate == state, failure
+        assert sentence in failure.message
+        assert "\tat " not in failure.message
+
+
+def test_a_cancelled_statement_ends(open_session: Open) -> None:
+    session, jobs = open_session(), JobGroup("cancelled")
+    timer = threading.Timer(1.0, jobs.cancel, ["enough"])
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(Exception, match="cancel"):
+        session.run("select count(*) from range(100000000000) where sqrt(id) < 0", jobs)
+    jobs.close()
+    assert time.monotonic() - began < 30
+    assert rows(session, "select 1 a") == [(1,)]
+
+
+def test_hudi_tables_are_listed_as_such(open_session: Open) -> None:
+    session = open_session()
+    for name in (table(session, "plain"), table(session, "logged", "type = 'mor'")):
+        ((schema, _, temporary, text),) = rows(session, f"show table extended in shop like '{name[5:]}'")
+        assert (schema, temporary) == ("shop", False)
+        assert "Provider: hudi\n" in text and "Type: EXTERNAL\n" in text and " |-- id: " in text, text
+        described = dict(each[:2] for each in rows(session, f"describe extended {name}"))
+        assert (described["Provider"], described["Type"]) == ("hudi", "EXTERNAL")
+    result(session, "create temporary view passing as select 1 a")
+    listed = [each[1] for each in rows(session, "show tables in shop")]
+    assert {"plain", "logged", "logged_ro", "logged_rt", "passing"} <= set(listed)
+    assert not [each for each in listed if each.endswith("__hudi_files")]
+
+
+class TestDropThenCreate:
+    def test_readers_never_miss_the_table(self, open_session: Open) -> None:
+        session, reader = open_session(hold_drops_s=60), open_session()
+        name = table(session, "rebuilt")
+        result(session, f"/* dbt */ drop table if exists {name}")
+        assert rows(reader, f"select count(*) from {name}") == [(2,)]
+        result(session, f"/* dbt */ create table {name} using hudi as select 7 id, 'x' v, 1 more")
+        assert rows(reader, f"select * from {name}") == [(7, "x", 1)]
+
+    def test_the_session_notices_its_drop(self, open_session: Open) -> None:
+        session = open_session(hold_drops_s=60)
+        name = table(session, "noticed")
+        result(session, f"drop table {name}")
+        with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+            result(session, f"select * from {name}")
+        table(session, "noticed")
+        result(session, f"drop table {name}")
+        assert "noticed" not in [each[1] for each in rows(session, "show tables in shop")]
+
+    def test_a_limit_and_the_end_carry_it_out(self, open_session: Open) -> None:
+        session, reader = open_session(hold_drops_s=0.5), open_session()
+        listed = "show tables in shop like 'limited'"
+        name = table(session, "limited")
+        result(session, f"drop table {name}")
+        assert rows(reader, listed)
+        time.sleep(2)
+        assert not rows(reader, listed)
+        late = open_session(hold_drops_s=60)
+        table(late, "limited")
+        result(late, f"drop table {name}")
+        late.close()
+        assert not rows(reader, listed)
+
+    def test_a_failed_create_keeps_the_table(self, open_session: Open) -> None:
+        session = open_session(hold_drops_s=60)
+        name = table(session, "kept")
+        result(session, f"drop table {name}")
+        with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+            result(session, f"create table {name} using hudi as select 1 div 0 id")
+        assert rows(session, f"select count(*) from {name}") == [(2,)]
+
+    def test_drops_of_other_formats_are_not_held(self, open_session: Open) -> None:
+        session, reader = open_session(hold_drops_s=60), open_session()
+        result(session, "create table shop.files using parquet as select 1 id")
+        result(session, "drop table shop.files")
+        assert not rows(reader, "show tables in shop like 'files'")
+
+
+def test_an_empty_text_is_an_error(open_session: Open) -> None:
+    with pytest.raises(StatementError, match="no statement"):
+        result(open_session(), " -- nothing\n;")
