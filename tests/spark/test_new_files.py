@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -165,6 +166,37 @@ def test_only_bad_files_leave_the_columns_of_earlier_ones(landing):
     found = files.read(noted, sets_aside=True)
     assert (found.frame.count(), kinds(found), len(found.bad)) == (0, {"id": "int"}, 1)
     assert "file_modification_time" in found.frame.schema["_metadata"].dataType.names
+
+
+def test_columns_that_are_not_in_lines_are_found(landing):
+    files = landing("json", multiLine="true")
+    files.put("a", '{"id":\n 1}')
+    assert files.rows() == (["id"], [(1,)])
+    files = landing("csv", encoding="ISO-8859-1", header="true")
+    files.put("a", "naïf\né".encode("latin-1"))
+    assert files.rows() == (["naïf"], [("é",)])
+
+
+def test_a_folder_above_the_location_is_no_column(landing):
+    files = landing("csv", header="true")
+    files.path = files.path / "year=2026"
+    files.source = replace(files.source, location=str(files.path))
+    files.put("day=1/a", "id\n1\n")
+    assert files.rows() == (["id", "day"], [("1", 1)])
+
+
+@pytest.mark.parametrize("using", ["csv", "json", "parquet"])
+def test_spark_asks_no_storage_for_the_files(landing, spark, using):
+    files = landing(using, header="true")
+    content = {"csv": "id\n1\n", "json": '{"id": "1"}', "parquet": parquet(id=["1"])}[using]
+    for number in range(40):
+        files.put(f"{number // 10}/{number}", content)
+    spark.sparkContext.setJobGroup(using, using)
+    assert files.rows() == (["id"], [("1",)] * 40)
+    tracker = spark.sparkContext.statusTracker()
+    stages = [stage for job in tracker.getJobIdsForGroup(using) for stage in tracker.getJobInfo(job).stageIds]
+    # a listing has a task for each file
+    assert 0 < sum(tracker.getStageInfo(stage).numTasks for stage in stages) < 40
 
 
 def test_an_empty_parquet_file_has_no_rows(landing):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,10 +18,19 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.storage.factory import open_storage
+from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.spark.catalog.foreign import FORMATS, PlainFiles, declared_columns, nanoseconds
 from hudi_engine.spark.catalog.spark_entry import Column
 from hudi_engine.spark.catalog.sql_text import identifier, type_text
+from hudi_engine.spark.jvm.frames import read_lines
 from hudi_engine.spark.read.reason import reason_of, spark_errors
+from hudi_engine.table.snapshot.manifest_file import (
+    FIRST_NUMBER,
+    Layout,
+    ManifestEntry,
+    ManifestFolder,
+    format_list,
+)
 
 METADATA = "_metadata"
 """The column with path, name, size and modification time of the file that a row is of, which Spark names so too."""
@@ -35,6 +45,8 @@ _LOSING: dict[str, str] = {
     "recursivefilelookup": "files of all folders below the location are read",
 }
 """Options of Spark's reader by which files would be passed over that count as taken, and what there is in their place."""
+_NO_LINES = {"multiline", "encoding", "charset"}
+"""Options by which Spark does not look for columns in lines of UTF-8."""
 _RANKS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.FloatType, T.DoubleType)
 
 
@@ -55,9 +67,15 @@ class NewRows:
 
 @dataclass(frozen=True)
 class _Group:
-    """Files that Spark reads together, with the columns they have; SQL makes times of those that Spark reads as nanoseconds."""
+    """Files that Spark reads together, with the columns they have.
+
+    Args:
+        has_folders: Whether folders of the files are named ``column=value``.
+        nanos: SQL that makes times of the columns that Spark reads as nanoseconds.
+    """
 
     files: Sequence[FileStatus]
+    has_folders: bool
     columns: T.StructType = field(default_factory=T.StructType)
     nanos: Mapping[str, str] = field(default_factory=dict)
 
@@ -94,7 +112,6 @@ def read_new_files(
         raise ConfigError(f"hudi_new_files cannot be used with the option {problem}")
     known = T.StructType.fromJson(json.loads(noted)) if noted else T.StructType()
     reading = _Reading(spark, source, open_storage(source.location), sets_aside=sets_aside)
-    reading.is_folder = any(each.path for each in files)
     groups = reading.groups([each for each in files if each.size])
     columns = _columns(known, [each.columns for each in groups], holds_known=source.format != _PARQUET)
     if sets_aside and checks:
@@ -118,7 +135,6 @@ class _Reading:
         self._spark, self._source, self._storage = spark, source, storage
         self._sets_aside = sets_aside
         self._options = {key.lower(): value for key, value in source.options.items()}
-        self.is_folder = True
         self.bad: list[tuple[FileStatus, str]] = []
 
     def uri(self, file: FileStatus) -> str:
@@ -131,13 +147,13 @@ class _Reading:
         Spark leaves out files without the partition folders that others have, and takes the columns of a CSV file by their
         places, so files with other folders or another first line are read apart.
         """
-        apart: dict[object, list[FileStatus]] = {}
+        apart: dict[tuple[tuple[str, ...], bytes], list[FileStatus]] = {}
         for file, line in zip(files, self._first_lines(files), strict=True):
             folders = tuple(part.partition("=")[0] for part in file.path.split("/")[:-1] if "=" in part)
             apart.setdefault((folders, line), []).append(file)
         found: list[_Group] = []
-        for together in apart.values():
-            found += self._halved(_Group(together), self._with_columns)
+        for (folders, _), together in apart.items():
+            found += self._halved(_Group(together, bool(folders)), self._with_columns)
             if len(found) > MAX_GROUPS:
                 raise ConfigError(
                     f"the new files of {self._source.location} have more than {MAX_GROUPS} different sets of columns; take fewer "
@@ -163,7 +179,7 @@ class _Reading:
             # a Parquet file has the type of each value
             kind = each.dataType if is_parquet and _is_plain(each.dataType) else wanted[each.name.lower()]
             read.add(each.name, T.LongType() if each.name in group.nanos else kind)
-        frame = self._reader().schema(read).load([self.uri(each) for each in group.files])
+        frame = self._load(self._reader(group).schema(read), group)
         values = {
             each.lower(): F.expr(group.nanos[each]) if each in group.nanos else F.col(identifier(each))
             for each in frame.columns
@@ -176,8 +192,7 @@ class _Reading:
 
     def _with_columns(self, group: _Group) -> _Group:
         """Return a group with its columns: those that Spark finds, under the names and types that are declared for them."""
-        fields = self._reader().load([self.uri(each) for each in group.files]).schema
-        found = [Column(each.name, type_text(each.dataType)) for each in fields]
+        found = [Column(each.name, type_text(each.dataType)) for each in self._found(group)]
         nanos = {}
         if self._source.format == _PARQUET:
             nanos = nanoseconds(self._storage, self._source, group.files[0])
@@ -188,14 +203,40 @@ class _Reading:
             columns.add(each.name, of_time if sql else T._parse_datatype_string(each.type_text))
         return replace(group, columns=columns, nanos=nanos)
 
-    def _reader(self) -> DataFrameReader:
-        """Return a reader that takes paths as they are and fails at what it cannot parse."""
+    def _found(self, group: _Group) -> Sequence[T.StructField]:
+        """Return the columns that Spark finds in files, and in the names of their folders."""
+        reader = self._reader(group)
+        if self._source.format == _PARQUET or self._options.keys() & _NO_LINES:
+            return self._load(reader, group).schema.fields
+        # Spark would list the files once more, each by itself, to read their lines
+        lines = self._load(self._reader(group, "text"), group).select("value")
+        found = read_lines(reader, self._source.format, lines).schema.fields
+        if not group.has_folders:
+            return found
+        named = self._load(self._reader(group).schema(T.StructType()), group).schema
+        of_folders = {each.name.lower(): each for each in named}
+        return [*(of_folders.pop(each.name.lower(), each) for each in found), *of_folders.values()]
+
+    def _reader(self, group: _Group, file_format: str = "") -> DataFrameReader:
+        """Return a reader of the source's format, or of another, that fails at what it cannot parse."""
         usual = {"mergeSchema": "true"} if self._source.format == _PARQUET else {"mode": "FAILFAST"}
-        if self.is_folder:
-            usual["basePath"] = self._storage.uri()
         missing = {key: value for key, value in usual.items() if key.lower() not in self._options}
-        options = {**missing, **self._source.options, "__globPaths__": "false"}
-        return self._spark.read.format(self._source.format).options(**options)
+        place = {} if group.has_folders else {"recursiveFileLookup": "true"}
+        reader = self._spark.read.format(file_format or self._source.format)
+        return reader.options(**missing, **self._source.options, **place)
+
+    def _load(self, reader: DataFrameReader, group: _Group) -> DataFrame:
+        """Return the rows of files that Spark finds in a list: of paths it would ask the storage for each, and start a task."""
+        if group.has_folders and "=" in self._storage.uri():
+            # a folder above is no column of the rows
+            paths = [self.uri(each) for each in group.files]
+            return reader.options(basePath=self._storage.uri(), __globPaths__="false").load(paths)
+        entries = (ManifestEntry(self.uri(each), each.size, each.modified_ms) for each in group.files)
+        # Spark reads the list at once
+        with tempfile.TemporaryDirectory(prefix="hudi_new_files_") as folder:
+            place = LocalStorage(folder)
+            ManifestFolder(place, Layout.FLAT).create(FIRST_NUMBER, format_list(entries))
+            return reader.load(place.uri(Layout.FLAT.folder))
 
     def _halved(self, group: _Group, read: Callable[[_Group], _Group]) -> list[_Group]:
         """Read a group; where Spark cannot, its halves, down to the bad file."""

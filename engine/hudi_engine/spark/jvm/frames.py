@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, DataFrameReader
 
 from hudi_engine.spark.jvm.plans import JavaPlan
 from hudi_engine.spark.jvm.session import gateway, java_session, line_of
@@ -104,6 +104,19 @@ def under_name(rows: DataFrame, parts: Sequence[str]) -> DataFrame:
     name = catalyst.AliasIdentifier(parts[-1], jvm.PythonUtils.toSeq(list(parts[:-1])))
     plan = catalyst.plans.logical.SubqueryAlias(name, analyzed_plan(rows))
     return DataFrame(line_of(spark).dataset.ofRows(java_session(spark), plan), spark)
+
+
+def read_lines(reader: DataFrameReader, file_format: str, lines: DataFrame) -> DataFrame:
+    """Return the rows that a reader of CSV or JSON makes of lines of text; it looks for their columns as it does in files.
+
+    Args:
+        file_format: ``csv`` or ``json``.
+        lines: One column of text.
+    """
+    java: Any = lines._jdf
+    java_reader: Any = reader._jreader
+    encoder = gateway(lines.sparkSession).org.apache.spark.sql.Encoders.STRING()
+    return DataFrame(getattr(java_reader, file_format)(getattr(java, "as")(encoder)), lines.sparkSession)
 
 
 def _execution(frame: DataFrame) -> Any:

@@ -188,6 +188,11 @@ def format_manifest(stamp: Stamp, lines: Iterable[bytes]) -> bytes:
     return b"\n".join([_VERSION_LINE, json.dumps(head).encode(), *lines])
 
 
+def format_list(entries: Iterable[ManifestEntry]) -> bytes:
+    """Format a batch file of files that belong to no table, for a reader of this process."""
+    return b"\n".join([_VERSION_LINE, *map(format_line, entries)])
+
+
 def format_ended(layout: Layout) -> bytes:
     """Format what ends the manifests of a layout that a table has left: no list, so Spark fails with this text."""
     return f"nothing: the files of this table are listed in {layout.folder} now, make its name known again".encode()
