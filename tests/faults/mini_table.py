@@ -32,9 +32,9 @@ from hudi_engine.format.timeline.instant import State, timeline_file_name
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.txn.conflict import KeyScope
 from hudi_engine.table.txn.recovery import rollback_write
+from hudi_engine.table.txn.restore import restore as restore_table
 from hudi_engine.table.txn.rollback import RestoreResult, RollbackResult
 from hudi_engine.table.txn.savepoint import Savepoint, create_savepoint
-from hudi_engine.table.txn.savepoint import restore as restore_table
 from hudi_engine.table.txn.transaction import WriteTransaction
 
 Rows = Mapping[str, Mapping[str, int]]

@@ -33,7 +33,8 @@ from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.metadata_conflicts import latest_checkpoint
 from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.publication import UNPUBLISHED
-from hudi_engine.table.txn.savepoint import create_savepoint, delete_savepoint, list_savepoints, restore
+from hudi_engine.table.txn.restore import restore
+from hudi_engine.table.txn.savepoint import create_savepoint, delete_savepoint, list_savepoints
 from hudi_engine.table.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini

@@ -44,13 +44,12 @@ from hudi_engine.table.txn.recovery import (
     to_roll_back,
 )
 from hudi_engine.table.txn.removal import RollbackPlan
+from hudi_engine.table.txn.restore import plan_restore, restore
 from hudi_engine.table.txn.rollback import RestoreResult, RollbackResult, plan_rollback
 from hudi_engine.table.txn.savepoint import (
     Savepoint,
     create_savepoint,
     list_savepoints,
-    plan_restore,
-    restore,
 )
 
 if TYPE_CHECKING:

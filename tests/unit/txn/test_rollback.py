@@ -21,7 +21,7 @@ from hudi_engine.format.timeline.instant import State
 from hudi_engine.format.timeline.schemas import CLEAN_METADATA, REQUESTED_REPLACE_METADATA, ROLLBACK_PLAN
 from hudi_engine.table.txn.publication import UNPUBLISHED
 from hudi_engine.table.txn.recovery import rollback_write
-from hudi_engine.table.txn.savepoint import restore
+from hudi_engine.table.txn.restore import restore
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, die_before_commit, overwrite_partition, recover_now, upsert_first
