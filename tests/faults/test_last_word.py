@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import ConsumedMeanwhileError, WriteConflictError
-from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.format.config.own_keys import CHECKPOINT
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat

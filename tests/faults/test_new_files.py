@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.format.config.own_keys import CHECKPOINT
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.table.changes import new_files

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import ConfigError, ServiceError, StorageError, TimelineError
-from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.format.config.own_keys import CHECKPOINT
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage

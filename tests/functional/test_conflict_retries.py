@@ -11,7 +11,7 @@ import pytest
 from dbt.tests.util import run_dbt
 from dbt_common.exceptions import DbtBaseException
 from hudi_engine import HudiTable
-from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.format.config.own_keys import CHECKPOINT
 from hudi_engine.format.storage import open_storage
 from hudi_engine.spark.write import pipeline
 from hudi_engine.table.state import TableState

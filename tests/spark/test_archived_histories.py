@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable, read
 from hudi_engine.errors import HistoryGapError, TimelineError, UnsupportedTableError
-from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.format.config.own_keys import CHECKPOINT
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.table.changes.checkpoint import next_window, read_checkpoint
 from hudi_engine.table.state import TableState

@@ -13,7 +13,7 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.errors import HudiError
 from hudi_engine.format.config.options import resolve_options
-from hudi_engine.format.config.other_keys import REPLACED_TABLE
+from hudi_engine.format.config.own_keys import REPLACED_TABLE
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.storage import open_storage
 from hudi_engine.format.timeline.rolled_back import names_of

@@ -10,7 +10,7 @@ from typing import Any
 
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.format.config.other_keys import CHECKPOINT, CHECKPOINT_BEFORE
+from hudi_engine.format.config.own_keys import CHECKPOINT, CHECKPOINT_BEFORE
 from hudi_engine.table.changes.checkpoint import format_checkpoint
 from hudi_engine.table.changes.new_files import TakenFiles, is_note_of_files
 from hudi_engine.table.state import TableState

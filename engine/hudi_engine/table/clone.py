@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypedDict
 from hudi_engine.errors import ConfigError, CorruptTableError, StorageError, TableExistsError, TimelineError
 from hudi_engine.format.config.enums import CleanPolicy
 from hudi_engine.format.config.options import Options, resolve_options
-from hudi_engine.format.config.other_keys import CLONE_REPLACED
+from hudi_engine.format.config.own_keys import CLONE_REPLACED
 from hudi_engine.format.config.properties import TABLE_NAME_KEY
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.config.table_config import TableConfig

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import TimelineError
-from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.format.config.own_keys import CHECKPOINT
 from hudi_engine.table.changes.checkpoint import WindowLimits
 from hudi_engine.table.services.archive.execute import archive_instants
 from hudi_engine.table.state import TableState

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import CorruptTableError, HistoryGapError, TimelineError
-from hudi_engine.format.config.other_keys import CLONE_REPLACED
+from hudi_engine.format.config.own_keys import CLONE_REPLACED
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.table.changes.checkpoint import next_window

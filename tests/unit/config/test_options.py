@@ -10,7 +10,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.service_options import CleanOptions
 from hudi_engine.format.config.declared.write_options import FileOptions, IndexOptions, WriteOptions
 from hudi_engine.format.config.options import OPTIONS, hudi_keys, resolve_options
-from hudi_engine.format.config.other_keys import _FLINK, DEFINED_ELSEWHERE, NOT_DONE
+from hudi_engine.format.config.unsupported_keys import _FLINK, DEFINED_ELSEWHERE, UNSUPPORTED
 
 
 def test_an_absent_option_has_hudis_default():
@@ -193,5 +193,5 @@ def test_an_option_of_flink_is_refused_with_its_counterpart(key, counterpart):
 
 def test_counterparts_of_flinks_options_are_options():
     named = {key for text in _FLINK.values() for key in re.findall(r"hoodie\.[\w.]*\w", text)}
-    assert named - {*OPTIONS, *DEFINED_ELSEWHERE, *NOT_DONE} == set()
+    assert named - {*OPTIONS, *DEFINED_ELSEWHERE, *UNSUPPORTED} == set()
     assert not set(_FLINK) & {*OPTIONS, *hudi_keys()}

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hudi_engine.format.config.other_keys import NOT_DONE
+from hudi_engine.format.config.unsupported_keys import UNSUPPORTED
 from hudi_engine.spark.sql import router
 
 from dbt.adapters.hudi.model import merge
@@ -31,8 +31,8 @@ STATEMENTS = {
 }
 
 
-@pytest.mark.parametrize("key", NOT_DONE)
-def test_every_option_that_is_not_done_is_listed(key: str) -> None:
+@pytest.mark.parametrize("key", UNSUPPORTED)
+def test_every_unsupported_option_is_listed(key: str) -> None:
     assert key in LISTED
 
 
@@ -47,7 +47,7 @@ def test_every_feature_of_a_table_that_is_not_written_is_listed() -> None:
 def test_no_option_is_listed_that_is_done_by_now() -> None:
     listed = {each for each in LISTED if each.startswith("hoodie.") and "=" not in each}
 
-    assert listed - set(NOT_DONE) == set()
+    assert listed - set(UNSUPPORTED) == set()
 
 
 @pytest.mark.parametrize("strategy", merge._REFUSED)

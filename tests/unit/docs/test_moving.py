@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hudi_engine.format.config.other_keys import _FLINK, flink_problem
+from hudi_engine.format.config.unsupported_keys import _FLINK, flink_problem
 
 from dbt.adapters.hudi.model.known_configs import (
     OF_DBT,

@@ -12,8 +12,8 @@ from hudi_engine.format.config.declared.telemetry_options import TelemetryOption
 from hudi_engine.format.config.declared.write_options import INDEX
 from hudi_engine.format.config.option import Option, OptionValue
 from hudi_engine.format.config.options import OPTIONS, canonical_key, resolve_options
-from hudi_engine.format.config.other_keys import DEFINED_ELSEWHERE
 from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.config.unsupported_keys import DEFINED_ELSEWHERE
 from hudi_engine.format.keygen.time_zone import is_known_zone
 from hudi_engine.format.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.table.services.compaction.plan import strategy_of

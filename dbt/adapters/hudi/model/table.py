@@ -10,7 +10,7 @@ from typing import Any
 from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.enums import MergeMode
 from hudi_engine.format.config.options import canonical_key, laid_over
-from hudi_engine.format.config.other_keys import flink_problem
+from hudi_engine.format.config.unsupported_keys import flink_problem
 from hudi_engine.format.spelling import did_you_mean
 
 from dbt.adapters.hudi.model.known_configs import OTHER_SPELLINGS

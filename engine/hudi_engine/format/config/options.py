@@ -27,14 +27,9 @@ from hudi_engine.format.config.declared import (
     write_options,
 )
 from hudi_engine.format.config.option import Option, OptionValue, declared_in
-from hudi_engine.format.config.other_keys import (
-    CHECKPOINT,
-    CHECKPOINT_BEFORE,
-    DEFINED_ELSEWHERE,
-    NOT_DONE,
-    flink_problem,
-)
+from hudi_engine.format.config.own_keys import CHECKPOINT, CHECKPOINT_BEFORE
 from hudi_engine.format.config.trusted_rules import RULE_PROPERTY, trust_rules
+from hudi_engine.format.config.unsupported_keys import DEFINED_ELSEWHERE, UNSUPPORTED, flink_problem
 
 _FILE = "hudi_keys.txt"
 """One group after the other: what its keys begin with, a colon, and the ends of its keys (``-`` for nothing)."""
@@ -167,7 +162,7 @@ def _two_spellings(option: Option[OptionValue], texts: Mapping[str, str]) -> str
 
 def _not_done(key: str, text: str) -> str | None:
     """Return why an option is refused; a value of which none is legal is not repeated, for a URL may hold a password."""
-    harmless, advice = NOT_DONE.get(key, (text, ""))
+    harmless, advice = UNSUPPORTED.get(key, (text, ""))
     if text.strip().lower() == harmless.lower():
         return None
     what = f"{key} is {text!r}; legal values: {harmless}" if harmless else f"{key} is set; legal values: none"
@@ -191,7 +186,7 @@ def _contradictions(given: Mapping[str, OptionValue]) -> Iterator[str]:
 
 def _unknown(key: str, of: str) -> str | None:
     """Return what is wrong with a key that is no option; one that is merely without effect is logged once."""
-    if key in (CHECKPOINT, CHECKPOINT_BEFORE, *DEFINED_ELSEWHERE, *NOT_DONE) or key.startswith("_"):
+    if key in (CHECKPOINT, CHECKPOINT_BEFORE, *DEFINED_ELSEWHERE, *UNSUPPORTED) or key.startswith("_"):
         return None
     if not key.startswith("hoodie."):
         unknown = f"option {key!r} is not a hoodie.* key; see the configuration reference"
@@ -210,7 +205,7 @@ def _unknown(key: str, of: str) -> str | None:
 def _nearest(key: str) -> str | None:
     """Return the key that a misspelled one represents, one of this engine's rather than another of Hudi's."""
     known: Collection[str]
-    for known in ((*OPTIONS, *_ALIASES, *DEFINED_ELSEWHERE, *NOT_DONE), hudi_keys()):
+    for known in ((*OPTIONS, *_ALIASES, *DEFINED_ELSEWHERE, *UNSUPPORTED), hudi_keys()):
         for near in difflib.get_close_matches(key, known, n=1, cutoff=0.91):
             return str(near)
     return None

@@ -14,7 +14,7 @@ from typing import Any
 
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.config.enums import SERVICE_OPERATIONS, WriteOperation
-from hudi_engine.format.config.other_keys import BATCHES, CHECKPOINT
+from hudi_engine.format.config.own_keys import BATCHES, CHECKPOINT
 from hudi_engine.format.config.table_version import TableVersion
 from hudi_engine.format.timeline.avro_file import MAGIC, decode_avro_file, encode_avro_file
 from hudi_engine.format.timeline.schemas import COMMIT_METADATA, REPLACE_COMMIT_METADATA

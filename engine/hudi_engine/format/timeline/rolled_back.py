@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hudi_engine.errors import CorruptTableError, TimelineError
-from hudi_engine.format.config.other_keys import CLONE_REPLACED
+from hudi_engine.format.config.own_keys import CLONE_REPLACED
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.instant import Instant

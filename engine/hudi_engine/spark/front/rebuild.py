@@ -12,7 +12,7 @@ from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.declared.sync_options import SyncOptions
 from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.options import Options, laid_over, resolve_options
-from hudi_engine.format.config.other_keys import REPLACED_TABLE
+from hudi_engine.format.config.own_keys import REPLACED_TABLE
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.config.table_config import CREATE_SCHEMA, TableConfig
 from hudi_engine.format.storage.base import Storage

@@ -20,7 +20,7 @@ from hudi_engine.errors import ConfigError, RepeatedKeyError, translate_unicode_
 from hudi_engine.format.config.declared.engine_options import EngineOptions, WriterOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.format.config.own_keys import CHECKPOINT
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.generator import build_key_generator
 from hudi_engine.format.keygen.partition_path import check_new_partition

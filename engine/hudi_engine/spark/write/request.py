@@ -13,7 +13,7 @@ from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.config.other_keys import BATCHES, CHECKPOINT, CHECKPOINT_BEFORE
+from hudi_engine.format.config.own_keys import BATCHES, CHECKPOINT, CHECKPOINT_BEFORE
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.schema.meta_fields import OPERATION
 from hudi_engine.format.storage.base import Storage

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 
 from hudi_engine.errors import CorruptTableError, TimelineError
-from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.format.config.own_keys import CHECKPOINT
 from hudi_engine.format.spelling import shortened
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant

@@ -20,7 +20,7 @@ from hudi_engine.errors import (
 )
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.options import Options, laid_over, resolve_options
-from hudi_engine.format.config.other_keys import BATCHES, CHECKPOINT
+from hudi_engine.format.config.own_keys import BATCHES, CHECKPOINT
 from hudi_engine.format.schema.internal_schema import SchemaHistory
 from hudi_engine.format.spelling import shortened
 from hudi_engine.format.storage.base import Storage

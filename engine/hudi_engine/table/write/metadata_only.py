@@ -9,7 +9,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.engine_options import WriterOptions
 from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.config.other_keys import CHECKPOINT
+from hudi_engine.format.config.own_keys import CHECKPOINT
 from hudi_engine.format.keygen.partition_path import check_partition_path
 from hudi_engine.format.spelling import no_such_partitions
 from hudi_engine.format.storage.base import Storage

@@ -15,7 +15,6 @@ from hudi_engine.format.config.declared.table_options import CHANGELOG_PROPERTY,
 from hudi_engine.format.config.declared.write_options import IndexOptions
 from hudi_engine.format.config.enums import IndexType, KeyGeneratorType, MergeMode, TableType
 from hudi_engine.format.config.options import Options, canonical_key, resolve_options
-from hudi_engine.format.config.other_keys import DEFINED_ELSEWHERE
 from hudi_engine.format.config.properties import table_checksum
 from hudi_engine.format.config.table_config import (
     EVENT_TIME_STRATEGY,
@@ -26,6 +25,7 @@ from hudi_engine.format.config.table_config import (
     key_generator_class,
     resolve_merge_mode,
 )
+from hudi_engine.format.config.unsupported_keys import DEFINED_ELSEWHERE
 from hudi_engine.format.config.version_properties import (
     COMMIT_TIME_PAYLOAD,
     EVENT_TIME_PAYLOAD,

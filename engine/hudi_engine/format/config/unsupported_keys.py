@@ -1,4 +1,4 @@
-"""Keys of Apache Hudi that are no options of this engine: without effect here, or stated elsewhere."""
+"""Keys of Apache Hudi that are no options of this engine: refused with what to do instead, or given elsewhere."""
 
 from __future__ import annotations
 
@@ -7,27 +7,7 @@ from types import MappingProxyType
 
 from hudi_engine.format.config.enums import IndexType
 
-CHECKPOINT = "dbt_hudi.checkpoint"
-"""Key of the extra metadata that states, as JSON, up to which instant of each input a table was made; every later commit
-carries it on."""
-
-CHECKPOINT_BEFORE = "dbt_hudi.checkpoint.before"
-"""Option of a write that notes a checkpoint: the one that its rows were taken after; without it the one that the table has
-when the write begins; a write that replaces all rows follows none then."""
-
-BATCHES = "_hudi_streaming_sink_checkpoint"
-"""Key of the extra metadata with the last batch of each stream that writes to a table, as JSON, under Apache Hudi's name for its
-streaming sink; every later commit carries it on."""
-
-REPLACED_TABLE = "_hudi_engine_replaced"
-"""Key of the extra metadata of a first commit: the newest instant of the table that was in the place of this one, whose history it
-does not have; ``""`` for a folder of another format."""
-
-CLONE_REPLACED = "dbt_hudi.clone.replaced"
-"""Property of a clone that took the place of another table: the newest instant of that one. Up to it an instant that the clone
-does not know may have been noted by a reader of what was there before."""
-
-# Said by the call itself or by create(); a table keeps them, a write repeats them.
+# Given by arguments of the call or by create(); a table keeps them, a write may repeat them.
 DEFINED_ELSEWHERE = frozenset(
     {
         "hoodie.table.name",
@@ -65,7 +45,7 @@ _BY_SESSION = (
 )
 _NOT_WRITTEN = "tables with it are read and not written; leave it out"
 _OWN_FORM = "the entries have the form that Apache Hudi gives them by default; leave it out"
-NOT_DONE: Mapping[str, tuple[str, str]] = MappingProxyType(
+UNSUPPORTED: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "hoodie.index.bucket.engine": (IndexType.SIMPLE.value, _NOT_WRITTEN),
         "hoodie.populate.meta.fields": ("true", _NOT_WRITTEN),
