@@ -76,9 +76,10 @@ def on(table: HandmadeTable, storage: Storage) -> HandmadeTable:
 
 
 def prepared(path: Path, writes: int = 1) -> HandmadeTable:
-    """A table with logs in version 9, whose metadata table has five partitions."""
+    """A table with logs in version 9, whose metadata table has six partitions."""
     table = tables.merge_on_read(path)
     change_version(table.storage, KEPT, publication_of(table.storage), 9)
+    TableServices(table.storage, KEPT).create_index("secondary_index_qty", ["qty"])
     for number in range(writes):
         append(table, {"a": 100 + number})
     assert differences(table.storage) == []
@@ -208,10 +209,33 @@ def test_indexes_are_built_over_rows_and_dropped_by_name(tmp_path: Path) -> None
     assert services.drop_index("column_stats") == ()
     with pytest.raises(ConfigError, match="legal values: files, column_stats, bloom_filters, record_index"):
         services.create_index("secondary")
-    with pytest.raises(ConfigError, match="only column_stats has columns"):
+    with pytest.raises(ConfigError, match="only column_stats and secondary indexes have columns"):
         services.create_index("bloom_filters", ["qty"])
+    assert services.create_index("secondary_index_qty", ["qty"]) == ("secondary_index_qty",)
+    assert services.create_index("secondary_index_qty", ["qty"]) == ()
+    append(table, {"a": 9}, ("new",))
+    assert differences(table.storage) == []
+    assert services.drop_index("record_index") == ("record_index", "secondary_index_qty")
+    assert services.create_index("secondary_index_qty", ["qty"]) == ("record_index", "secondary_index_qty")
+    assert services.drop_index("secondary_index_qty") == ("secondary_index_qty",)
     services.drop_index("files")
-    assert open_metadata(table.storage) is None and rows(table.storage)["new"] == 8
+    assert open_metadata(table.storage) is None and rows(table.storage)["a"] == 9
+
+
+def test_a_secondary_index_is_over_one_column_with_texts(tmp_path: Path) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    change_version(table.storage, options(), publication_of(table.storage), 9)
+    services = TableServices(table.storage, options())
+    for columns, reason in [
+        ([], "columns of secondary_index_x are not given; a secondary index has one"),
+        (["id", "qty"], "a secondary index has one"),
+        (["none"], "column of secondary_index_x is 'none'; legal values: id"),
+    ]:
+        with pytest.raises(ConfigError, match=reason):
+            services.create_index("secondary_index_x", columns)
+    services.create_index("secondary_index_x", ["qty"])
+    with pytest.raises(ConfigError, match="secondary_index_x is there over column 'qty'; drop it first"):
+        services.create_index("secondary_index_x", ["id"])
 
 
 def test_a_table_of_version_6_gets_no_metadata_table(tmp_path: Path) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
+
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.hfile.file import HFile
+from hudi_engine.format.merge.slice_reader import read_slice
+from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.metadata.definitions import IndexDefinitions
-from hudi_engine.format.metadata.keys import column_stats_key, partition_stats_key
+from hudi_engine.format.metadata.keys import column_stats_key, group_of, partition_stats_key
 from hudi_engine.format.metadata.locations import Location, location_of
 from hudi_engine.format.metadata.records import MetadataPartition
+from hudi_engine.format.metadata.secondary_index import split_secondary_key
 from hudi_engine.format.metadata.statistics import bounds_of_record, merged_bounds
 from hudi_engine.format.metadata.table import MetadataTable
 from hudi_engine.format.schema.avro import without_meta_fields
@@ -45,7 +51,56 @@ def differences(storage: Storage) -> list[str]:
         ]
     if MetadataPartition.RECORD_INDEX.value in table.partitions:
         found += _locations(storage, timeline, table, slices)
+    definitions = IndexDefinitions.load(storage, config)
+    for name in table.partitions:
+        if MetadataPartition.of(name) is MetadataPartition.SECONDARY_INDEX:
+            found += _values(storage, timeline, table, slices, name, definitions)
     return found
+
+
+def _values(storage, timeline, table, slices, name, definitions) -> list[str]:
+    """Compare a secondary index with the rows, and each key's file group with that of its hash."""
+    column = definitions.secondary_columns[name]
+    context = read_context(storage, timeline.config, timeline)
+    kept = {
+        group.file_id: set(table._merged(name, group, HFile.cells).result()) for group in table.groups(name)
+    }
+    truth = set()
+    for each in slices:
+        rows = read_slice(context, each, columns=["_hoodie_record_key", column]).to_pydict()
+        for key, value in zip(rows["_hoodie_record_key"], rows[column], strict=True):
+            truth.add((None if value is None else _text(value), key))
+    found = [each for keys in kept.values() for each in keys]
+    wrong = [
+        f"{name} has {key!r} in {file_id}"
+        for number, (file_id, keys) in enumerate(kept.items())
+        for key in keys
+        if group_of(key[: _end(key)] if definitions.is_v2(name) else key, len(kept)) != number
+    ]
+    if len(found) > len(set(found)):
+        wrong.append(f"{name} has keys in two file groups")
+    pairs = {split_secondary_key(key) for key in found}
+    wrong += [f"{name} lacks {each}" for each in truth - pairs]
+    return wrong + [f"{name} has {each}" for each in pairs - truth]
+
+
+def _text(value) -> str:
+    if isinstance(value, datetime.datetime):
+        return str(
+            (value - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc))
+            // datetime.timedelta(microseconds=1)
+        )
+    if isinstance(value, datetime.date):
+        return str((value - datetime.date(1970, 1, 1)).days)
+    return str(value)
+
+
+def _end(key: str) -> int:
+    """Return the length of a secondary key's value with the sign after it."""
+    at = 0
+    while key[at] != "$":
+        at += 2 if key[at] == "\\" else 1
+    return at + 1
 
 
 def _files(table, view) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable
+from hudi_engine import read as read_rows
 from hudi_engine.format.storage import open_storage
 from hudi_engine.table.services.indexing import index_facts
 
@@ -27,7 +28,8 @@ METADATA = {
     "hoodie.metadata.global.record.level.index.enable": "true",
     "hoodie.metadata.record.index.min.filegroup.count": "4",
 }
-PARTITIONS = {"bloom_filters", "column_stats", "files", "partition_stats", "record_index"}
+SECONDARY = "secondary_index_val"
+PARTITIONS = {"bloom_filters", "column_stats", "files", "partition_stats", "record_index", SECONDARY}
 
 
 class InTurn:
@@ -88,15 +90,31 @@ class InTurn:
         }
         for name, read in readers.items():
             assert difference(without_meta(read()), wanted) == "", f"{after}, read by {name}"
-        view = f"v{abs(hash(str(self.path)))}"
-        made = f"CREATE TABLE IF NOT EXISTS {view} USING hudi LOCATION '{self.path}'"
-        shown = self.hudi.sql(made, f"SHOW INDEXES FROM {view}")
+        for name, options in (("with", by_metadata), ("without", {"hoodie.metadata.enable": "false"})):
+            assert self.by_value(wanted[-1]["val"], options) == [wanted[-1]["id"]], f"{after}, {name} indexes"
+            assert self.by_value("no such value", options) == [], f"{after}, {name} indexes"
+        view = self.view()
+        shown = self.hudi.sql(f"SHOW INDEXES FROM {view}")
         assert sorted(map(tuple, map(dict.values, shown))) == index_facts(storage, self.opened.config), after
-        (found,) = self.hudi.sql(
+        by_index = read_rows(str(self.path), filters=[("val", "=", wanted[-1]["val"])])
+        assert by_index.to_arrow()["id"].to_pylist() == [wanted[-1]["id"]]
+        assert [each.kept for each in by_index.plan.steps if each.by == SECONDARY] == [1, 1], after
+
+    def view(self) -> str:
+        """Return a name that Apache Hudi has for the table."""
+        name = f"v{abs(hash(str(self.path)))}"
+        self.hudi.sql(f"CREATE TABLE IF NOT EXISTS {name} USING hudi LOCATION '{self.path}'")
+        return name
+
+    def by_value(self, value: str, options: dict[str, str]) -> list[str]:
+        """Return the keys of the rows with a value, as Apache Hudi finds them."""
+        view = self.view()
+        rows = self.hudi.sql(
             f"REFRESH TABLE {view}",
-            f"SELECT count(*) AS n FROM {view} WHERE val = '{wanted[0]['val']}' AND id = '{wanted[0]['id']}'",
+            *(f"SET {key}={each}" for key, each in options.items()),
+            f"SELECT id FROM {view} WHERE val = '{value}'",
         )
-        assert found["n"] == 1, f"{after}, a filter"
+        return [each["id"] for each in rows]
 
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
@@ -105,6 +123,7 @@ def test_both_keep_and_use_one_metadata_table(
 ) -> None:
     table = InTurn(spark, tmp_path / "t", kind, apache_hudi("1.2.0"))
     table.ours(range(20), 1)
+    assert table.opened.services().create_index(SECONDARY, ["val"]) == (SECONDARY,)
     table.check("it was built")
     table.theirs([3, 4, 40], 2, index="RECORD_INDEX")
     table.check("Apache Hudi found keys by its record index")

@@ -55,11 +55,21 @@ def test_indexes_are_created_shown_and_dropped(sql, tmp_path):
     assert sql(f"-- what is left\nSHOW INDEXES IN {NAME}") == shown("bloom_filters", "record_index")
 
 
+def test_a_secondary_index_has_a_name_of_its_own(sql):
+    assert sql(f"create index by_n on {NAME} (N)") == "CREATE INDEX secondary_index_by_n"
+    sql(f"create index if not exists by_n on {NAME} using secondary_index (n)")
+    secondary = ("secondary_index_by_n", "secondary_index", "n")
+    assert sql(f"show indexes in {NAME}") == [*shown("record_index"), secondary]
+    assert sql(f"drop index by_n on {NAME}") == "DROP INDEX secondary_index_by_n"
+    assert sql(f"show indexes in {NAME}") == shown("record_index")
+
+
 @pytest.mark.parametrize(
     ("statement", "reason"),
     [
-        ("create index i on {} using secondary_index (n)", "index is 'secondary_index'; legal values: files, column"),
-        ("create index i on {} (n)", "index is 'secondary_index'; legal values: files, column_stats, bloom_filters"),
+        ("create index i on {} using secondary_index (s)", "column 's' of secondary_index_i has type struct"),
+        ("create index i on {} (n, s)", "columns of secondary_index_i are n, s; a secondary index has one"),
+        ("create index i on {} using lucene (n)", "index is 'lucene'; legal values: files, column_stats, bloom_filters"),
         ("create index i on {} using record_index (id)", "write CREATE INDEX record_index ON"),
         ("create index record_index on {} using record_index (n)", r"columns are n; write \(id\)"),
         ("create index column_stats on {} using column_stats (x, s)", "columns has x, s, of which"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,10 +14,14 @@ from hudi_engine.format.metadata.keys import (
     group_of,
     groups_of,
     hashed,
-    hashed_part,
     java_hashes,
     partition_stats_key,
-    secondary_key,
+)
+from hudi_engine.format.metadata.secondary_index import (
+    hashed_parts,
+    is_indexed_type,
+    key_prefixes,
+    secondary_keys,
     split_secondary_key,
 )
 
@@ -43,6 +50,13 @@ def test_keys_of_statistics_are_those_of_hudi() -> None:
     assert bloom_filter_key("", FILE) == "FXThHwelITM=ms8Xd1UjmgUXxyzMLr227A=="
 
 
+def secondary_key(value: Any, record_key: str, kind: pa.DataType | None = None) -> str:
+    found: str = (
+        secondary_keys(pa.array([value], kind or pa.string()), pa.array([record_key]))[0].as_py().decode()
+    )
+    return found
+
+
 @pytest.mark.parametrize(
     ("value", "record_key", "key", "group"),
     [
@@ -55,7 +69,27 @@ def test_keys_of_statistics_are_those_of_hudi() -> None:
 def test_secondary_keys_are_those_of_hudi(value: str | None, record_key: str, key: str, group: int) -> None:
     assert secondary_key(value, record_key) == key
     assert split_secondary_key(key) == (value, record_key)
-    assert group_of(hashed_part(key), 10) == group
+    hashed_text = hashed_parts(pa.array([key]))
+    assert hashed_text == key_prefixes(pa.array([value]))
+    assert group_of(hashed_text[0].as_py(), 10) == group
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "text"),
+    [
+        (-5, pa.int32(), "-5"),
+        (10**12, pa.int64(), "1000000000000"),
+        (datetime.date(1960, 1, 1), pa.date32(), "-3653"),
+        (1577934245678901, pa.timestamp("us", "UTC"), "1577934245678901"),
+    ],
+)
+def test_values_have_the_text_of_what_avro_stores(value: Any, kind: pa.DataType, text: str) -> None:
+    assert is_indexed_type(kind) and secondary_key(value, "a", kind) == f"{text}$a"
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.bool_(), pa.decimal128(9, 2), pa.timestamp("us")])
+def test_other_types_have_no_secondary_index(kind: pa.DataType) -> None:
+    assert not is_indexed_type(kind)
 
 
 @pytest.mark.parametrize("text", ["", "$", "\\", "\\$", "a$b\\", "\0", "x\0y"])

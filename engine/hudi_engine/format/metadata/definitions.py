@@ -17,7 +17,7 @@ from hudi_engine.format.storage.base import Storage
 
 DEFINITIONS_PATH = ".hoodie/.index_defs/index.json"
 DEFINITIONS_PROPERTY = "hoodie.table.index.defs.path"
-_V2 = "V2"
+_V2, _IDENTITY = "V2", "identity"
 
 
 @dataclass(frozen=True)
@@ -48,17 +48,29 @@ class IndexDefinitions:
                 "(CALL delete_metadata_table) and build it again"
             ) from error
 
-    def is_v2(self, partition: MetadataPartition) -> bool:
+    def is_v2(self, partition: str) -> bool:
         """Return whether an index has version V2; partition statistics have that of the column statistics."""
-        if partition is MetadataPartition.PARTITION_STATS:
-            partition = MetadataPartition.COLUMN_STATS
+        if partition == MetadataPartition.PARTITION_STATS.value:
+            partition = MetadataPartition.COLUMN_STATS.value
         default = _V2 if self.table_version >= 9 else "V1"
-        return bool(self.entries.get(partition.value, {}).get("version", default) == _V2)
+        return bool(self.entries.get(partition, {}).get("version", default) == _V2)
 
-    def source_fields(self, partition: MetadataPartition) -> tuple[str, ...] | None:
+    def source_fields(self, partition: str) -> tuple[str, ...] | None:
         """Return the columns that an index is over; None where that is not defined."""
-        fields = self.entries.get(partition.value, {}).get("sourceFields")
+        fields = self.entries.get(partition, {}).get("sourceFields")
         return tuple(fields) if isinstance(fields, list) and fields else None
+
+    @property
+    def secondary_columns(self) -> dict[str, str]:
+        """The column of each secondary index, by its partition; without those that are not over the values of one column."""
+        prefix = MetadataPartition.SECONDARY_INDEX.value
+        of_values = [
+            name
+            for name, entry in self.entries.items()
+            if name.startswith(prefix) and entry.get("indexFunction") in (None, _IDENTITY)
+        ]
+        fields = {name: self.source_fields(name) or () for name in of_values}
+        return {name: columns[0] for name, columns in fields.items() if len(columns) == 1}
 
     @property
     def partitioned_record_index(self) -> bool:
@@ -66,19 +78,23 @@ class IndexDefinitions:
         options = self.entries.get(MetadataPartition.RECORD_INDEX.value, {}).get("indexOptions") or {}
         return str(options.get("isPartitioned", "false")).lower() == "true"
 
-    def with_index(self, partition: MetadataPartition, fields: Sequence[str] = ()) -> IndexDefinitions:
+    def with_index(self, partition: str, fields: Sequence[str] = ()) -> IndexDefinitions:
         """Return the definitions with one more, or one with other columns; it keeps its version."""
-        of_records = partition is MetadataPartition.RECORD_INDEX
+        kind = MetadataPartition.of(partition)
+        index_type, function = partition, partition
+        if kind is MetadataPartition.SECONDARY_INDEX:
+            index_type, function = kind.value.rstrip("_"), _IDENTITY
+        of_records = kind is MetadataPartition.RECORD_INDEX
         entry = {
-            "indexName": partition.value,
-            "indexType": partition.value,
-            "indexFunction": "" if of_records else partition.value,
+            "indexName": partition,
+            "indexType": index_type,
+            "indexFunction": "" if of_records else function,
             "sourceFields": list(fields),
             "indexOptions": {"isPartitioned": "false"} if of_records else {},
         }
         if self.table_version >= 9:
             entry["version"] = "V1" if of_records or not self.is_v2(partition) else _V2
-        return IndexDefinitions({**self.entries, partition.value: entry}, self.table_version)
+        return IndexDefinitions({**self.entries, partition: entry}, self.table_version)
 
     def without(self, names: Collection[str]) -> IndexDefinitions:
         """Return the definitions without some."""

@@ -19,8 +19,6 @@ ALL_PARTITIONS = "__all_partitions__"
 """Key of the list of partitions in ``files``."""
 ROOT_PARTITION = "."
 """Name of the one partition of a table without partitions, in keys."""
-NULL_VALUE = "\0"
-"""A null in the key of a secondary index."""
 
 _MASK = (1 << 64) - 1
 _SEED = 0xFFFFFFFFDABADABA
@@ -48,44 +46,6 @@ def partition_stats_key(column: str, partition: str) -> str:
 def bloom_filter_key(partition: str, file_name: str) -> str:
     """Return the key of the Bloom filter of one base file."""
     return hashed(partition or ROOT_PARTITION) + hashed_file(file_name)
-
-
-def secondary_key(value: str | None, record_key: str) -> str:
-    """Return the key of one row in a secondary index; a null has a sign of its own."""
-    return f"{NULL_VALUE if value is None else _escaped(value)}${_escaped(record_key)}"
-
-
-def split_secondary_key(key: str) -> tuple[str | None, str]:
-    """Return the value and the record key of a key in a secondary index."""
-    end = _dollar(key)
-    value = key[:end]
-    return None if value == NULL_VALUE else _plain(value), _plain(key[end + 1 :])
-
-
-def hashed_part(secondary: str) -> str:
-    """Return what of a secondary key decides on the file group in table version 9: the value and the sign after it."""
-    return secondary[: _dollar(secondary) + 1]
-
-
-def _dollar(key: str) -> int:
-    """Return where the first sign stands that no backslash precedes."""
-    place = 0
-    while place < len(key) and key[place] != "$":
-        place += 2 if key[place] == "\\" else 1
-    return place
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("$", "\\$").replace("\0", "\\\0")
-
-
-def _plain(text: str) -> str:
-    found, place = [], 0
-    while place < len(text):
-        place += text[place] == "\\" and place + 1 < len(text)
-        found.append(text[place])
-        place += 1
-    return "".join(found)
 
 
 @lru_cache(maxsize=65536)

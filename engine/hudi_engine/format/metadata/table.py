@@ -7,7 +7,7 @@ count by the timeline of the table that it describes too: a writer completes its
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ from hudi_engine.format.hfile.file import HFile
 from hudi_engine.format.logformat.blocks import delete
 from hudi_engine.format.logformat.format import BlockType, LogBlock
 from hudi_engine.format.logformat.reader import read_blocks
-from hudi_engine.format.metadata.keys import ALL_PARTITIONS, ROOT_PARTITION, groups_of, hashed_part
+from hudi_engine.format.metadata.keys import ALL_PARTITIONS, ROOT_PARTITION, groups_of
 from hudi_engine.format.metadata.records import (
     MetadataPartition,
     Record,
@@ -85,6 +85,10 @@ class MetadataTable:
             self.partitions,
         )
 
+    def without(self, partitions: Collection[str]) -> MetadataTable:
+        """Return the table without some partitions, which have been dropped."""
+        return replace(self, partitions=tuple(each for each in self.partitions if each not in partitions))
+
     @cached_property
     def _pending(self) -> frozenset[str]:
         return frozenset(each.requested_time for each in self.table_timeline.pending)
@@ -132,7 +136,7 @@ class MetadataTable:
         """Return the records of those keys that a partition has; each file group that can hold one is read once."""
         slices = self.groups(partition)
         found: dict[str, Record] = {}
-        for number, some in self._by_group(partition, keys, len(slices)).items():
+        for number, some in _by_group(keys, len(slices)).items():
             found.update(self.lookup_in(partition, slices[number], some))
         return found
 
@@ -140,15 +144,19 @@ class MetadataTable:
         """Return the records of those keys that one file group of a partition has."""
         return self._merged(partition, group, partial(_cells_of, [key.encode() for key in keys])).result()
 
-    def with_prefix(self, partition: str, prefixes: Collection[str]) -> Iterator[tuple[str, Record]]:
-        """Yield the keys of a partition that begin with one of some texts, with their records."""
-        wanted = tuple(prefix.encode() for prefix in prefixes)
+    def with_prefix(
+        self, partition: str, prefixes: Collection[str], *, are_hashed: bool = False
+    ) -> Iterator[tuple[str, Record]]:
+        """Yield the keys of a partition that begin with one of some texts, with their records.
 
-        def select(file: HFile) -> Iterator[tuple[bytes, bytes]]:
-            return (cell for prefix in wanted for cell in file.with_prefix(prefix))
-
-        for each in self.groups(partition):
-            yield from self._merged(partition, each, select).result().items()
+        Args:
+            are_hashed: Whether the text decides on the file group of a key, so that the others are not read.
+        """
+        groups = self.groups(partition)
+        everywhere = dict.fromkeys(range(len(groups)), list(prefixes))
+        for number, some in (_by_group(prefixes, len(groups)) if are_hashed else everywhere).items():
+            select = partial(_cells_with, [prefix.encode() for prefix in some])
+            yield from self._merged(partition, groups[number], select).result().items()
 
     def schema(self) -> str:
         """Return the Avro schema, with meta columns, that its newest records are written with.
@@ -191,18 +199,6 @@ class MetadataTable:
             for key, partition in wanted.items()
         }
 
-    def _by_group(self, partition: str, keys: Collection[str], groups: int) -> dict[int, list[str]]:
-        """Return the keys by the number of their file group."""
-        if not groups:
-            return {}
-        texts = list(dict.fromkeys(keys))
-        by_value = MetadataPartition.of(partition) is MetadataPartition.SECONDARY_INDEX
-        hashed = [hashed_part(each) for each in texts] if by_value and self.config.version >= 9 else texts
-        found: dict[int, list[str]] = {}
-        for key, number in zip(texts, groups_of(pa.array(hashed, pa.string()), groups), strict=True):
-            found.setdefault(int(number), []).append(key)
-        return found
-
     def _merged(
         self,
         partition: str,
@@ -226,8 +222,23 @@ class MetadataTable:
         return merged
 
 
+def _by_group(keys: Collection[str], groups: int) -> dict[int, list[str]]:
+    """Return the keys by the number of their file group."""
+    if not groups:
+        return {}
+    texts = list(dict.fromkeys(keys))
+    found: dict[int, list[str]] = {}
+    for key, number in zip(texts, groups_of(pa.array(texts, pa.string()), groups), strict=True):
+        found.setdefault(int(number), []).append(key)
+    return found
+
+
 def _cells_of(keys: list[bytes], file: HFile) -> Iterable[tuple[bytes, bytes]]:
     return file.get(keys).items()
+
+
+def _cells_with(prefixes: list[bytes], file: HFile) -> Iterable[tuple[bytes, bytes]]:
+    return (cell for prefix in prefixes for cell in file.with_prefix(prefix))
 
 
 def _opened(file: pa.NativeFile) -> HFile:

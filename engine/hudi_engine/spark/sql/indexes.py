@@ -36,13 +36,15 @@ def create_index(statement: Statement, target: Target) -> StatementResult:
     keys = table.config.record_key_fields
     is_key = {each.lower() for each in columns} == {each.lower() for each in keys}
     derived = MetadataPartition.RECORD_INDEX if is_key else MetadataPartition.SECONDARY_INDEX
-    kind = operation.bind({"index": str(plan.indexType()) or derived.value.rstrip("_")})["index"]
-    if name != kind:
+    kind = str(plan.indexType()).lower() or derived.value.rstrip("_")
+    if f"{kind}_" == MetadataPartition.SECONDARY_INDEX.value:
+        kind = name = _partition(name)
+    if name != kind and kind in INDEXES:
         raise StatementError(
             f"index {name} of {target.label}: a table has one {kind}, which is called so; write CREATE INDEX {kind} ON ..."
         )
     given = {"index": kind, "columns": tuple(columns)}
-    if kind != MetadataPartition.COLUMN_STATS.value:
+    if kind in (MetadataPartition.RECORD_INDEX.value, MetadataPartition.BLOOM_FILTERS.value):
         del given["columns"]
         if not is_key:
             raise StatementError(
@@ -55,10 +57,17 @@ def create_index(statement: Statement, target: Target) -> StatementResult:
     return StatementResult(name=f"CREATE INDEX {name}")
 
 
+def _partition(name: str) -> str:
+    """Return the partition of a secondary index, which has a name of its own."""
+    prefix = MetadataPartition.SECONDARY_INDEX.value
+    return name if name.startswith(prefix) else f"{prefix}{name}"
+
+
 def drop_index(statement: Statement, target: Target) -> StatementResult:
     """DROP INDEX [IF EXISTS] name ON [TABLE] t."""
     plan, table = statement.plan, statement.table(target)
     name, there = str(plan.indexName()).lower(), table.config.metadata_partitions
+    name = name if name in there or _partition(name) not in there else _partition(name)
     if name in there:
         OPERATIONS["drop_index"].call(table.services(), {"index": name})
     elif not plan.ignoreIfNotExists():

@@ -33,11 +33,10 @@ from hudi_engine.format.metadata.keys import (
     column_stats_key,
     hashed,
     partition_stats_key,
-    secondary_key,
-    split_secondary_key,
 )
 from hudi_engine.format.metadata.record_index import locations
 from hudi_engine.format.metadata.records import MetadataPartition, Record
+from hudi_engine.format.metadata.secondary_index import is_indexed_type, key_prefixes, split_secondary_key
 from hudi_engine.format.metadata.table import MetadataTable
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.schema.casting import cast_array
@@ -166,26 +165,25 @@ class _Planner:
         prefix = MetadataPartition.SECONDARY_INDEX.value
         if not self._predicate.equal or not any(name.startswith(prefix) for name in metadata.partitions):
             return None
-        indexes: dict[str, str] = {}
-        for name, entry in IndexDefinitions.load(self._state.storage, self._state.config).entries.items():
-            fields = list(entry.get("sourceFields") or [])
-            if name.startswith(prefix) and len(fields) == 1 and name in metadata.partitions:
-                indexes[fields[0]] = name
+        definitions = IndexDefinitions.load(self._state.storage, self._state.config)
+        columns = definitions.secondary_columns.items()
+        indexes = {column: name for name, column in columns if name in metadata.partitions}
         found: set[str] = set()
         for values in self._predicate.equal:
-            column = next((name for name in values if self._is_indexed(name, values[name], indexes)), None)
-            if column is None or not metadata.groups(indexes[column]):
+            column = next((name for name in values if name in indexes and None not in values[name]), "")
+            prefixes = self._key_prefixes(column, values[column]) if column else None
+            if prefixes is None or not metadata.groups(indexes[column]):
                 return None
             self._located_by = indexes[column]
-            starts = [secondary_key(value, "") for value in values[column]]
-            found |= {split_secondary_key(key)[1] for key, _ in metadata.with_prefix(indexes[column], starts)}
+            is_v2 = definitions.is_v2(self._located_by)
+            keys = metadata.with_prefix(self._located_by, prefixes.to_pylist(), are_hashed=is_v2)
+            found |= {split_secondary_key(key)[1] for key, _ in keys}
         return pa.array(sorted(found), pa.string())
 
-    def _is_indexed(self, column: str, values: Sequence[Any], indexes: Mapping[str, str]) -> bool:
-        """Return whether a secondary index has the values of a column: texts, as others have several forms."""
-        schema = self._context.schema
-        is_text = pa.types.is_string(schema.field(column).type)
-        return column in indexes and is_text and None not in values
+    def _key_prefixes(self, column: str, values: Sequence[Any]) -> pa.Array | None:
+        """Return what keys of a secondary index begin with for values of a column; None where their type has several texts."""
+        kind = self._context.schema.field(column).type
+        return key_prefixes(pa.array(values, kind)) if is_indexed_type(kind) else None
 
     def _slices(self, located: Collection[FileGroupKey] | None) -> tuple[list[FileSlice], int]:
         """Return the slices of the partitions that may hold a row, and of how many slices they were chosen."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -29,12 +29,12 @@ from hudi_engine.format.filegroup.view import FileSystemView
 from hudi_engine.format.logformat.blocks import delete
 from hudi_engine.format.logformat.format import BlockType, HeaderKey
 from hudi_engine.format.logformat.writer import encode_block
+from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.metadata.definitions import (
     DEFINITIONS_PATH,
     DEFINITIONS_PROPERTY,
     IndexDefinitions,
 )
-from hudi_engine.format.metadata.keys import groups_of
 from hudi_engine.format.metadata.locations import Location, location_record
 from hudi_engine.format.metadata.records import (
     MetadataPartition,
@@ -53,16 +53,18 @@ from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.clock import parse_instant_time
 from hudi_engine.format.timeline.writer import TimelineWriter
 from hudi_engine.table.metadata.changes import (
+    SECONDARY_RECORD,
     Changes,
     check_single,
     file_records,
     files_records,
     filter_records,
+    hashes_values,
     put_partition_statistics,
     stats_columns,
 )
 from hudi_engine.table.metadata.commit import DELTACOMMIT, commit_metadata, write_base_file
-from hudi_engine.table.metadata.data_files import slice_file_bounds, slice_keys
+from hudi_engine.table.metadata.data_files import slice_file_bounds, slice_keys, slice_values
 from hudi_engine.table.metadata.writer import (
     INFLIGHT_PROPERTY,
     PARTITIONS_PROPERTY,
@@ -87,7 +89,7 @@ _IDS = {
     MetadataPartition.BLOOM_FILTERS: ("bloom-filters", 4),
     MetadataPartition.RECORD_INDEX: ("record-index", 0),
 }
-"""What ids of file groups begin with, and Hudi's default of their number."""
+"""What ids of file groups begin with, and Hudi's default of their number; 0 where it goes by the number of keys."""
 
 
 def check_metadata_options(config: TableConfig, options: Options) -> None:
@@ -119,14 +121,12 @@ def initialize_metadata_table(
     if not config.table_version.keeps_metadata_table or schema is None:
         return config
     config = drop_unsupported_partitions(storage, TableConfig.load(storage))
-    missing = [
-        each for each in wanted_partitions(config, options) if each.value not in config.metadata_partitions
-    ]
+    missing = [each for each in wanted_partitions(config, options) if each not in config.metadata_partitions]
     try:
         return build(storage, config, options, schema, missing)
     except RepeatedKeyError as error:
         logger.warning("%s: no record index is built: %s", storage.base, error)
-        others = [each for each in missing if each is not MetadataPartition.RECORD_INDEX]
+        others = [each for each in missing if each != MetadataPartition.RECORD_INDEX.value]
         return build(storage, config, options, schema, others)
 
 
@@ -135,14 +135,21 @@ def build(
     config: TableConfig,
     options: Options,
     schema: str,
-    partitions: Sequence[MetadataPartition],
+    partitions: Sequence[str],
+    given: IndexDefinitions | None = None,
 ) -> TableConfig:
     """Build partitions of the metadata table; return the settings.
+
+    Args:
+        given: Definitions of indexes that options do not define, those of secondary indexes; others are those that the table has.
 
     Raises:
         RepeatedKeyError: Keys are stored in several file groups, and the record index is to be built.
     """
-    return _Build(storage, config, options, schema).run(partitions) if partitions else config
+    if not partitions:
+        return config
+    definitions = IndexDefinitions.load(storage, config) if given is None else given
+    return _Build(storage, config, options, schema).run(partitions, definitions)
 
 
 def _is_wanted(options: Options) -> bool | None:
@@ -151,14 +158,14 @@ def _is_wanted(options: Options) -> bool | None:
     return True if given is None and options[IndexOptions.TYPE] in RECORD_INDEXES else given
 
 
-def wanted_partitions(config: TableConfig, options: Options) -> list[MetadataPartition]:
-    """Return the partitions that options want."""
+def wanted_partitions(config: TableConfig, options: Options) -> list[str]:
+    """Return the names of the partitions that options want."""
     wanted = [MetadataPartition.FILES, *(each for each, option in _OPTIONS.items() if options[option])]
     if options[IndexOptions.TYPE] in RECORD_INDEXES and MetadataPartition.RECORD_INDEX not in wanted:
         wanted.append(MetadataPartition.RECORD_INDEX)
     if MetadataPartition.COLUMN_STATS in wanted and config.is_partitioned:
         wanted.append(MetadataPartition.PARTITION_STATS)
-    return wanted
+    return [each.value for each in wanted]
 
 
 @dataclass(frozen=True)
@@ -189,17 +196,16 @@ class _Build:
     def record_schema(self) -> str:
         return schema_text(with_meta_columns(record_schema(self.config.version)))
 
-    def run(self, missing: Collection[MetadataPartition]) -> TableConfig:
+    def run(self, missing: Collection[str], definitions: IndexDefinitions) -> TableConfig:
         """Build the missing partitions."""
         config = self.config
         if not self.below.exists(".hoodie/hoodie.properties"):
             self.below.replace(".hoodie/hoodie.properties", own_properties(config).to_bytes())
-        definitions = IndexDefinitions.load(self.storage, config)
         names = list(config.metadata_partitions)
         for each in missing:
             definitions = self._defined(definitions, each)
             self._build(each, definitions)
-            names.append(each.value)
+            names.append(each)
         changes = {PARTITIONS_PROPERTY: ",".join(sorted(names)), INFLIGHT_PROPERTY: ""}
         if definitions.entries:
             definitions.save(self.storage)
@@ -208,22 +214,22 @@ class _Build:
         config.save(self.storage)
         logger.info(
             "built %s of the metadata table of %s",
-            ", ".join(each.value for each in missing),
+            ", ".join(missing),
             self.storage.base,
         )
         return config
 
-    def _defined(self, definitions: IndexDefinitions, partition: MetadataPartition) -> IndexDefinitions:
-        if partition is MetadataPartition.COLUMN_STATS:
+    def _defined(self, definitions: IndexDefinitions, partition: str) -> IndexDefinitions:
+        if partition == MetadataPartition.COLUMN_STATS.value:
             given = self.options[MetadataOptions.COLUMN_STATS_COLUMNS]
             names = None if given is None else [each.strip() for each in given.split(",") if each.strip()]
             schema, is_v2 = without_meta_fields(self.schema), definitions.is_v2(partition)
             return definitions.with_index(partition, list(indexed_columns(schema, names, is_v2=is_v2)))
-        if partition is MetadataPartition.RECORD_INDEX and self.config.version >= 9:
+        if partition == MetadataPartition.RECORD_INDEX.value and self.config.version >= 9:
             return definitions.with_index(partition)
         return definitions
 
-    def _build(self, partition: MetadataPartition, definitions: IndexDefinitions) -> None:
+    def _build(self, partition: str, definitions: IndexDefinitions) -> None:
         """Write the file groups of a partition: an empty log for each, base files with all records, one deltacommit."""
         own = TableConfig.load(self.below)
         timeline = Timeline.load(self.below, own)
@@ -231,32 +237,31 @@ class _Build:
         instant = next(text for number in range(10**6) if (text := f"{number:0{_DIGITS}}") not in used)
         changes = self._changes(partition, definitions)
         keys, values, _ = changes.sorted()
-        prefix, count = _IDS[partition]
+        kind = MetadataPartition.of(partition)
+        prefix, count = _IDS[kind] if kind in _IDS else (partition.replace("_", "-"), 0)
         count = count or self._index_groups(len(keys))
         file_ids = [f"{prefix}-{number:04d}-0" for number in range(count)]
-        self.below.delete_tree(partition.value)
-        ensure_partition_metadata(self.below, partition.value, instant)
+        self.below.delete_tree(partition)
+        ensure_partition_metadata(self.below, partition, instant)
         empty = encode_block(
             BlockType.DELETE, [(HeaderKey.INSTANT_TIME, instant)], delete.encode(_texts(), _texts())
         )
         for file_id in file_ids:
             name = log_file_name(file_id, instant, 1, _FIRST_TOKEN)
-            self.below.create(join(partition.value, name), empty)
+            self.below.create(join(partition, name), empty)
         writer = TimelineWriter(self.below, own)
         writer.create_requested(instant, DELTACOMMIT)
         writer.to_inflight(instant, DELTACOMMIT)
-        table = MetadataTable(self.below, own, timeline, self.timeline, (partition.value,))
-        groups = groups_of(keys.cast(pa.string()), count)
+        table = MetadataTable(self.below, own, timeline, self.timeline, (partition,))
+        groups = changes.groups_of(keys, count)
 
         def write(number: int) -> Any:
             mine = pa.array(groups == number)
             some = keys.filter(mine), values.filter(mine)
-            return write_base_file(
-                table, partition.value, file_ids[number], instant, *some, self.record_schema
-            )
+            return write_base_file(table, partition, file_ids[number], instant, *some, self.record_schema)
 
         filled = [number for number in range(count) if (groups == number).any()]
-        stats = [(partition.value, stat) for stat in on_threads(write, filled)]
+        stats = [(partition, stat) for stat in on_threads(write, filled)]
         metadata = commit_metadata(stats, self.record_schema, WriteOperation.BULK_INSERT)
         writer.complete(instant, DELTACOMMIT, metadata.to_bytes(own.table_version))
 
@@ -265,16 +270,16 @@ class _Build:
         by_size = -(-keys * _BYTES_A_KEY * _GROWTH // _GROUP_BYTES)
         return min(max(by_size, self.options[MetadataOptions.RECORD_INDEX_GROUPS]), _MOST_GROUPS)
 
-    def _changes(self, partition: MetadataPartition, definitions: IndexDefinitions) -> Changes:
-        changes = Changes(self.record_schema)
-        fill: Mapping[MetadataPartition, Callable[[Changes, IndexDefinitions], None]] = {
-            MetadataPartition.FILES: self._fill_files,
-            MetadataPartition.COLUMN_STATS: self._fill_statistics,
-            MetadataPartition.PARTITION_STATS: self._fill_partition_statistics,
-            MetadataPartition.BLOOM_FILTERS: self._fill_filters,
-            MetadataPartition.RECORD_INDEX: self._fill_locations,
+    def _changes(self, partition: str, definitions: IndexDefinitions) -> Changes:
+        changes = Changes(self.record_schema, hashes_values(partition, definitions))
+        fill: Mapping[str, Callable[[Changes, IndexDefinitions], None]] = {
+            MetadataPartition.FILES.value: self._fill_files,
+            MetadataPartition.COLUMN_STATS.value: self._fill_statistics,
+            MetadataPartition.PARTITION_STATS.value: self._fill_partition_statistics,
+            MetadataPartition.BLOOM_FILTERS.value: self._fill_filters,
+            MetadataPartition.RECORD_INDEX.value: self._fill_locations,
         }
-        fill[partition](changes, definitions)
+        fill.get(partition, partial(self._fill_values, partition))(changes, definitions)
         return changes
 
     def _fill_files(self, changes: Changes, _: IndexDefinitions) -> None:
@@ -328,6 +333,13 @@ class _Build:
             moment = parse_instant_time(each.base_instant, self.timeline.zone)
             location = Location(each.partition, each.file_id)
             changes.put_all(some, location_record(location, int(moment.timestamp() * 1000)))
+
+    def _fill_values(self, partition: str, changes: Changes, definitions: IndexDefinitions) -> None:
+        column = definitions.secondary_columns[partition]
+        context = read_context(self.storage, self.config, self.timeline)
+        slices = [each for some in self.slices.values() for each in some]
+        for keys in on_threads(lambda each: slice_values(context, each, column), slices):
+            changes.put_all(keys, SECONDARY_RECORD)
 
 
 def _texts() -> pa.Array:

@@ -22,17 +22,21 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.view import FileSystemView
 from hudi_engine.format.index.filters.footer import BLOOM_KEY, BLOOM_TYPE_KEY
+from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.metadata.definitions import IndexDefinitions
 from hudi_engine.format.metadata.keys import (
     ALL_PARTITIONS,
     ROOT_PARTITION,
+    Groups,
     bloom_filter_key,
     column_stats_key,
+    groups_of,
     partition_stats_key,
 )
 from hudi_engine.format.metadata.locations import Location, location_record
 from hudi_engine.format.metadata.record_index import locations
 from hudi_engine.format.metadata.records import MetadataPartition, Record, encode_record
+from hudi_engine.format.metadata.secondary_index import hashed_parts
 from hudi_engine.format.metadata.statistics import (
     Bounds,
     Kind,
@@ -47,7 +51,7 @@ from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.schema.avro import without_meta_fields
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.damage import damaged_parquet
-from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.active import FileGroupKey, Timeline
 from hudi_engine.format.timeline.clock import parse_instant_time
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.table.metadata.data_files import (
@@ -59,9 +63,11 @@ from hudi_engine.table.metadata.data_files import (
     read_log,
     slice_file_bounds,
     slice_keys,
+    slice_values,
 )
 
 _PARTITIONS_TYPE, _FILES_TYPE, _BLOOM_TYPE = 1, 2, 4
+SECONDARY_RECORD: Record = {"type": 7, "SecondaryIndexMetadata": {"isDeleted": False}}
 _BINARY = pa.binary()
 
 
@@ -71,9 +77,11 @@ class Changes:
 
     Args:
         schema: Avro schema that records are written with.
+        by_value: Whether the value in a key of a secondary index decides on its file group, instead of all of the key.
     """
 
     schema: str
+    by_value: bool = False
     _keys: list[pa.Array] = field(default_factory=list)
     _values: list[pa.Array] = field(default_factory=list)
     _deleted: list[pa.Array] = field(default_factory=list)
@@ -93,6 +101,11 @@ class Changes:
         """Delete keys; one that a record is added for stays."""
         given = keys.cast(_BINARY) if isinstance(keys, pa.Array) else [each.encode() for each in keys]
         self._deleted.append(given if isinstance(given, pa.Array) else pa.array(given, _BINARY))
+
+    def groups_of(self, keys: pa.Array, groups: int) -> Groups:
+        """Return the number of the file group of each key."""
+        texts = keys.cast(pa.string())
+        return groups_of(hashed_parts(texts) if self.by_value and groups > 1 else texts, groups)
 
     def sorted(self) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Return keys, ascending and each once, their values, and the deleted keys; of two records the later counts."""
@@ -170,7 +183,7 @@ def changes_of_write(written: Written, schema: str) -> dict[str, Changes]:
         schema: Avro schema that the metadata table's records are written with.
     """
     kept = written.table.partitions
-    found = {name: Changes(schema) for name in kept}
+    found = {name: Changes(schema, hashes_values(name, written.definitions)) for name in kept}
     found[MetadataPartition.FILES.value].put(_files_records(written))
     statistics = found.get(MetadataPartition.COLUMN_STATS.value)
     if statistics is not None:
@@ -182,7 +195,17 @@ def changes_of_write(written: Written, schema: str) -> dict[str, Changes]:
     locations = found.get(MetadataPartition.RECORD_INDEX.value)
     if locations is not None:
         _put_locations(written, locations)
+    columns = written.definitions.secondary_columns
+    for name in kept:
+        if MetadataPartition.of(name) is MetadataPartition.SECONDARY_INDEX:
+            _put_values(written, columns[name], found[name])
     return found
+
+
+def hashes_values(partition: str, definitions: IndexDefinitions) -> bool:
+    """Return whether keys of a partition go to file groups by the value in them, those of a secondary index of version V2."""
+    is_secondary = MetadataPartition.of(partition) is MetadataPartition.SECONDARY_INDEX
+    return is_secondary and definitions.is_v2(partition)
 
 
 def _files_records(written: Written) -> dict[str, Record]:
@@ -388,6 +411,32 @@ def _put_locations(written: Written, changes: Changes) -> None:
         changes.put_all(keys, location_record(location, millis))
 
 
+def _put_values(written: Written, column: str, changes: Changes) -> None:
+    """Add the keys of a secondary index for rows that are new or have another value, and delete those of before.
+
+    A key holds no place, so rows that are only moved change nothing.
+    """
+    if written.metadata.compacted or written.metadata.operation_type == WriteOperation.CLUSTER.value:
+        return
+    groups = {(partition, str(stat.file_id)) for partition, stat in written.stats}
+    going = {(partition, each) for partition, file_ids in written.replaced.items() for each in file_ids}
+    done = written.timeline.as_if_completed(written.instant, written.action, written.metadata)
+    before = _values_in(written, written.before, written.timeline, column, groups | going)
+    after = _values_in(written, written.after, done, column, groups - going)
+    changes.delete(before.filter(pc.invert(pc.is_in(before, after))))
+    changes.put_all(after.filter(pc.invert(pc.is_in(after, before))), SECONDARY_RECORD)
+
+
+def _values_in(
+    written: Written, view: FileSystemView, timeline: Timeline, column: str, groups: Iterable[FileGroupKey]
+) -> pa.Array:
+    """Return the keys of a secondary index for the rows of some file groups."""
+    found = [view.all_slices(partition).get(file_id, [])[:1] for partition, file_id in groups]
+    slices = [each for some in found for each in some]
+    context = read_context(written.storage, timeline.config, timeline)
+    return joined(on_threads(lambda each: slice_values(context, each, column), slices))
+
+
 def _check_single(written: Written, placed: Mapping[Location, pa.Array], deleted: pa.Array) -> None:
     """Refuse keys that a write puts in two file groups, or in one while their row stays in another."""
     check_single(placed.values())
@@ -478,7 +527,7 @@ def changes_of_clean(
         record: ``HoodieCleanMetadata``.
         table_schema: Avro schema of the table; None where no write has any.
     """
-    found = {name: Changes(schema) for name in table.partitions}
+    found = {name: Changes(schema) for name in table.partitions}  # no secondary index changes
     files = found[MetadataPartition.FILES.value]
     removed: dict[str, list[str]] = {}
     emptied = []

@@ -18,7 +18,6 @@ from hudi_engine.format.hfile.writer import encode_hfile
 from hudi_engine.format.logformat.blocks import delete
 from hudi_engine.format.logformat.format import BlockType, HeaderKey
 from hudi_engine.format.logformat.writer import encode_block
-from hudi_engine.format.metadata.keys import groups_of
 from hudi_engine.format.metadata.records import plain_schema
 from hudi_engine.format.metadata.table import MetadataTable
 from hudi_engine.format.parallel import on_threads
@@ -83,7 +82,7 @@ def _parts(table: MetadataTable, partition: str, changes: Changes) -> list[_Part
     if not len(keys) and not len(deleted):
         return []
     groups = [each.file_id for each in table.groups(partition)]
-    of_keys, of_deleted = (groups_of(each.cast(pa.string()), len(groups)) for each in (keys, deleted))
+    of_keys, of_deleted = (changes.groups_of(each, len(groups)) for each in (keys, deleted))
     numbers = sorted({*np.unique(of_keys).tolist(), *np.unique(of_deleted).tolist()})
     return [
         _Part(

@@ -16,8 +16,9 @@ from hudi_engine.format.logformat.blocks import delete
 from hudi_engine.format.logformat.format import BlockType
 from hudi_engine.format.logformat.reader import decode_data_block, read_blocks
 from hudi_engine.format.merge.delete_marker import delete_mask
-from hudi_engine.format.merge.slice_reader import read_slice
+from hudi_engine.format.merge.slice_reader import ReadContext, read_slice
 from hudi_engine.format.merge.table_reader import read_context
+from hudi_engine.format.metadata.secondary_index import secondary_keys
 from hudi_engine.format.metadata.statistics import (
     Bounds,
     Kind,
@@ -26,6 +27,7 @@ from hudi_engine.format.metadata.statistics import (
     values_bounds,
 )
 from hudi_engine.format.schema.meta_fields import META_FIELDS
+from hudi_engine.format.schema.nested import one_array
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.damage import damaged_parquet
 from hudi_engine.format.timeline.active import Timeline
@@ -121,6 +123,12 @@ def slice_keys(storage: Storage, timeline: Timeline, file_slice: FileSlice) -> p
         return file_keys(storage, file_slice.base_file.path)
     context = read_context(storage, timeline.config, timeline)
     return keys_of(read_slice(context, file_slice, columns=[_KEY]))
+
+
+def slice_values(context: ReadContext, file_slice: FileSlice, column: str) -> pa.Array:
+    """Return the keys of a secondary index for a slice's rows, its logs merged in."""
+    rows = read_slice(context, file_slice, columns=[_KEY, column])
+    return secondary_keys(one_array(rows.column(column)), one_array(rows.column(_KEY)))
 
 
 def keys_of(rows: pa.Table) -> pa.Array:

@@ -23,9 +23,10 @@ from hudi_engine.format.metadata.definitions import (
     IndexDefinitions,
 )
 from hudi_engine.format.metadata.records import MetadataPartition
+from hudi_engine.format.metadata.secondary_index import has_same_texts, is_indexed_type
 from hudi_engine.format.metadata.statistics import indexed_columns
 from hudi_engine.format.metadata.table import METADATA_FOLDER, MetadataTable
-from hudi_engine.format.schema.avro import without_meta_fields
+from hudi_engine.format.schema.avro import avro_to_arrow, without_meta_fields
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
@@ -49,8 +50,14 @@ KEPT = (
     MetadataPartition.PARTITION_STATS,
     MetadataPartition.BLOOM_FILTERS,
     MetadataPartition.RECORD_INDEX,
+    MetadataPartition.SECONDARY_INDEX,
 )
 """Partitions that are kept; others that a table has are dropped by the next write."""
+_NEEDED = {
+    MetadataPartition.PARTITION_STATS: MetadataPartition.COLUMN_STATS,
+    MetadataPartition.SECONDARY_INDEX: MetadataPartition.RECORD_INDEX,
+}
+"""Partitions that go with another one."""
 
 
 def has_metadata_table(storage: Storage, config: TableConfig) -> bool:
@@ -99,11 +106,20 @@ def drop_unsupported_partitions(storage: Storage, config: TableConfig) -> TableC
 
 def _is_kept(name: str, config: TableConfig, definitions: IndexDefinitions) -> bool:
     partition = MetadataPartition.of(name)
-    if partition is MetadataPartition.RECORD_INDEX and definitions.partitioned_record_index:
+    needed = _NEEDED.get(partition) if partition is not None else None
+    if needed is not None and needed.value not in config.metadata_partitions:
         return False
-    if partition is MetadataPartition.PARTITION_STATS:
-        return MetadataPartition.COLUMN_STATS.value in config.metadata_partitions
+    if MetadataPartition.RECORD_INDEX in (partition, needed) and definitions.partitioned_record_index:
+        return False
+    if partition is MetadataPartition.SECONDARY_INDEX:
+        return name in definitions.secondary_columns
     return partition in KEPT
+
+
+def with_dependent(config: TableConfig, partition: MetadataPartition) -> list[str]:
+    """Return a partition, where a metadata table has it, and those that cannot be kept or used without it."""
+    kinds = [partition, *(each for each, needed in _NEEDED.items() if needed is partition)]
+    return [each for each in config.metadata_partitions if MetadataPartition.of(each) in kinds]
 
 
 def drop_metadata_partitions(
@@ -150,14 +166,18 @@ def write_table_metadata(
         metadata = CommitMetadata.from_bytes(body)
         definitions, schema = _with_schema(storage, definitions, table.table_timeline, metadata)
         timeline = table.table_timeline
+        lost = _lost_indexes(table, definitions, metadata)
+        if lost:
+            config = drop_metadata_partitions(storage, config, definitions, lost)
+            table, definitions = table.without(lost), definitions.without(lost)
         written = Written(storage, config, timeline, table, definitions, instant, done, metadata, schema)
         try:
             changes = changes_of_write(written, records)
         except RepeatedKeyError as error:
             logger.warning("%s: the record index is dropped: %s", storage.base, error)
-            drop_metadata_partitions(storage, config, definitions, [MetadataPartition.RECORD_INDEX.value])
-            kept = tuple(each for each in table.partitions if each != MetadataPartition.RECORD_INDEX.value)
-            table = replace(table, partitions=kept)
+            lost = with_dependent(config, MetadataPartition.RECORD_INDEX)
+            drop_metadata_partitions(storage, config, definitions, lost)
+            table = table.without(lost)
             changes = changes_of_write(replace(written, table=table), records)
     write_deltacommit(table, instant, changes, records)
 
@@ -174,6 +194,23 @@ def _with_schema(
     if before is not None and after != before:
         definitions = _with_new_columns(storage, definitions, without_meta_fields(before), schema)
     return definitions, schema
+
+
+def _lost_indexes(table: MetadataTable, definitions: IndexDefinitions, metadata: CommitMetadata) -> list[str]:
+    """Return the secondary indexes whose column is gone after a write, or has other texts than before, or none that is known."""
+    before = table.table_timeline.table_schema_json()
+    after = before if metadata.is_of_service else metadata.schema_json or before
+    columns = {name: each for name, each in definitions.secondary_columns.items() if name in table.partitions}
+    if not columns or before is None or after is None:
+        return []
+    old, new = avro_to_arrow(before), avro_to_arrow(after)
+    return [
+        name
+        for name, each in columns.items()
+        if new.get_field_index(each) < 0
+        or not is_indexed_type(new.field(each).type)
+        or (old.get_field_index(each) >= 0 and not has_same_texts(old.field(each).type, new.field(each).type))
+    ]
 
 
 def _with_new_columns(

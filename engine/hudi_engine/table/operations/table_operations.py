@@ -47,7 +47,7 @@ Count = Annotated[bool, Arg("merge logs, so that the rows of a merge-on-read tab
 DryRun = Annotated[bool, Arg("say what would be done, and change nothing")]
 Instant = Annotated[str, Arg("as `timeline` shows it", is_word=True)]
 Version = Annotated[int, Arg("table version 6, 8 or 9", is_word=True, minimum=6)]
-Index = Annotated[str, Arg("index of the metadata table", legal=INDEXES, is_word=True)]
+Index = Annotated[str, Arg(f"index of the metadata table: {', '.join(INDEXES)}", is_word=True)]
 Commit = Annotated[str, Arg("as `timeline` shows it, or the comment of its savepoint", is_word=True)]
 Plan = Annotated[Text, Arg("a plan that is pending; else the next one, or a new one", is_word=True)]
 COMPACTION_OPS, CLUSTERING_OPS = ("run", "schedule", "show"), ("run", "schedule", "execute", "show")
@@ -370,7 +370,9 @@ def _changed_version(done: VersionChange) -> Answer:
 def create_index(
     call: Call,
     index: Index,
-    columns: Annotated[tuple[str, ...] | None, Arg("columns of column_stats; else the first 32")] = None,
+    columns: Annotated[
+        tuple[str, ...] | None, Arg("columns of column_stats, else the first 32; column of a secondary index")
+    ] = None,
 ) -> Answer:
     """Build an index of the metadata table over the table as it is; writes keep it up to date from then on."""
     built = call.services.create_index(index, columns or ())
@@ -390,7 +392,7 @@ def indexes(call: Call) -> Answer:
 
 @operation(changes=True)
 def drop_index(call: Call, index: Index) -> Answer:
-    """Drop an index of the metadata table; files drops the whole metadata table."""
+    """Drop an index of the metadata table; files drops the whole metadata table, record_index the secondary indexes too."""
     dropped = call.services.drop_index(index)
     return Answer(
         facts={"dropped": ", ".join(dropped)} if dropped else {},

@@ -5,6 +5,7 @@ The table's lock is held while an index is built: writers that come meanwhile wa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from hudi_engine.errors import ConfigError
@@ -14,14 +15,16 @@ from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.metadata.definitions import IndexDefinitions
 from hudi_engine.format.metadata.records import MetadataPartition
+from hudi_engine.format.metadata.secondary_index import INDEXED_TYPES, is_indexed_type
 from hudi_engine.format.metadata.statistics import indexed_columns
-from hudi_engine.format.schema.avro import without_meta_fields
+from hudi_engine.format.schema.avro import avro_to_arrow, without_meta_fields
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.table.metadata.build import build, check_metadata_options, wanted_partitions
 from hudi_engine.table.metadata.writer import (
     drop_metadata_partitions,
     drop_metadata_table,
     drop_unsupported_partitions,
+    with_dependent,
 )
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import recovered
@@ -32,8 +35,9 @@ _BUILT_BY: dict[MetadataPartition, Option[bool]] = {
     MetadataPartition.RECORD_INDEX: MetadataOptions.RECORD_INDEX,
 }
 _NAMED = (MetadataPartition.SECONDARY_INDEX, MetadataPartition.EXPRESSION_INDEX)
-INDEXES = (MetadataPartition.FILES.value, *(each.value for each in _BUILT_BY))
+INDEXES = (MetadataPartition.FILES.value, *(each.value for each in _BUILT_BY), "secondary_index_NAME")
 """Names of indexes; statistics of partitions come and go with those of columns."""
+_NAME = re.compile(rf"{MetadataPartition.SECONDARY_INDEX.value}[A-Za-z0-9_]+\Z", re.ASCII)
 
 
 def create_index(
@@ -41,25 +45,34 @@ def create_index(
 ) -> tuple[str, ...]:
     """Build an index over the table as it is, and ``files`` where it is not there yet; writes keep it from then on.
 
+    A secondary index comes with the record index, which it needs.
+
     Args:
-        name: One of `INDEXES`.
-        columns: Columns of ``column_stats``; the first 32 without any.
+        name: One of `INDEXES`, with a name of letters, digits and underscores in place of ``NAME``.
+        columns: Columns of ``column_stats``, the first 32 without any; the one column of a secondary index.
 
     Returns:
         The partitions of the metadata table that were built; none when the index was there.
 
     Raises:
-        ConfigError: The name is no legal one, columns are given for another index or can have no statistics, or the table has
-            version 6.
+        ConfigError: The name or its columns are not legal, an index of the name is over another column, or the table has version 6.
         RepeatedKeyError: The record index is to be built, and keys are stored in several file groups.
     """
-    partition = _index(name)
+    kind = _kind(name)
     given: dict[str, object] = {MetadataOptions.ENABLED.key: True}
-    if partition in _BUILT_BY:
-        given[_BUILT_BY[partition].key] = True
-    if columns and partition is not MetadataPartition.COLUMN_STATS:
-        raise ConfigError(f"columns {', '.join(columns)} are given for {name}; only column_stats has columns")
-    if columns:
+    if kind in _BUILT_BY:
+        given[_BUILT_BY[kind].key] = True
+    if kind is MetadataPartition.SECONDARY_INDEX:
+        given[MetadataOptions.RECORD_INDEX.key] = True
+        if len(columns) != 1:
+            raise ConfigError(
+                f"columns of {name} are {', '.join(columns) or 'not given'}; a secondary index has one"
+            )
+    elif columns and kind is not MetadataPartition.COLUMN_STATS:
+        raise ConfigError(
+            f"columns {', '.join(columns)} are given for {name}; only column_stats and secondary indexes have columns"
+        )
+    elif columns:
         given[MetadataOptions.COLUMN_STATS_COLUMNS.key] = ",".join(columns)
     wanted = options.merged(given)
     with recovered(storage, options, publication, f"build the index {name}") as (config, timeline):
@@ -70,16 +83,40 @@ def create_index(
             raise ConfigError(
                 f"table {config.name!r} has no columns yet; write to it first, then build {name}"
             )
-        _check_columns(columns, config, schema)
+        if kind is MetadataPartition.COLUMN_STATS:
+            _check_columns(columns, config, schema)
         before = set(config.metadata_partitions)
         config = drop_unsupported_partitions(storage, config)
-        missing = [each for each in wanted_partitions(config, wanted) if each.value not in before]
-        after = build(storage, config, wanted, schema, missing)
+        missing = [each for each in wanted_partitions(config, wanted) if each not in before]
+        definitions = IndexDefinitions.load(storage, config)
+        if kind is MetadataPartition.SECONDARY_INDEX:
+            _check_column(name, columns[0], schema, definitions)
+            if name not in config.metadata_partitions:
+                definitions = definitions.with_index(name, columns)
+                missing.append(name)
+        after = build(storage, config, wanted, schema, missing, definitions)
         return tuple(each for each in after.metadata_partitions if each not in before)
 
 
+def _check_column(name: str, column: str, schema: str, definitions: IndexDefinitions) -> None:
+    """Refuse a secondary index over a column that has no texts to keep, or of a name that is over another; raises ConfigError."""
+    columns = avro_to_arrow(schema)
+    there = definitions.secondary_columns.get(name, column)
+    if there != column:
+        raise ConfigError(
+            f"{name} is there over column {there!r}; drop it first, or take another name for {column!r}"
+        )
+    if columns.get_field_index(column) < 0:
+        raise ConfigError(f"column of {name} is {column!r}; legal values: {', '.join(columns.names)}")
+    kind = columns.field(column).type
+    if not is_indexed_type(kind):
+        raise ConfigError(
+            f"column {column!r} of {name} has type {kind}; legal types of a secondary index: {INDEXED_TYPES}"
+        )
+
+
 def drop_index(storage: Storage, options: Options, publication: Publication, name: str) -> tuple[str, ...]:
-    """Drop an index; ``files`` drops the whole metadata table.
+    """Drop an index; ``files`` drops the whole metadata table, and secondary indexes go with the record index.
 
     Returns:
         The partitions of the metadata table that went; none when the index was not there.
@@ -87,16 +124,14 @@ def drop_index(storage: Storage, options: Options, publication: Publication, nam
     Raises:
         ConfigError: The name is no legal one.
     """
-    partition = _index(name)
+    kind = _kind(name)
     with recovered(storage, options, publication, f"drop the index {name}") as (config, _):
         there = config.metadata_partitions
-        if partition is MetadataPartition.FILES:
+        if kind is MetadataPartition.FILES:
             drop_metadata_table(storage, config)
             return there
-        going = [partition.value]
-        if partition is MetadataPartition.COLUMN_STATS:
-            going.append(MetadataPartition.PARTITION_STATS.value)
-        removed = [each for each in going if each in there]
+        is_named = kind is MetadataPartition.SECONDARY_INDEX
+        removed = [each for each in there if each == name] if is_named else with_dependent(config, kind)
         if removed:
             drop_metadata_partitions(storage, config, IndexDefinitions.load(storage, config), removed)
         return tuple(removed)
@@ -124,7 +159,9 @@ def _check_columns(columns: Sequence[str], config: TableConfig, schema: str) -> 
         )
 
 
-def _index(name: str) -> MetadataPartition:
-    if name not in INDEXES:
-        raise ConfigError(f"index is {name!r}; legal values: {', '.join(INDEXES)}")
-    return MetadataPartition(name)
+def _kind(name: str) -> MetadataPartition:
+    if name in (MetadataPartition.FILES.value, *(each.value for each in _BUILT_BY)):
+        return MetadataPartition(name)
+    if _NAME.match(name):
+        return MetadataPartition.SECONDARY_INDEX
+    raise ConfigError(f"index is {name!r}; legal values: {', '.join(INDEXES)}")
