@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from hudi_engine.format.merge.modes.rule import MergeRule
     from hudi_engine.format.storage.given import use_settings
+    from hudi_engine.format.storage.planned import planned_writes
     from hudi_engine.spark.catalog import DirectoryCatalog
     from hudi_engine.spark.front.rebuild import build_table, rebuild_table
     from hudi_engine.spark.front.table import HudiTable
@@ -74,6 +75,7 @@ __all__ = [
     "before_commit",
     "build_table",
     "lookup",
+    "planned_writes",
     "read",
     "rebuild_table",
     "use_settings",
@@ -92,6 +94,7 @@ _HOMES = {
     "before_commit": "hudi_engine.spark.write.inspection",
     "build_table": "hudi_engine.spark.front.rebuild",
     "lookup": "hudi_engine.table.reader",
+    "planned_writes": "hudi_engine.format.storage.planned",
     "read": "hudi_engine.table.reader",
     "rebuild_table": "hudi_engine.spark.front.rebuild",
     "use_settings": "hudi_engine.format.storage.given",

@@ -54,12 +54,14 @@ class Storage(ABC):
         renames_folders: Whether :meth:`rename` of a folder is one step. Where it is False the storage has keys
             only, and every file is copied.
         is_near: Whether bytes that were just read cost next to nothing when they are read again.
+        is_planned: Whether what is written is dropped, so that writers of files leave out the work of making them.
     """
 
     base: str
     exclusive_create: bool = False
     renames_folders: bool = True
     is_near: bool = False
+    is_planned: bool = False
 
     def checked(self, path: str) -> str:
         """Return ``path``; raise PathEscapeError when it would leave the table folder."""

@@ -18,6 +18,8 @@ from hudi_engine.format.config.table_config import CREATE_SCHEMA, TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.given import public_location
+from hudi_engine.format.storage.planned import plan_wish
+from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.schema_commits import load_schema_history
 from hudi_engine.spark.front.table import HudiTable, defined_table
 from hudi_engine.spark.hive_sync import check_sync, sync_after_commit
@@ -107,6 +109,8 @@ def build_instead(
     rows = as_frame(spark, df)
     wanted = _wanted(rows, definition)
     storage = open_storage(public_location(path))
+    if plan_wish() is not None:
+        return _plan_build(spark, storage, wanted, rows, definition)
     return _build_beside(spark, storage, wanted, rows, definition, make_room=make_room)
 
 
@@ -124,6 +128,8 @@ def _rebuild(
     wanted = _wanted(rows, definition)
     path = public_location(path)
     storage = open_storage(path)
+    if plan_wish() is not None:
+        return _plan_build(spark, storage, wanted, rows, definition, base=base)
     recover_swap(path)
     fresh = not storage.exists(PROPERTIES_PATH)
     if fresh:
@@ -140,6 +146,26 @@ def _rebuild(
     table = HudiTable(spark, path, storage, definition.get("options"))
     operation = operations.BULK_INSERT if fresh else operations.INSERT_OVERWRITE_TABLE
     return table.write_anew(operation, rows, base=base)
+
+
+def _plan_build(
+    spark: SparkSession,
+    storage: Storage,
+    wanted: TableConfig,
+    rows: DataFrame,
+    definition: TableArguments,
+    *,
+    base: TableState | None = None,
+) -> WriteResult:
+    """Plan the first rows of a table, or all of those that take the place of others."""
+    state, operation = base, operations.INSERT_OVERWRITE_TABLE
+    if base is None and storage.exists(PROPERTIES_PATH):
+        state = TableState.load(storage)
+    if state is None or not _stays(state, wanted):
+        empty = wanted.with_properties(removals=(CREATE_SCHEMA,))
+        state, operation = TableState(storage, empty, Timeline(storage, empty, ())), operations.BULK_INSERT
+    table = HudiTable(spark, storage.base, storage, definition.get("options"))
+    return table.write_anew(operation, rows, base=state)
 
 
 def _stays(stored: TableState, wanted: TableConfig) -> bool:

@@ -20,6 +20,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import AnyCase, spellings
 from hudi_engine.format.schema.meta_fields import META_FIELDS, OPERATION
+from hudi_engine.format.storage.planned import plan_wish
 from hudi_engine.format.telemetry.callback import Commit, report_commit
 from hudi_engine.format.telemetry.phases import timed
 from hudi_engine.spark.front.reads import RawOptions, Reads
@@ -37,6 +38,7 @@ from hudi_engine.spark.write.rows.partial_update_nulls import for_write, refuse_
 from hudi_engine.spark.write.rows.replacement import EventWindow, Replacement, outside_rows
 from hudi_engine.spark.write.rows.settled import Decided
 from hudi_engine.spark.write.schema_change import alter_schema
+from hudi_engine.table.services.inline import due_after_commit
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.metadata_conflicts import with_batch
 from hudi_engine.table.write import operation as operations
@@ -44,7 +46,7 @@ from hudi_engine.table.write.define.table_options import deletes_by_payload, of_
 from hudi_engine.table.write.metadata_only import delete_partitions
 from hudi_engine.table.write.operation import Operation
 from hudi_engine.table.write.place.sidecars import made_sidecars
-from hudi_engine.table.write.result import WriteResult
+from hudi_engine.table.write.result import NO_ROWS, WriteResult
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -455,7 +457,7 @@ class Writes(Reads):
         """Write, from what this object has read of the table if it has, then publish and run the services that are due."""
         if request.options[SyncOptions.ENABLED]:
             check_sync(self.spark, self.storage, self.config, request.options)
-        if request.options[TableOptions.AUTO_UPGRADE]:
+        if request.options[TableOptions.AUTO_UPGRADE] and plan_wish() is None:
             self._upgrade_before(request)
         known = replace(request, base=request.base or self._rows_read, held=self._held, columns=self._columns)
         known = replace(known, reads_all=self._rows_read is not None)
@@ -489,7 +491,12 @@ class Writes(Reads):
         self._services(request.options).upgrade(wanted)
 
     def _published(self, result: WriteResult, options: Options) -> WriteResult:
-        """After a commit: publish it, run the services that are due, report it; the commit is kept whatever happens here."""
+        """After a commit: publish it, run the services that are due, report it; the commit is kept whatever happens here.
+
+        Of a planned one nothing follows, but the plan tells which services are due.
+        """
+        if plan_wish() is not None:
+            return self._with_services(result, options)
         with timed("hudi.after_commit", {"hudi.table": self.storage.base}) as seconds:
             services = (
                 self._services(options).after_commit(made_sidecars(result.metadata), result.committed).told
@@ -501,6 +508,13 @@ class Writes(Reads):
         if result.instant is not None and options[SyncOptions.ENABLED]:
             sync_after_commit(self.spark, self.storage, self._resolved(options.raw), result.instant)
         return result
+
+    def _with_services(self, result: WriteResult, options: Options) -> WriteResult:
+        """Return a planned write with the services that its commit would start."""
+        if result.plan is None or result.committed is None:
+            return replace(result, plan=NO_ROWS)
+        after = TableState(self.storage, result.committed.config, result.committed)
+        return replace(result, plan=replace(result.plan, services=due_after_commit(after, options)))
 
     def _before_reading(self) -> TableState:
         """Return the table that conditions are evaluated on: as of `as_read`, or as it is now."""

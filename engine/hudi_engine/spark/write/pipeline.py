@@ -32,6 +32,7 @@ from hudi_engine.format.schema.avro_change import columns_with_nulls, has_requir
 from hudi_engine.format.schema.evolution import cast_table
 from hudi_engine.format.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY, meta_fields
 from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.planned import PlannedStorage, PlanWish, plan_wish
 from hudi_engine.format.telemetry.callback import check_callback
 from hudi_engine.format.telemetry.figures import FIGURES, WriteFigures
 from hudi_engine.format.telemetry.phases import phase, seconds_so_far, timed
@@ -84,8 +85,16 @@ from hudi_engine.table.lookup.partition import TaggedUnit
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState, commit_schema_text
-from hudi_engine.table.txn.conflict import NEW_KEYS_ONLY, REPLACED, ROWS_LEFT, KeyScope, ReadsOfWrite
+from hudi_engine.table.txn.conflict import (
+    NEW_KEYS_ONLY,
+    REPLACED,
+    ROWS_LEFT,
+    FileGroup,
+    KeyScope,
+    ReadsOfWrite,
+)
 from hudi_engine.table.txn.metadata_conflicts import column_ids
+from hudi_engine.table.txn.planned import PlannedTransaction
 from hudi_engine.table.txn.retry import removal_is_conflict, retried
 from hudi_engine.table.txn.transaction import WriteTransaction
 from hudi_engine.table.write.define.table_options import (
@@ -105,6 +114,7 @@ from hudi_engine.table.write.place.partitions import (
 )
 from hudi_engine.table.write.place.sidecars import sidecar_state
 from hudi_engine.table.write.place.unit import unchanged_file_groups
+from hudi_engine.table.write.plan import planned_result
 from hudi_engine.table.write.result import WriteResult, summarise
 from hudi_engine.table.write.stored_rows import check_fixed_columns, check_returning, check_stored_paths
 
@@ -117,7 +127,7 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
     prepare_session(spark)
     check_callback(request.options)
     with (
-        under_way(storage.base, "written"),
+        under_way(storage.base, "planned" if plan_wish() else "written"),
         timed("hudi.write", {"hudi.table": storage.base}),
         translate_unicode_errors(),
     ):
@@ -188,6 +198,8 @@ def _is_skipped(incoming: Incoming, request: WriteRequest) -> bool:
 def _commit(spark: SparkSession, prepared: ResolvedWrite, incoming: Incoming) -> WriteResult:
     """Run one attempt between begin and commit, on the state that the lock showed; leaving without a commit rolls back."""
     request, operation, storage = prepared.request, prepared.operation, prepared.state.storage
+    if (wish := plan_wish()) is not None:
+        return _plan(spark, prepared, incoming, wish)
     with phase("begin"):
         begun = WriteTransaction.begin(
             storage,
@@ -198,41 +210,89 @@ def _commit(spark: SparkSession, prepared: ResolvedWrite, incoming: Incoming) ->
             operation=operation.name.value,
         )
     with removal_is_conflict(storage), begun as transaction:
-        write = prepared.at_begin(transaction)
+        done = _written(spark, prepared, incoming, transaction)
+        write, metadata = done.write, done.metadata
         reads = reads_of(prepared.state, request, incoming, write.index)
         reads = reads_if_inspected(reads, transaction.timeline)
-        incoming = refit(incoming, prepared.state, write.state, request)
-        refuse_new_columns(write.state, incoming.schema)
-        context = write.context(incoming, transaction.instant)
-        units = _units(write, incoming)
-        plan = with_stored_buckets(write.unit_plan(), write.state, context, units)
-        plan = replace(plan, sidecars=sidecar_state(context, write.state, units))
-        with phase("write"):
-            if incoming.table is not None:
-                path, stats = _write_small(spark, context, plan, units, incoming.table, transaction)
-            else:
-                assert incoming.distributed is not None
-                rows = incoming.distributed
-                path, stats = write_distributed(spark, context, plan, units, rows, transaction, write.way)
-        touched = {*(stat.partition_path or "" for stat in stats), *(incoming.partitions or ())}
-        if request.partitions:
-            check_inside(touched, request.partitions)
-            touched.update(request.partitions)
-        left, stats = unchanged_file_groups(stats), [stat for stat in stats if stat.file_id]
-        replaced = groups_taken_out(operation, units, touched)
-        metadata = write.commit_metadata(context, stats, replaced, left=bool(left))
-        figures = _figures(metadata, incoming, path)
-        rows_replaced = rows_of_groups(write.state, replaced) if replaced else 0
         inspect(spark, write.state, transaction, metadata, write.options)
         with phase("commit"):
             scope = key_scope_of(write.config, request, write.index)
-            transaction.commit(metadata, key_scope=scope, reads=reads, left=left, follows=request.follows)
-    logger.info("%s %s committed: %d file(s)", operation.name.value, transaction.instant, len(stats))
-    result = summarise(transaction.instant, metadata, path, rows_replaced)
-    committed = transaction.committed
-    return replace(
-        result, figures=figures, seconds=seconds_so_far(), action=write.action, committed=committed
+            transaction.commit(
+                metadata, key_scope=scope, reads=reads, left=done.left, follows=request.follows
+            )
+    result = done.result(transaction.instant)
+    logger.info(
+        "%s %s committed: %d file(s)", operation.name.value, transaction.instant, result.files_written
     )
+    return replace(result, seconds=seconds_so_far(), action=write.action, committed=transaction.committed)
+
+
+def _plan(spark: SparkSession, prepared: ResolvedWrite, incoming: Incoming, wish: PlanWish) -> WriteResult:
+    """Run one attempt up to its commit, on a storage that drops what is written."""
+    state = replace(prepared.state, storage=PlannedStorage(prepared.state.storage))
+    prepared = replace(prepared, state=state)
+    transaction = PlannedTransaction.begin(prepared.config, state.timeline, prepared.action)
+    done = _written(spark, prepared, incoming, transaction, examples=wish.examples)
+    return planned_result(done.write.state, transaction, done.result(None), wish)
+
+
+def _written(
+    spark: SparkSession,
+    prepared: ResolvedWrite,
+    incoming: Incoming,
+    transaction: WriteTransaction | PlannedTransaction,
+    *,
+    examples: int = 0,
+) -> WrittenRows:
+    """Write the files of a transaction that has begun, up to the metadata of its commit."""
+    request, operation = prepared.request, prepared.operation
+    write = prepared.at_begin(transaction)
+    incoming = refit(incoming, prepared.state, write.state, request)
+    refuse_new_columns(write.state, incoming.schema)
+    context = replace(write.context(incoming, transaction.instant), examples=examples)
+    units = _units(write, incoming)
+    plan = with_stored_buckets(write.unit_plan(), write.state, context, units)
+    if not context.storage.is_planned:
+        plan = replace(plan, sidecars=sidecar_state(context, write.state, units))
+    with phase("write"):
+        if incoming.table is not None:
+            path, stats = _write_small(spark, context, plan, units, incoming.table, transaction)
+        else:
+            assert incoming.distributed is not None
+            rows = incoming.distributed
+            path, stats = write_distributed(spark, context, plan, units, rows, transaction, write.way)
+    touched = {*(stat.partition_path or "" for stat in stats), *(incoming.partitions or ())}
+    if request.partitions:
+        check_inside(touched, request.partitions)
+        touched.update(request.partitions)
+    left, stats = unchanged_file_groups(stats), [stat for stat in stats if stat.file_id]
+    replaced = groups_taken_out(operation, units, touched)
+    metadata = write.commit_metadata(context, stats, replaced, left=bool(left))
+    figures = _figures(metadata, incoming, path)
+    rows_replaced = rows_of_groups(write.state, replaced) if replaced else 0
+    return WrittenRows(write, metadata, figures, left, path, rows_replaced)
+
+
+@dataclass(frozen=True)
+class WrittenRows:
+    """What a write has made of its rows, with only its commit left.
+
+    Args:
+        left: File groups with rows that were compared with what came, and left as they are.
+        rows_replaced: Rows of the file groups that it takes out.
+    """
+
+    write: ResolvedWrite
+    metadata: CommitMetadata
+    figures: WriteFigures
+    left: frozenset[FileGroup]
+    path_taken: str
+    rows_replaced: int
+
+    def result(self, instant: str | None) -> WriteResult:
+        """Return what the caller gets."""
+        result = summarise(instant, self.metadata, self.path_taken, self.rows_replaced)
+        return replace(result, figures=self.figures)
 
 
 def _figures(metadata: CommitMetadata, incoming: Incoming, path: str) -> WriteFigures:
@@ -363,7 +423,7 @@ def _write_small(
     plan: UnitPlan,
     units: Mapping[str, PartitionUnit],
     table: pa.Table,
-    transaction: WriteTransaction,
+    transaction: WriteTransaction | PlannedTransaction,
 ) -> tuple[str, list[WriteStat]]:
     """Write a batch in memory: by threads here, or by executors where the base files it may touch are many bytes."""
     if plan.index.is_global and (plan.lookup or plan.combine):
@@ -549,7 +609,7 @@ class ResolvedWrite:
         check_request(config, request, index)
         return cls(request, replace(state, config=config), index)
 
-    def at_begin(self, transaction: WriteTransaction) -> ResolvedWrite:
+    def at_begin(self, transaction: WriteTransaction | PlannedTransaction) -> ResolvedWrite:
         """Settle the write again, against the table as the lock of its begin showed it."""
         config = with_write_options(transaction.config, self.options)
         check_same_definition(self.config, config, transaction.instant)

@@ -27,6 +27,7 @@ from hudi_engine.format.schema.avro import avro_of
 from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.table.handles.create import stamp_rows
+from hudi_engine.table.handles.examples import Examples
 from hudi_engine.table.handles.write_task import WriteTask
 
 PARQUET_BLOCK_BYTES = 1024 * 1024
@@ -86,7 +87,7 @@ def append_log(
     """
     context, slice_ = task.context, target.file_slice
     blocks: list[bytes] = []
-    count = 0
+    count, planned = 0, context.storage.is_planned
     if isinstance(updates, pa.Table):
         updates = log_rows(task, target, updates)
     if updates is not None:
@@ -95,6 +96,7 @@ def append_log(
     deleted = 0
     if deletes is not None and len(deletes.keys):
         deleted = len(deletes.keys)
+    if deletes is not None and deleted and not planned:
         partitions = pa.array([slice_.partition] * deleted, pa.string())
         blocks += encode_delete_blocks(
             deletes.keys,
@@ -104,10 +106,21 @@ def append_log(
             context.avro_schema,
             max_block_bytes=context.options[FileOptions.LOG_BLOCK_SIZE],
         )
+    if planned and count + deleted:
+        blocks.append(b"-")  # what a file is made for
     updates_written = count - inserts if updated is None else updated
-    return _write_files(
+    stats = _write_files(
         task, target, blocks, updates_written=updates_written, inserts=inserts, deleted=deleted
     )
+    if stats and (examples := Examples.of(context)):
+        examples.logged(
+            context,
+            slice_,
+            None if updates is None else updates.rows,
+            None if deletes is None else deletes.keys,
+        )
+        examples.note(stats[0])
+    return stats
 
 
 def log_rows(
@@ -125,6 +138,8 @@ def log_rows(
     if not rows.num_rows:
         return None
     context, slice_ = task.context, target.file_slice
+    if context.storage.is_planned:
+        return LogRows(rows, [])
     stamped = stamp_rows(task, slice_.partition, rows, slice_.file_id, in_log=True)
     if partial is None or stored is None:
         return LogRows(stamped, _encoded(task, stamped, context.avro_schema))
@@ -176,6 +191,8 @@ def _write_files(
         version, name, path = _write_file(task, target, version, files)
         known.append(name)
         size = sum(len(block) for block in files)
+        if context.storage.is_planned:
+            size = (updates_written + inserts + deleted) * context.average_row_bytes
         first = number == 0
         note_file(context.storage.base, updates_written + inserts if first else 0)
         stats.append(

@@ -64,6 +64,8 @@ def write_base_file(
         SchemaError: The meta columns are missing, or batches differ in schema.
     """
     tables = _as_tables(table)
+    if storage.is_planned:
+        return BaseFileInfo(path, 0, sum(each.num_rows for each in tables), None, None)
     first = next(tables)
     schema = file_schema(first.schema)
     collector = KeyCollector(options, reuse_bloom)

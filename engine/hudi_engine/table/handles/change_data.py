@@ -48,7 +48,7 @@ class ChangeImages:
     def of(cls, task: WriteTask) -> ChangeImages | None:
         """Return an empty collection, None for a table that keeps no change data."""
         context = task.context
-        if not context.config.cdc_enabled:
+        if not context.config.cdc_enabled or context.storage.is_planned:
             return None
         return cls(context.config.cdc_logging, context.instant, without_meta_fields(context.avro_schema))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +28,7 @@ from hudi_engine.table.handles.base_file_writer import (
     constant,
     write_base_file,
 )
+from hudi_engine.table.handles.examples import Examples
 from hudi_engine.table.handles.write_task import WriteTask
 
 
@@ -72,7 +74,12 @@ def create_file(task: WriteTask, partition: str, rows: pa.Table, file_id: str) -
         before_publish=task.publish_guard(),
     )
     note_file(context.storage.base, rows.num_rows)
+    if context.storage.is_planned:
+        info = replace(info, size=info.rows * context.average_row_bytes)
     stat = stat_of_new(file_id, partition, info)
+    if examples := Examples.of(context):
+        examples.inserted(stamped)
+        examples.note(stat)
     stat.runtime_stats = time_spent("totalCreateTime", began)
     return stat
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import TypeVar
@@ -20,10 +20,11 @@ from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.index.filters.bloom import BloomFilter
 from hudi_engine.format.index.filters.footer import KeyFooter, key_footer
 from hudi_engine.format.merge.base_reader import BaseFileRows, opened_base_file
+from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.progress import note_file
-from hudi_engine.format.schema.meta_fields import RECORD_KEY
+from hudi_engine.format.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudi_engine.format.telemetry.figures import time_spent
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.table.handles.base_file_writer import (
@@ -35,6 +36,7 @@ from hudi_engine.table.handles.base_file_writer import (
 from hudi_engine.table.handles.carried import Block, GroupRows, OldGroups, changed_blocks, write_carried_file
 from hudi_engine.table.handles.change_data import ChangeImages
 from hudi_engine.table.handles.create import stamp_rows
+from hudi_engine.table.handles.examples import Examples
 from hudi_engine.table.handles.updates import FileChanges, Updates, replace_columns
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.handles.write_task import WriteTask
@@ -63,7 +65,7 @@ class _Merging:
     partition: str
     changes: FileChanges
     name: str
-    images: ChangeImages | None
+    images: ChangeImages | Examples | None
     bloom: BloomFilter | None
     updated: int = 0
     deleted: int = 0
@@ -124,6 +126,11 @@ class _Merging:
         if self.changes.inserts is not None and self.changes.inserts.num_rows:
             yield with_file_name(self._new_rows(self.changes.inserts), self.name)
 
+    def note_inserts(self) -> None:
+        """Count new rows, and note them where changes are collected."""
+        for _ in self._inserted():
+            pass
+
     def begin(self) -> str:
         """Announce the new file, before anything of it is there, and return its path."""
         self.task.announce(self.partition, self.name, "MERGE")
@@ -148,10 +155,12 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
     Raises:
         CorruptTableError: A file of the slice is damaged, or its logs were not merged twice into the same rows.
     """
+    if task.context.storage.is_planned:
+        task, changes = _compared_alone(task, changes)
     context, began = task.context, time.perf_counter()
     base = file_slice.base_file
     name = base_file_name(file_slice.file_id, task.write_token, context.instant)
-    images = ChangeImages.of(task)
+    images = Examples.of(context) or ChangeImages.of(task)
     with ExitStack() as opened:
         file, bloom, rows = None, None, None
         if base is not None and not file_slice.log_files:
@@ -159,7 +168,9 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
             bloom, rows = _reusable_bloom(key_footer(file.texts, file.count, base.path), changes)
         merging = _Merging(task, file_slice.partition, changes, name, images, bloom)
         try:
-            if base is not None and file is not None:
+            if context.storage.is_planned:
+                info = _planned(merging, file_slice, file)
+            elif base is not None and file is not None:
                 info = _follow(merging, base, file, rows)
             else:
                 columns = without_file_name(context.read.schema)
@@ -168,22 +179,68 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
                 info = _write(merging, [stored], rows)
         except _NothingChanged:
             return None
-    merging.keep_keys(info.path)
+    size, change_data = info.size, None
+    if context.storage.is_planned:
+        size = 0 if base is None else base.size
+    else:
+        merging.keep_keys(info.path)
     note_file(context.storage.base, info.rows)
-    return WriteStat(
+    if isinstance(images, ChangeImages):
+        change_data = images.write(task, file_slice.partition, file_slice.file_id)
+    stat = WriteStat(
         file_id=file_slice.file_id,
         path=info.path,
-        cdc_stats=None if images is None else images.write(task, file_slice.partition, file_slice.file_id),
+        cdc_stats=change_data,
         prev_commit=base.instant if base is not None else file_slice.base_instant,
         num_writes=info.rows,
         num_update_writes=merging.updated,
         num_inserts=merging.inserted,
         num_deletes=merging.deleted,
-        total_write_bytes=info.size,
-        file_size_in_bytes=info.size,
+        total_write_bytes=size,
+        file_size_in_bytes=size,
         partition_path=file_slice.partition,
         runtime_stats=time_spent("totalUpsertTime", began),
     )
+    if isinstance(images, Examples):
+        images.note(stat)
+    return stat
+
+
+def _compared_alone(task: WriteTask, changes: FileChanges) -> tuple[WriteTask, FileChanges]:
+    """Return a planned merge with the columns that decide which row wins; with all of them where rows are shown or composed."""
+    context = task.context
+    if context.examples or merge_rule(context.config).sees_whole_rows:
+        return task, changes
+    fields = [name for name in context.config.ordering_fields if name in context.schema.names]
+    names = [RECORD_KEY, FILE_NAME, *fields]
+    task = replace(
+        task, context=replace(context, schema=pa.schema([context.schema.field(each) for each in names]))
+    )
+    updates = changes.updates
+    if updates is not None:
+        updates = updates.select([name for name in (RECORD_KEY, *fields) if name in updates.column_names])
+    return task, replace(changes, updates=updates)
+
+
+def _planned(merging: _Merging, file_slice: FileSlice, file: BaseFileRows | None) -> BaseFileInfo:
+    """Merge the rows that the batch touches, and write no file of them; raises _NothingChanged as the writing of one does."""
+    context = merging.task.context
+    columns, end = without_file_name(context.schema), 0
+    if file is None:
+        stored = read_slice(context.read, file_slice, columns=columns)
+        merging.changes.check_places(file_slice, stored)
+        merging.apply(stored, 0)
+        end = stored.num_rows
+    else:
+        for number in range(file.footer.num_row_groups):
+            start, end = end, end + file.footer.row_group(number).num_rows
+            for block in file.blocks(columns, number) if merging.touches(start, end - start) else ():
+                merging.apply(block, start)
+                start += block.num_rows
+    merging.note_inserts()
+    if not merging.is_another:
+        raise _NothingChanged
+    return BaseFileInfo(merging.begin(), 0, end - merging.deleted + merging.inserted, None, None)
 
 
 def _follow(merging: _Merging, base: BaseFile, file: BaseFileRows, rows: int | None) -> BaseFileInfo:

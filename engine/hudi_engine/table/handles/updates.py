@@ -19,6 +19,7 @@ from hudi_engine.format.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD
 from hudi_engine.table.handles.carried import Block, with_rows_at, without_rows
 from hudi_engine.table.handles.change_data import ChangeImages
 from hudi_engine.table.handles.create import stamp_rows
+from hudi_engine.table.handles.examples import Examples
 from hudi_engine.table.handles.write_task import WriteTask
 
 
@@ -73,11 +74,11 @@ class Updates:
     touched: npt.NDArray[np.int64]
     picks: pa.Array | None
     changes: FileChanges
-    images: ChangeImages | None
+    images: ChangeImages | Examples | None
 
     @classmethod
     def of(
-        cls, task: WriteTask, partition: str, changes: FileChanges, images: ChangeImages | None
+        cls, task: WriteTask, partition: str, changes: FileChanges, images: ChangeImages | Examples | None
     ) -> Updates:
         """Return what a batch does to a file."""
         if changes.batch_rows is None or changes.updates is None:

@@ -26,6 +26,7 @@ class WriteContext:
         read: How slices of the table are read while merging.
         average_row_bytes: Bytes a row takes in a base file, learned from commits.
         layout: Order of rows in new files of a bulk load.
+        examples: How many rows of each kind of change a planned write shows of a file.
     """
 
     storage: Storage
@@ -40,6 +41,7 @@ class WriteContext:
     base_files: BaseFileOptions
     average_row_bytes: int
     layout: RowLayout = RowLayout()
+    examples: int = 0
 
     @property
     def file_size(self) -> FileSize:

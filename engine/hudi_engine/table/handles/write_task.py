@@ -65,6 +65,8 @@ class WriteTask:
 
     def announce(self, partition: str, file_name: str, io_type: str) -> None:
         """Write the marker that lets a rollback find the file, before the file exists."""
+        if self.context.storage.is_planned:
+            return
         if self.markers is not None:
             self.markers.announce(marker_name(partition, file_name, io_type))
         else:
@@ -73,4 +75,6 @@ class WriteTask:
     def publish_guard(self) -> Callable[[], None]:
         """Return a call made just before a file gets its final name: refuses when the instant was rolled back meanwhile."""
         context = self.context
+        if context.storage.is_planned:
+            return lambda: None
         return lambda: check_inflight(context.storage, context.config, context.instant, context.action)

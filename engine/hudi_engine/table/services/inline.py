@@ -26,13 +26,14 @@ from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.instant import Instant
 from hudi_engine.table.services.archive.execute import archive
-from hudi_engine.table.services.archive.select import clean_lags
-from hudi_engine.table.services.clean.execute import clean
+from hudi_engine.table.services.archive.select import clean_lags, select_instants
+from hudi_engine.table.services.clean.execute import clean, would_clean
 from hudi_engine.table.services.clustering.execute import Workers, run_clustering
 from hudi_engine.table.services.clustering.plan import runnable_clusterings
 from hudi_engine.table.services.clustering.schedule import clustering_due, schedule_clustering
 from hudi_engine.table.services.compaction.execute import run_compaction
 from hudi_engine.table.services.compaction.plan import (
+    choose_operations,
     compaction_due,
     pending_compactions,
     schedule_compaction,
@@ -99,6 +100,43 @@ def run_after_commit(
     return ServicesReport(
         tuple(compactions or ()), cleaned, tuple(failures), archived, tuple(clusterings or ())
     )
+
+
+def due_after_commit(state: TableState, options: Options) -> tuple[str, ...]:
+    """Return the services that `run_after_commit` would start on a state and that find something to do; nothing is written."""
+    if not options[ServiceOptions.ENABLED]:
+        return ()
+    found = []
+    timeline, now = state.timeline, next_instant(state.timeline)
+    if state.config.table_type is TableType.MERGE_ON_READ and _is_wanted(options, CompactionOptions):
+        waiting = pending_compactions(timeline, options) if options[CompactionOptions.INLINE] else []
+        if waiting or (compaction_due(timeline, options, now) and _finds_logs(state, options)):
+            found.append("compaction")
+    if _is_wanted(options, ClusteringOptions):
+        plans = runnable_clusterings(state) if options[ClusteringOptions.INLINE] else []
+        if plans or clustering_due(timeline, options):
+            found.append("clustering")
+    if options[CleanOptions.AUTOMATIC] and clean_due(timeline, options):
+        plan = would_clean(state, options)
+        if not isinstance(plan, CleanResult):
+            found.append("clean")
+    if options[ArchiveOptions.AUTOMATIC] and select_instants(state, options, now).instants:
+        found.append("archive")
+    return tuple(found)
+
+
+def _finds_logs(state: TableState, options: Options) -> bool:
+    """Return whether a compaction finds logs after the newest commit, which is planned, so that its files are not there."""
+    stats = list(state.timeline.commit_metadata(state.timeline.completed_writes[-1]).write_stats())
+    if any(stat.is_log_file for _, stat in stats):
+        return True
+    rewritten = {(partition, stat.file_id) for partition, stat in stats}
+    operations, _ = choose_operations(state, options)
+    return any((each.partition, each.file_id) not in rewritten for each in operations)
+
+
+def _is_wanted(options: Options, service: type[CompactionOptions] | type[ClusteringOptions]) -> bool:
+    return bool(options[service.INLINE] or options[service.SCHEDULE_INLINE])
 
 
 def _clean(state: TableState, options: Options, publication: Publication | None) -> CleanResult | None:

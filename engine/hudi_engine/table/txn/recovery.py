@@ -24,6 +24,7 @@ from hudi_engine.format.config.enums import ConcurrencyMode, FailedWritesPolicy
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import ZONE_PROPERTY, TableConfig, named_zone
 from hudi_engine.format.storage.base import TEMP_PREFIX, Storage, storage_errors
+from hudi_engine.format.storage.planned import refuse_in_plan
 from hudi_engine.format.telemetry.services import Done, measured, report_service
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.clock import InstantClock
@@ -59,6 +60,7 @@ class Recovery:
 
 def table_lock(storage: Storage, options: Options) -> TableLock:
     """Return the table's lock as the options want it; raises ConfigError for writers that do not exclude each other."""
+    refuse_in_plan(f"work on {storage.base!r}")
     mode = options[WriterOptions.CONCURRENCY_MODE]
     if mode is ConcurrencyMode.NON_BLOCKING_CONCURRENCY_CONTROL:
         raise ConfigError(

@@ -13,13 +13,17 @@ from hudi_engine.format.config.own_keys import CHECKPOINT
 from hudi_engine.format.keygen.partition_path import check_partition_path
 from hudi_engine.format.spelling import no_such_partitions
 from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.planned import PlanWish, plan_wish
+from hudi_engine.format.telemetry.figures import WriteFigures
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.planned import PlannedTransaction
 from hudi_engine.table.txn.retry import retried
 from hudi_engine.table.txn.transaction import WriteTransaction
 from hudi_engine.table.write.define.table_options import check_same_definition
 from hudi_engine.table.write.operation import write_action
+from hudi_engine.table.write.plan import planned_result
 from hudi_engine.table.write.result import WriteResult, summarise
 
 
@@ -90,6 +94,8 @@ def commit_without_files(
         state.config.check_writable()
         change = change_of(state)
         operation = change.operation.value
+        if (wish := plan_wish()) is not None:
+            return _planned(state, change, wish)
         with WriteTransaction.begin(
             storage,
             state.config,
@@ -107,6 +113,15 @@ def commit_without_files(
         return summarise(transaction.instant, metadata, "metadata", rows)
 
     return retried(attempt, options[WriterOptions.CONFLICT_RETRIES])
+
+
+def _planned(state: TableState, change: Change, wish: PlanWish) -> WriteResult:
+    metadata = replace(change.metadata(state), operation_type=change.operation.value)
+    rows = rows_of_groups(state, metadata.partition_to_replace_file_ids or {})
+    begun = PlannedTransaction.begin(state.config, state.timeline, change.action)
+    result = summarise(None, metadata, "metadata", rows)
+    figures = WriteFigures.of(metadata, 0, shuffled=False)
+    return planned_result(state, begun, replace(result, figures=figures), wish)
 
 
 def partitions_there(state: TableState, partitions: Sequence[str]) -> list[str]:

@@ -55,6 +55,7 @@ from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.lookup.kinds import IndexKind
 from hudi_engine.table.lookup.unit import BUCKET, ORDER, PartitionUnit, UnitPlan
 from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.planned import PlannedTransaction
 from hudi_engine.table.txn.transaction import WriteTransaction
 from hudi_engine.table.write.operation import Operation
 from hudi_engine.table.write.place.partitions import partition_profile
@@ -208,7 +209,7 @@ def write_distributed(
     plan: UnitPlan,
     units: Mapping[str, PartitionUnit],
     batch: DistributedBatch,
-    transaction: WriteTransaction,
+    transaction: WriteTransaction | PlannedTransaction,
     operation: Operation,
 ) -> tuple[str, list[WriteStat]]:
     """Write a distributed batch.
@@ -257,7 +258,7 @@ def _write_bulk(
     context: WriteContext,
     plan: UnitPlan,
     batch: DistributedBatch,
-    transaction: WriteTransaction,
+    transaction: WriteTransaction | PlannedTransaction,
 ) -> list[WriteStat]:
     transaction.inflight(CommitMetadata(operation_type=context.operation))
     frame, keys = batch.frame, batch.generator

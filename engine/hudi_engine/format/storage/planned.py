@@ -1,0 +1,108 @@
+"""Writes that are planned: their rows are looked up and merged as ever, and nothing of them is written."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from hudi_engine.errors import ConfigError
+from hudi_engine.format.storage.read_only import ForwardingStorage
+
+
+@dataclass(frozen=True)
+class PlanWish:
+    """How writes are planned.
+
+    Args:
+        examples: How many rows of each kind of change are shown.
+    """
+
+    examples: int = 0
+
+
+_WISH: ContextVar[PlanWish | None] = ContextVar("hudi_engine_planned_writes", default=None)
+
+
+@contextmanager
+def planned_writes(examples: int = 0) -> Iterator[None]:
+    """Plan every write of this block, and write none: its result has the counts of the commit, and ``plan`` what else it does.
+
+    A write resolves its options, evaluates and keys its rows, looks them up and merges them by the code of every write; the files
+    are not encoded, and there is no instant. What others write meanwhile is no conflict, and audits are not run. Services and
+    other work on a table raise ConfigError::
+
+        with planned_writes(examples=3):
+            result = table.upsert(df)
+        print(result.rows_updated, result.plan.bytes_to_rewrite, result.plan.examples)
+
+    Args:
+        examples: How many rows of each kind of change are shown, from 0.
+    """
+    token = _WISH.set(PlanWish(examples))
+    try:
+        yield
+    finally:
+        _WISH.reset(token)
+
+
+def plan_wish() -> PlanWish | None:
+    """Return how writes are planned here; None where they are made."""
+    return _WISH.get()
+
+
+def refuse_in_plan(what: str) -> None:
+    """Refuse work on a table in a block of `planned_writes`; raises ConfigError."""
+    if plan_wish() is not None:
+        raise ConfigError(
+            f"{what} changes a table, and in planned_writes() nothing is changed; call it outside of that block"
+        )
+
+
+class PlannedStorage(ForwardingStorage):
+    """Another storage, of which a write that goes through its steps leaves no trace: what it writes is dropped."""
+
+    is_planned = True
+
+    def create(self, path: str, data: bytes) -> None:
+        pass
+
+    def replace(self, path: str, data: bytes) -> None:
+        pass
+
+    def refresh(self, path: str, data: bytes) -> None:
+        pass
+
+    def take_over(self, path: str, before: bytes, data: bytes) -> None:
+        pass
+
+    def delete(self, path: str) -> bool:  # noqa: ARG002
+        return False
+
+    def delete_tree(self, path: str) -> None:
+        pass
+
+    def delete_empty(self, path: str) -> None:
+        pass
+
+    def rename(self, source: str, target: str) -> None:
+        pass
+
+    def make_dirs(self, path: str) -> None:
+        pass
+
+    def open_output(
+        self,
+        path: str,  # noqa: ARG002
+        *,
+        before_publish: Callable[[], None] | None = None,  # noqa: ARG002
+    ) -> AbstractContextManager[BinaryIO]:
+        return _dropped()
+
+
+@contextmanager
+def _dropped() -> Iterator[BinaryIO]:
+    yield io.BytesIO()
