@@ -13,6 +13,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.format.spelling import did_you_mean
 from hudi_engine.table.operations import hudi_files as files
 from hudi_engine.table.operations import hudi_metadata as metadata
+from hudi_engine.table.operations import hudi_repairs as repairs
 from hudi_engine.table.operations import hudi_services as services
 from hudi_engine.table.operations.operation import Answer, Operation
 from hudi_engine.table.table_services import TableServices
@@ -20,7 +21,7 @@ from hudi_engine.table.table_services import TableServices
 PROCEDURES: Mapping[str, Operation] = MappingProxyType(
     {
         each.name: each
-        for module in (files, metadata, services)
+        for module in (files, metadata, services, repairs)
         for each in vars(module).values()
         if isinstance(each, Operation)
     }
