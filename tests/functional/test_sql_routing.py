@@ -332,6 +332,21 @@ class TestStatements:
         assert not (folder / "plain" / ".hoodie").exists()
         project.run_sql("drop table {schema}.plain; drop table {schema}.made")
 
+    def test_responses_and_explain_have_the_files_that_are_skipped(self, project: Any) -> None:
+        table = f"{project.test_schema}.indexed"
+        project.run_sql(
+            f"create table {table} using hudi partitioned by (p) options (primaryKey 'id', "
+            "'hoodie.write.table.version' '9', 'hoodie.metadata.enable' 'true') as "
+            f"select 1 as id, 'x' as p union all select 2, 'y'; create index record_index on {table} (id)"
+        )
+        with project.adapter.connection_named("files"):
+            for verb in ("select", "explain select"):
+                response, rows = project.adapter.execute(f"{verb} * from {table} where id = 2", fetch=True)
+                assert f"OK; {table}: 1 of 1 file slices are read" in str(response)
+                assert "1 of 2 partitions skipped by record_index" in str(response)
+        assert "== Hudi Files ==" in rows.rows[0][0]
+        project.run_sql(f"drop table {table}")
+
     @pytest.mark.parametrize(
         ("statement", "reason"),
         [

@@ -81,3 +81,15 @@ def test_other_statements_and_conditions_keep_the_name(rewritten, table):
         f"select * from {NAME} where n between 0 and 1000",
     ):
         assert rewritten(query) == query
+
+
+def test_explain_has_the_files_of_each_table_and_what_skipped_the_others(spark, tmp_path, table):
+    router = StatementRouter(Folder(tmp_path))
+    query = f"select n from {NAME} o where o.id = 'k4' and n > 0"
+    found = router.run(spark, query, lambda stem: f"{stem}_run")
+    (line,) = found.name.split("; ", 1)[1:]
+    assert line.startswith(f"{NAME}: 1 of 1 file slices are read, ")
+    assert line.endswith(" bytes: 2 of 3 partitions skipped by record_index")
+    (row,) = router.run(spark, f"explain formatted {query}", lambda stem: f"{stem}_told").frame.collect()
+    assert row.plan.startswith("== Physical Plan ==")
+    assert row.plan.endswith(f"\n== Hudi Files ==\n{line}\n")

@@ -80,3 +80,19 @@ def test_an_expression_of_arrow_is_refused(spark: SparkSession, tmp_path: Path) 
     table = HudiTable.open(spark, unpack(LOG_STATS, tmp_path))
     with pytest.raises(ConfigError, match="give tuples, or a condition of Spark"):
         table.snapshot(filters=pc.field("name") == "n1")
+
+
+def test_explain_has_the_plan_of_the_filtered_read_and_runs_no_job(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = HudiTable.open(spark, unpack(ALL_INDEXES, tmp_path))
+    caplog.set_level("INFO", "hudi_engine.table.data_skipping.plan")
+    for filters, _ in FILTERS[ALL_INDEXES]:
+        caplog.clear()
+        with opened_files() as opened:
+            plan = table.explain(filters)
+        assert opened == []
+        table.snapshot(filters=filters)
+        assert [each.message for each in caplog.records] == [f"{table.storage.base}: {plan}"] * 2
+        assert plan.bytes_read == sum(each.size for each in plan.slices)
+    assert "2 of 3 partitions skipped by" in str(table.explain([("name", "=", "eve")]))

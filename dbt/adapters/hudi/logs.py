@@ -52,10 +52,11 @@ def warn(text: str) -> None:
 
 
 class _ToDbtLog(logging.Handler):
-    """Hands warnings of the engine to dbt's log."""
+    """Hands warnings of the engine to dbt's log, and what it notes of a run to its debug log."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        logger.warning("{}", record.getMessage())
+        log = logger.warning if record.levelno >= logging.WARNING else logger.debug
+        log("{}", record.getMessage())
 
 
 class _NotOnScreen(logging.Filter):
@@ -77,5 +78,6 @@ if not any(isinstance(one, _NotOnScreen) for one in _root_log.filters):
 
 _engine_log = logging.getLogger("hudi_engine")
 if not any(isinstance(handler, _ToDbtLog) for handler in _engine_log.handlers):
-    _engine_log.addHandler(_ToDbtLog(level=logging.WARNING))
+    _engine_log.addHandler(_ToDbtLog(level=logging.INFO))
+    _engine_log.setLevel(logging.INFO)
     _engine_log.propagate = False

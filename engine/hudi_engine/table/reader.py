@@ -68,8 +68,18 @@ def read(
         CorruptTableError: Something of the table is damaged, or a file of the newest commit or of an earlier state is lost.
         UnsupportedTableError: A version or feature this engine does not read.
     """
+    return filtered(TableState.load(table_storage(os.fspath(path))), columns, filters, as_of, options)
+
+
+def filtered(
+    state: TableState,
+    columns: Sequence[str] | None = None,
+    filters: Filters | None = None,
+    as_of: Moment | None = None,
+    options: Mapping[str, object] | None = None,
+) -> Rows:
+    """Return what `read` does, of a state."""
     resolved = resolve_options(options)
-    state = TableState.load(table_storage(os.fspath(path)))
     context = _context(state, resolved, as_of)
     wanted = _wanted(context.schema, columns)
     return Rows(
@@ -143,6 +153,11 @@ class Rows:
     def schema(self) -> pa.Schema:
         """Columns of the result."""
         return select_schema(self._context.schema, self._columns)
+
+    @property
+    def full_schema(self) -> pa.Schema:
+        """All columns that a filter may name, Hudi's meta columns among them."""
+        return self._context.schema
 
     def files(self) -> list[FileFacts]:
         """Return the files that may hold a row of the result, by partition and file group."""

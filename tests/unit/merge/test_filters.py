@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.errors import SchemaError
-from hudi_engine.format.merge.filters import as_expression
+from hudi_engine.errors import ConfigError, HudiError, SchemaError
+from hudi_engine.format.merge.filters import as_expression, parse_filter
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 ROWS = pa.table(
@@ -218,3 +218,34 @@ def test_none_among_the_members_means_rows_without_a_value(column: str) -> None:
     for asked, count in [([None], 1), ([first, None], 2), ([first], 1)]:
         assert rows.filter(as_expression([(column, "in", asked)], rows.schema)).num_rows == count
         assert rows.filter(as_expression([(column, "not in", asked)], rows.schema)).num_rows == 4 - count
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("name = 'b'", ("name", "=", "b")),
+        ('NAME not  in (a, "b")', ("name", "not in", ["a", "b"])),
+        ("n>=-3", ("n", ">=", -3)),
+        ("n in 1,2", ("n", "in", [1, 2])),
+        ("ok != true", ("ok", "!=", True)),
+        ("day < 2026-01-02", ("day", "<", "2026-01-02")),
+    ],
+)
+def test_a_filter_is_read_from_text(text: str, expected: tuple[Any, ...]) -> None:
+    more = {"n": pa.array([1, 2, 3]), "ok": pa.array([True, False, None])}
+    rows = pa.table({**dict(zip(ROWS.column_names, ROWS.columns, strict=True)), **more})
+    assert parse_filter(text, rows.schema) == expected
+    as_expression([parse_filter(text, rows.schema)], rows.schema)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "reason"),
+    [
+        ("name", ConfigError, "write a column, one of =, ==, "),
+        ("nobody = 1", SchemaError, "names an unknown column; the table has day, "),
+        ("n = many", SchemaError, "compares n, which is int64"),
+    ],
+)
+def test_text_that_is_no_filter_is_refused(text: str, error: type[HudiError], reason: str) -> None:
+    with pytest.raises(error, match=reason):
+        parse_filter(text, ROWS.schema.append(pa.field("n", pa.int64())))

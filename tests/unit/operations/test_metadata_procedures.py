@@ -14,7 +14,7 @@ from hudi_engine.table.operations.procedures import PROCEDURES, call_procedure, 
 from hudi_engine.table.table_services import TableServices
 
 from tests.golden.golden import unpack as unpack_golden
-from tests.unit.data_skipping.hudi_tables import ALL_INDEXES, unpack
+from tests.unit.data_skipping.hudi_tables import ALL_INDEXES, opened_files, unpack
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +102,18 @@ def test_a_shell_looks_keys_up(path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "1 of 3 partitions skipped by record_index" in shown["notes"]
     assert main([str(path), "lookup", "k2"]) == 0
     assert "no row with one of these keys" in capsys.readouterr().out
+
+
+def test_explain_shows_what_each_index_skips_and_reads_no_row(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with opened_files() as opened:
+        assert main([str(path), "explain", "qty = 11", "name in eve,fay", "--json"]) == 0
+    assert opened == []
+    shown = json.loads(capsys.readouterr().out)
+    steps = {row["index"]: row["skipped"] for row in shown["indexes"]}
+    assert steps["secondary_index_idx_name"] == 1
+    assert (shown["read"], shown["listed"]) == (2, False) and shown["bytes_read"] > 0
+    assert main([str(path), "explain", "qty = many"]) == 2
+    assert main([str(path), "stats"]) == 0
+    assert "indexes" in capsys.readouterr().out

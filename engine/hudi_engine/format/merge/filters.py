@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeAlias
@@ -18,6 +19,7 @@ from hudi_engine.format.schema.meta_fields import META_FIELDS
 
 OPERATORS = ("=", "==", "!=", "<", ">", "<=", ">=", "in", "not in")
 
+_TEXT = re.compile(r"\s*(.+?)\s*(<=|>=|!=|==|=|<|>|\s(?:not\s+)?in\s)\s*(.+?)\s*", re.IGNORECASE | re.DOTALL)
 _LONGS = range(-(2**63), 2**63)
 
 Filters: TypeAlias = pc.Expression | Sequence[Any]
@@ -47,6 +49,31 @@ def columns_of(expression: pc.Expression, schema: pa.Schema) -> list[str]:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
             found.append(field.name)
     return found
+
+
+def parse_filter(text: str, schema: pa.Schema) -> tuple[str, str, Any]:
+    """Return the filter that a text says, such as ``amount >= 3``, ``name = anna`` or ``id in k1, k2``; quotes are left out.
+
+    Raises:
+        ConfigError, SchemaError: It is no filter, names an unknown column, or a value is none of the column's type.
+    """
+    matched = _TEXT.fullmatch(text)
+    if matched is None:
+        raise ConfigError(
+            f"the filter {text!r} is none; write a column, one of {', '.join(OPERATORS)}, and a value: amount >= 3"
+        )
+    name, operator, value = matched[1].strip("`"), " ".join(matched[2].lower().split()), matched[3]
+    exact = spellings(schema.names)
+    _check((name, operator, [value]), exact)
+    kind, several = schema.field(exact[name]).type, operator.endswith("in")
+    texts = value.removeprefix("(").removesuffix(")").split(",") if several else [value]
+    values: list[Any] = [each.strip().strip("'\"") for each in texts]
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        try:
+            values = pa.array(values).cast(kind).to_pylist()
+        except pa.ArrowInvalid as error:
+            raise SchemaError(f"the filter {text!r} compares {name}, which is {kind}: {error}") from error
+    return exact[name], operator, values if several else values[0]
 
 
 def typed_tuples(filters: object, schema: pa.Schema) -> list[list[tuple[Any, ...]]]:

@@ -25,7 +25,7 @@ from hudi_engine.spark.catalog.session import sidecar_runner
 from hudi_engine.spark.changes.cdc import cdc_frame
 from hudi_engine.spark.changes.changelog import changes_frame
 from hudi_engine.spark.changes.read import Wanted, changes_between
-from hudi_engine.spark.read.filtered import filtered_frame
+from hudi_engine.spark.read.filtered import filtered_frame, filtered_plan
 from hudi_engine.spark.read.partition_filter import partitions_where
 from hudi_engine.spark.read.published import ListMovedError, published_snapshot
 from hudi_engine.spark.read.spark_read import (
@@ -41,6 +41,7 @@ from hudi_engine.spark.services.clustering import run_large_in_spark, service_ru
 from hudi_engine.table.changes.checkpoint import NextWindow, WindowLimits, next_window
 from hudi_engine.table.changes.gaps import check_since
 from hudi_engine.table.changes.window import CHANGE_TYPE, COMMITTED, Span, start_of, write_before
+from hudi_engine.table.data_skipping.plan import ReadPlan
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.reader import Rows, looked_up
 from hudi_engine.table.services.compaction.plan import since_last_compaction
@@ -184,6 +185,20 @@ class Reads:
             return state.config, state.timeline, frame
 
         return look_until_still(self.storage, look, instant)
+
+    def explain(
+        self, filters: Filters, *, as_of: Moment | None = None, options: RawOptions | None = None
+    ) -> ReadPlan:
+        """Return which files `snapshot` with these filters reads and what each index skips, without reading rows or a Spark job.
+
+        Args:
+            filters: As `snapshot` takes them.
+            as_of: As `as_of` takes it.
+            options: ``hoodie.*`` read options.
+        """
+        state = TableState.load(self.storage)
+        instant = None if as_of is None else instant_as_of(state, as_of)
+        return filtered_plan(state, self._resolved(options), filters, as_of=instant)
 
     def lookup(
         self,

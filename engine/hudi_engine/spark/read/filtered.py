@@ -15,9 +15,11 @@ from pyspark.sql import functions as F
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.merge.filters import Filters, typed_tuples
+from hudi_engine.format.merge.table_reader import as_its_readers_do
 from hudi_engine.format.schema.meta_fields import META_SCHEMA, with_meta_columns
 from hudi_engine.spark.read.spark_read import snapshot_frame
-from hudi_engine.table.data_skipping.predicate import pruning_predicate
+from hudi_engine.table.data_skipping.plan import ReadPlan, plan_read
+from hudi_engine.table.data_skipping.predicate import PruningPredicate, pruning_predicate
 from hudi_engine.table.state import TableState
 
 
@@ -37,14 +39,31 @@ def filtered_frame(
         raise ConfigError(
             "filters is an expression of pyarrow; give tuples, or a condition of Spark to where()"
         )
-    data_schema = state.readable_schema(as_of)
-    schema = META_SCHEMA
-    if data_schema is not None:
-        schema = with_meta_columns(data_schema, operation=state.config.keeps_operations)
-    tuples = typed_tuples(filters, schema)
-    predicate = replace(pruning_predicate(filters, schema, state.config, options), bounds_have_nan=False)
+    schema = _schema(state, as_of)
+    tuples, predicate = typed_tuples(filters, schema), _predicate(state, options, filters, schema)
     frame = snapshot_frame(spark, state, options, as_of=as_of, predicate=predicate)
     return frame.where(_any([_all([_column(*each) for each in alternative]) for alternative in tuples]))
+
+
+def filtered_plan(
+    state: TableState, options: Options, filters: Filters, *, as_of: str | None = None
+) -> ReadPlan:
+    """Return which files `filtered_frame` reads, and what ruled out the others; raises as it does."""
+    schema = _schema(state, as_of)
+    read = as_its_readers_do(state.read_context(schema, options, as_of=as_of), state.timeline)
+    return plan_read(state, read, _predicate(state, options, filters, schema), options)
+
+
+def _schema(state: TableState, as_of: str | None) -> pa.Schema:
+    state.timeline.check_readable(as_of)
+    data_schema = state.readable_schema(as_of)
+    if data_schema is None:
+        return META_SCHEMA
+    return with_meta_columns(data_schema, operation=state.config.keeps_operations)
+
+
+def _predicate(state: TableState, options: Options, filters: Filters, schema: pa.Schema) -> PruningPredicate:
+    return replace(pruning_predicate(filters, schema, state.config, options), bounds_have_nan=False)
 
 
 def _all(conditions: list[Column]) -> Column:

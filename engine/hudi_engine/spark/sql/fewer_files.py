@@ -9,12 +9,12 @@ from __future__ import annotations
 import datetime
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from hudi_engine.errors import HudiError
 from hudi_engine.format.config.options import resolve_options
@@ -31,7 +31,7 @@ from hudi_engine.spark.sql.own_rows import meta_view
 from hudi_engine.spark.sql.query import Query, table_text
 from hudi_engine.spark.sql.statement import own_name
 from hudi_engine.spark.sql.statements import first_keyword
-from hudi_engine.table.data_skipping.plan import plan_read
+from hudi_engine.table.data_skipping.plan import ReadPlan, plan_read
 from hudi_engine.table.data_skipping.predicate import pruning_predicate
 from hudi_engine.table.state import TableState
 
@@ -60,24 +60,35 @@ class _Place:
 
 
 def with_fewer_files(query: Query) -> Query:
-    """Return a query with temporary views in place of Hudi tables of which it needs some files only."""
-    is_query = _WHERE.search(query.text) and first_keyword(query.text) in ("select", "from")
+    """Return a query, or the EXPLAIN of one, with temporary views in place of Hudi tables of which it needs some files only."""
+    is_query = _WHERE.search(query.text) and first_keyword(query.text) in ("select", "from", "explain")
     if not is_query or query.plan is None:
         return query
-    views = []
-    for place in sorted(_places(query.plan), key=lambda each: each.start):
+    plan = query.plan.logicalPlan() if plans.kind(query.plan) == "ExplainCommand" else query.plan
+    views, reads = [], []
+    for place in sorted(_places(plan), key=lambda each: each.start):
         try:
-            view = _view_instead(query, place)
+            found = _view_instead(query, place)
         except (HudiError, OSError):
-            view = None  # Spark reads the table, and reports what is wrong with it
+            continue  # Spark reads the table, and reports what is wrong with it
+        if found is None:
+            continue
+        read, view = found
+        reads.append(f"{'.'.join(place.parts)}: {read}")
         if view is not None:
             called = place.parts[-1] if place.alias is None else None
             views.append((place.start, place.end, table_text(view, called)))
-    return query.with_views(views)
+    return replace(query.with_views(views), reads=tuple(reads))
 
 
-def _view_instead(query: Query, place: _Place) -> str | None:
-    """Return the name of a view on the files of a table that its condition needs; None where the name stays."""
+def explained(frame: DataFrame, reads: Sequence[str]) -> DataFrame:
+    """Return the result of an EXPLAIN with lines on the files that the query reads."""
+    text = "\n".join([*(row[0].rstrip("\n") for row in frame.collect()), "", "== Hudi Files ==", *reads, ""])
+    return frame.sparkSession.createDataFrame([(text,)], "plan string")
+
+
+def _view_instead(query: Query, place: _Place) -> tuple[ReadPlan, str | None] | None:
+    """Return which files of a table its condition needs, and the name of a view on them; None where no index is asked."""
     session, warehouse = query.session, query.warehouse
     named = own_name(session, place.parts)
     base = None if named is None else warehouse.hudi_base(session, *named)
@@ -109,8 +120,8 @@ def _places(node: JavaPlan) -> Iterator[_Place]:
 
 def _make_view(
     session: SparkSession, state: TableState, place: _Place, name: Callable[[], str]
-) -> str | None:
-    """Make a view on the files that a condition needs; None where the indexes rule none out."""
+) -> tuple[ReadPlan, str | None] | None:
+    """Plan the read of a condition, and make a view on its files where the indexes rule some out."""
     options, schema = resolve_options({}), state.data_schema()
     if schema is None:
         return None
@@ -121,13 +132,13 @@ def _make_view(
     read = as_its_readers_do(state.read_context(schema, options), state.timeline)
     predicate = replace(pruning_predicate(filters, read.schema, state.config, options), bounds_have_nan=False)
     plan = plan_read(state, read, predicate, options)
-    if plan.is_listed or not any(step.kept < step.seen for step in plan.steps):
-        return None
+    if plan.is_listed or not any(step.skipped for step in plan.steps):
+        return plan, None
     prepare_session(session)
     rows = slices_frame(session, state, read, plan.slices).drop(*meta_fields(operation=True))
     view = name()
     rows.createOrReplaceTempView(view)
-    return view
+    return plan, view
 
 
 def _filters(condition: JavaPlan, called: str, schema: pa.Schema) -> Iterator[tuple[str, str, Any] | None]:

@@ -21,12 +21,14 @@ class Query:
 
     Args:
         own_view: Returns the whole name of a temporary view for the beginning of one.
+        reads: For each table of which files may be skipped, a line with how many are read.
     """
 
     warehouse: Warehouse
     session: SparkSession
     text: str
     own_view: Callable[[str], str]
+    reads: tuple[str, ...] = ()
 
     @cached_property
     def plan(self) -> JavaPlan | None:

@@ -22,7 +22,7 @@ from hudi_engine.spark.sql.earlier_states import (
     with_information_schema,
     with_meta_columns,
 )
-from hudi_engine.spark.sql.fewer_files import with_fewer_files
+from hudi_engine.spark.sql.fewer_files import explained, with_fewer_files
 from hudi_engine.spark.sql.query import Query
 from hudi_engine.spark.sql.statement import (
     OtherCatalogError,
@@ -126,8 +126,11 @@ class StatementRouter:
         Args:
             own_view: Makes their names.
         """
+        return self._query(session, statement, own_view).text
+
+    def _query(self, session: SparkSession, statement: str, own_view: Callable[[str], str]) -> Query:
         query = with_information_schema(Query(self._warehouse, session, statement, own_view))
-        return with_fewer_files(with_meta_columns(with_earlier_states(query))).text
+        return with_fewer_files(with_meta_columns(with_earlier_states(query)))
 
     def run(self, session: SparkSession, statement: str, own_view: Callable[[str], str]) -> StatementResult:
         """Run one statement, by the engine or by Spark; the rows of a query are those of the frame that is returned.
@@ -135,9 +138,14 @@ class StatementRouter:
         Args:
             own_view: Makes names of temporary views, which the caller drops once the rows are read.
         """
-        statement = self.with_states(session, statement, own_view)
-        routed = self.route(session, statement)
-        return StatementResult(session.sql(statement)) if routed is None else routed
+        query = self._query(session, statement, own_view)
+        routed = self.route(session, query.text)
+        if routed is not None:
+            return routed
+        frame = session.sql(query.text)
+        if query.reads and first_keyword(query.text) == "explain":
+            frame = explained(frame, query.reads)
+        return StatementResult(frame, name="; ".join(["OK", *query.reads]))
 
     def route(self, session: SparkSession, statement: str) -> StatementResult | None:
         """Run a statement that concerns a Hudi table or a name of the warehouse; None leaves it to Spark."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -9,9 +10,12 @@ import pyarrow as pa
 
 from hudi_engine.format.metadata.record_index import locations
 from hudi_engine.format.metadata.records import MetadataPartition
+from hudi_engine.table.data_skipping.plan import Step
 from hudi_engine.table.data_skipping.trusted import has_partition, trusted_metadata
 from hudi_engine.table.lookup.unit import PartitionUnit, lookup_keys
 from hudi_engine.table.state import TableState
+
+logger = logging.getLogger(__name__)
 
 
 def by_record_index(
@@ -34,4 +38,9 @@ def by_record_index(
     holding: dict[str, set[str]] = {}
     for _, (partition, file_id) in locations(metadata, lookup_keys(batch).drop_null().unique()):
         holding.setdefault(partition, set()).add(file_id)
+    seen, kept = sum(len(unit.slices) for unit in units.values()), sum(map(len, holding.values()))
+    step = Step(MetadataPartition.RECORD_INDEX.value, "file groups", seen, kept)
+    logger.info(
+        "%s: the keys of the batch are looked for in %d file groups: %s", state.storage.base, kept, step
+    )
     return {path: replace(unit, holding=frozenset(holding.get(path, ()))) for path, unit in found.items()}

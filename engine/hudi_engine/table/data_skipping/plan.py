@@ -72,8 +72,13 @@ class Step(NamedTuple):
     seen: int
     kept: int
 
+    @property
+    def skipped(self) -> int:
+        """How many of them it ruled out."""
+        return self.seen - self.kept
+
     def __str__(self) -> str:
-        return f"{self.seen - self.kept} of {self.seen} {self.of} skipped by {self.by}"
+        return f"{self.skipped} of {self.seen} {self.of} skipped by {self.by}"
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,16 @@ class ReadPlan:
     steps: list[Step] = field(default_factory=list)
     is_listed: bool = True  # from the storage, not from the metadata table
     keys: Mapping[FileGroupKey, list[str]] = field(default_factory=dict)  # where a record index has them
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the files that are opened."""
+        return sum(each.size for each in self.slices)
+
+    def __str__(self) -> str:
+        why = "; ".join(str(each) for each in self.steps if each.skipped)
+        read = f"{len(self.slices)} of {self.seen} file slices are read, {self.bytes_read:,} bytes"
+        return f"{read}: {why}" if why else read
 
 
 def plan_read(
@@ -111,9 +126,7 @@ def plan_read(
     else:
         plan = planner.plan()
     if plan.steps:
-        why = "; ".join(map(str, plan.steps))
-        read, seen = len(plan.slices), plan.seen
-        logger.info("%s: %d of %d file slices are read: %s", state.storage.base, read, seen, why)
+        logger.info("%s: %s", state.storage.base, plan)
     return plan
 
 

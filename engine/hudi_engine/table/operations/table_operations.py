@@ -13,6 +13,7 @@ from hudi_engine.format.config.declared.service_options import CleanOptions
 from hudi_engine.format.config.enums import CleanPolicy, LayoutStrategy
 from hudi_engine.format.config.options import canonical_key
 from hudi_engine.format.layout.layout import split_names
+from hudi_engine.format.merge.filters import parse_filter
 from hudi_engine.table.inspect import (
     cells_of,
     commit_cells,
@@ -27,7 +28,7 @@ from hudi_engine.table.inspect import validate as findings_of
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.inspect.files import check_partition
 from hudi_engine.table.operations.operation import Answer, Arg, Call, Operation, operation
-from hudi_engine.table.reader import looked_up
+from hudi_engine.table.reader import filtered, looked_up
 from hudi_engine.table.repair import DUPLICATE_KEYS, KINDS
 from hudi_engine.table.report import write_report
 from hudi_engine.table.services import VersionChange
@@ -111,10 +112,29 @@ def lookup(
 
 
 @Operation
+def explain(
+    call: Call,
+    filters: Annotated[
+        tuple[str, ...], Arg("conditions that all hold, such as 'amount >= 3' or 'id in k1,k2'", is_word=True)
+    ],
+) -> Answer:
+    """Show which files a read with filters opens and what each index skips, without reading rows."""
+    schema, options = filtered(call.state).full_schema, call.services.options.raw
+    tuples = [parse_filter(each, schema) for each in filters]
+    plan = filtered(call.state, filters=tuples, options=options).plan
+    facts = {"file_slices": plan.seen, "read": len(plan.slices), "bytes_read": plan.bytes_read}
+    rows = [
+        {"index": each.by, "of": each.of, "seen": each.seen, "skipped": each.skipped} for each in plan.steps
+    ]
+    return Answer(rows, {**facts, "listed": plan.is_listed}, rows_name="indexes")
+
+
+@Operation
 def stats(call: Call, count: Count = False) -> Answer:
     """Show rows, bytes, small files, the share of logs, and the services that are due."""
     found = table_stats(call.state, call.services.options, count_rows=count)
     facts = {**cells_of(found, *_STATS), "partitions": len(found.partitions)}
+    facts["indexes"] = ", ".join(found.indexes) or None
     due = [{"service": each.service, "due": each.due, "because": each.reason} for each in found.services]
     notes = [] if found.rows is not None else ["rows are not known without merging the logs: set count"]
     if not found.commits:

@@ -23,6 +23,7 @@ from hudi_engine.table.services.compaction.plan import (
     compaction_due,
     since_last_compaction,
 )
+from hudi_engine.table.services.indexing import index_facts
 from hudi_engine.table.services.result import CleanResult
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.consumers import oldest_needed
@@ -99,6 +100,7 @@ class TableStats:
     small_files: int
     partitions: tuple[PartitionFacts, ...]
     services: tuple[ServiceDue, ...]
+    indexes: tuple[str, ...] = ()  # of the metadata table, by which reads skip files
 
     file_groups = _in_all(lambda partition: partition.file_groups)
     base_files = _in_all(lambda partition: partition.base_files)
@@ -133,6 +135,7 @@ def table_stats(
         small_files=sum(base.size < limit for base in snapshot.bases),
         partitions=tuple(partition_facts(slices)),
         services=tuple(services_due(state, options)),
+        indexes=tuple(name for name, *_ in index_facts(state.storage, state.config)),
     )
 
 

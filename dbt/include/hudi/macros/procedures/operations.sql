@@ -23,6 +23,10 @@
   {% do hudi__run('lookup', {'table': table, 'keys': keys, 'columns': columns, 'options': options}, kwargs) %}
 {% endmacro %}
 
+{% macro hudi_explain(table, filters, options=none) %}
+  {% do hudi__run('explain', {'table': table, 'filters': filters, 'options': options}, kwargs) %}
+{% endmacro %}
+
 {% macro hudi_stats(table, count=false, options=none) %}
   {% do hudi__run('stats', {'table': table, 'count': count, 'options': options}, kwargs) %}
 {% endmacro %}
