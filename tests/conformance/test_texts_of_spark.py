@@ -271,9 +271,9 @@ class TestEmptyModelsArentRun(simple_copy.EmptyModelsArentRunBase):
 class TestSimpleCopyUppercase(uppercase.BaseSimpleCopyUppercase):
     @pytest.fixture(scope="class")
     def dbt_profile_target(self) -> dict[str, Any]:
-        from tests.functional.conftest import SPARK_CONF
+        from tests.functional.conftest import profile_target
 
-        return {"type": "hudi", "isolate_sessions": True, "threads": 4, "spark_conf": dict(SPARK_CONF)}
+        return profile_target()
 
 
 class ColumnWithoutDefault:

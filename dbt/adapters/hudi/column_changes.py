@@ -7,7 +7,7 @@ from typing import Any
 
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
-from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.exceptions import CompilationError, DbtRuntimeError
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.not_null import forget_columns
 from pyspark.errors import ParseException
@@ -56,7 +56,7 @@ class ColumnChanges(TableAccess):
             keeps_rows = (run.node.get("config") or {}).get("full_refresh") is False
             problem = column_differences(f"{plan.schema}.{plan.name}", mine, theirs, keeps_rows=keeps_rows)
             if problem:
-                raise DbtRuntimeError(problem)
+                raise CompilationError(problem)  # as dbt has it
             return given
         change = schema_change(mode, mine, theirs)
         if change:
