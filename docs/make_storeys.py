@@ -14,6 +14,7 @@ CONTRACTS = ("pyproject.toml", "tools/adapter_imports.toml")
 # Package of the contract, title, fill and stroke; the top storey first.
 STOREYS = (
     ("dbt.adapters.hudi", "adapter: what dbt calls", "#fdeee6", "#d9663a"),
+    ("hudi_engine.server", "server/: clients of HiveServer2", "#f3e8f7", "#8a4fa8"),
     ("hudi_engine.spark", "spark/: whatever needs a SparkSession", "#fdf6e0", "#c99a1f"),
     ("hudi_engine.table", "table/: one table on its storage, no Spark", "#e6f3ee", "#2f8f6b"),
     ("hudi_engine.format", "format/: bytes and names, no lock", "#e8eef9", "#4a6fb5"),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
+from hudi_engine.server.server import HudiServer, ServerOptions
 from hudi_engine.spark.sql.router import StatementRouter
 from hudi_engine.spark.sql.session import StatementSession
+from pyhive import hive
 
 from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt.adapters.hudi.spark.session import leave_spark
@@ -39,3 +42,44 @@ def open_session(warehouse: SqlWarehouse) -> Iterator[Callable[..., StatementSes
     yield make
     for each in opened:
         each.close()
+
+
+@pytest.fixture(scope="session")
+def start_server(warehouse: SqlWarehouse) -> Iterator[Callable[..., HudiServer]]:
+    """Start servers of the warehouse, with the options that a test gives."""
+    started: list[HudiServer] = []
+
+    def start(**options: object) -> HudiServer:
+        router = StatementRouter(warehouse)
+        server = HudiServer(
+            lambda: StatementSession(warehouse.open_session(), warehouse, router, hold_drops_s=60),
+            ServerOptions(**{"port": 0, "grace_s": 0, **options}),
+        )
+        server.start()
+        started.append(server)
+        return server
+
+    yield start
+    for each in started:
+        each.stop()
+
+
+@pytest.fixture(scope="session")
+def server(start_server: Callable[..., HudiServer]) -> HudiServer:
+    """A server that lets everyone in."""
+    return start_server()
+
+
+@pytest.fixture
+def connect(server: HudiServer) -> Iterator[Callable[..., hive.Connection]]:
+    """Connect PyHive to the server, without SASL unless a test says so."""
+    opened: list[hive.Connection] = []
+
+    def make(**options: object) -> hive.Connection:
+        opened.append(hive.connect(**{"host": "127.0.0.1", "port": server.port, "auth": "NOSASL", **options}))
+        return opened[-1]
+
+    yield make
+    for each in opened:
+        with suppress(Exception):
+            each.close()

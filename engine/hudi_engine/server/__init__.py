@@ -1,0 +1,1 @@
+"""Hudi tables for clients of HiveServer2: BI tools, beeline, dbt-spark."""

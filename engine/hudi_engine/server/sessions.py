@@ -1,0 +1,332 @@
+"""Sessions and operations of clients: opened, run, waited for, cancelled and closed."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from hudi_engine.errors import ConfigError, StatementError
+from hudi_engine.format.storage.redact import redacted
+from hudi_engine.server.code_loading import check_no_code
+from hudi_engine.server.row_sets import as_texts
+from hudi_engine.spark.sql.failure import Failure, failure_of
+from hudi_engine.spark.sql.jobs import JobGroup
+from hudi_engine.spark.sql.session import NO_ROWS, Rows, StatementSession
+
+log = logging.getLogger(__name__)
+Result = TypeVar("Result")
+
+INITIALIZED, RUNNING, FINISHED, CANCELED, CLOSED, ERROR, PENDING = 0, 1, 2, 3, 4, 5, 7
+_ID_BYTES = 16
+_SHOWN_LENGTH = 200
+_LOOK_EVERY_S = 1.0
+_CALLS = 4
+_CANCELLED = "the statement was cancelled by its client"
+_STOPPED = "the server stops; a write that was under way is taken back"
+# Keys of a session's configuration that are no setting of Spark.
+_DATABASE, _SETTINGS = "use:database", ("set:hiveconf:", "set:hivevar:")
+
+
+class ServerError(StatementError):
+    """A call that the server cannot answer.
+
+    Args:
+        sqlstate: Five characters.
+        bad_handle: Whether the session or operation of the call is not known.
+    """
+
+    def __init__(self, message: str, sqlstate: str = "HY000", *, bad_handle: bool = False) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+        self.bad_handle = bad_handle
+
+
+@dataclass(frozen=True)
+class ServerLimits:
+    """What clients may use.
+
+    Args:
+        sessions: Most sessions at a time; connections may be twice as many.
+        statements: Most statements that run at a time; further ones wait.
+        statement_bytes: Longest statement.
+        window_bytes: Most bytes of rows in one answer, but for a row that is longer.
+        idle_s: Seconds without a call after which a session is closed; one with a running statement is kept.
+        poll_s: Seconds that a question for the state of a running statement waits for its end.
+        allow_code: Accept ADD JAR and other statements that run code of the client.
+    """
+
+    sessions: int = 100
+    statements: int = 16
+    statement_bytes: int = 8 * 1024 * 1024
+    window_bytes: int = 32 * 1024 * 1024
+    idle_s: float = 3600.0
+    poll_s: float = 5.0
+    allow_code: bool = False
+
+
+@dataclass(eq=False)
+class Operation:
+    """A statement or a question for metadata, with its rows once it has run; ``kind`` is Hive's number."""
+
+    session: ClientSession
+    text: str = ""
+    kind: int = 0
+    state: int = PENDING
+    rows: Rows = NO_ROWS
+    failure: Failure | None = None
+    position: int = 0
+    started_ms: int = field(default_factory=lambda: int(time.time() * 1000))
+    completed_ms: int = 0
+    handle: bytes = field(default_factory=lambda: secrets.token_bytes(_ID_BYTES))
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(_ID_BYTES))
+    ended: threading.Event = field(default_factory=threading.Event)
+    jobs: JobGroup = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.jobs = JobGroup(f"hudi-serve-{self.handle.hex()}")
+
+    def cancel(self, why: str = _CANCELLED) -> None:
+        """Stop the Spark jobs; a write under way is taken back. One that has committed by then is finished."""
+        if not self.ended.is_set():
+            self.jobs.cancel(why)
+
+    def run(self) -> None:
+        """Run the statement, in a thread of the pool."""
+        try:
+            if self.jobs.cancelled:
+                raise StatementError(self.jobs.cancelled)
+            self.state = RUNNING
+            self.rows = self.session.statements.run(self.text, self.jobs, as_texts)
+            self._end(FINISHED, None)
+        except Exception as error:
+            if self.jobs.cancelled:
+                self._end(CANCELED, Failure(self.jobs.cancelled, "57014"))
+            else:
+                self._end(ERROR, failure_of(error))
+
+    def _end(self, state: int, failure: Failure | None) -> None:
+        self.jobs.close()
+        self.failure = failure
+        self.completed_ms = int(time.time() * 1000)
+        self.state = state
+        self.session.touch()
+        self.ended.set()
+        if failure is not None and state == ERROR:
+            log.info("failed (%s): %s: %s", failure.sqlstate, _shown(self.text), redacted(failure.message))
+
+
+@dataclass(eq=False)
+class ClientSession:
+    """One client's session."""
+
+    user: str
+    statements: StatementSession
+    handle: bytes = field(default_factory=lambda: secrets.token_bytes(_ID_BYTES))
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(_ID_BYTES))
+    operations: dict[bytes, Operation] = field(default_factory=dict)
+    used: float = field(default_factory=time.monotonic)
+
+    def touch(self) -> None:
+        """Note that the session is in use."""
+        self.used = time.monotonic()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a statement of the session runs."""
+        return any(not each.ended.is_set() for each in list(self.operations.values()))
+
+
+class Sessions:
+    """All sessions of a server.
+
+    Args:
+        open_statements: Opens a session on Spark.
+    """
+
+    def __init__(self, open_statements: Callable[[], StatementSession], limits: ServerLimits) -> None:
+        self._open_statements = open_statements
+        self.limits = limits
+        self._open: dict[bytes, ClientSession] = {}
+        self._operations: dict[bytes, Operation] = {}
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        # threads that stay: PySpark has a thread of Java for each of Python's
+        self._pool = ThreadPoolExecutor(limits.statements, "statement")
+        # what a client waits for is not behind long statements
+        self._calls = ThreadPoolExecutor(_CALLS, "call")
+        threading.Thread(target=self._close_idle, name="idle sessions", daemon=True).start()
+
+    def open(self, user: str, configuration: Mapping[str, str]) -> ClientSession:
+        """Open a session with settings that Hive's clients send: the current schema, and settings of Spark."""
+        with self._lock:
+            if self._stopping.is_set():
+                raise ServerError(_STOPPED, "57P01")
+            if len(self._open) >= self.limits.sessions:
+                raise ServerError(
+                    f"there are {len(self._open)} sessions, as many as the server allows: close some, or start it with a larger "
+                    "--max-sessions",
+                    "53300",
+                )
+        session = ClientSession(user, self._on_spark(self._open_statements))
+        try:
+            self._configure(session, configuration)
+        except Exception:
+            session.statements.close()
+            raise
+        with self._lock:
+            self._open[session.handle] = session
+        log.info("session %s of %s opened", session.handle.hex()[:8], user or "anonymous")
+        return session
+
+    def _configure(self, session: ClientSession, configuration: Mapping[str, str]) -> None:
+        """Apply what Hive's clients send with a session; settings that Spark cannot change any more are left out."""
+        spark = session.statements.spark
+        for key, value in configuration.items():
+            setting = key
+            for prefix in _SETTINGS:
+                setting = setting.removeprefix(prefix)
+            if key == _DATABASE:
+                self._on_spark(partial(spark.catalog.setCurrentDatabase, value))
+            elif setting.startswith(("spark.", "hoodie.")):
+                if not spark.conf.isModifiable(setting) and setting.startswith("spark."):
+                    log.warning("%s of a client is not used: it counts when Spark starts", setting)
+                    continue
+                self._on_spark(partial(spark.conf.set, setting, value))
+
+    def _on_spark(self, work: Callable[[], Result]) -> Result:
+        return self._calls.submit(work).result()
+
+    def get(self, handle: bytes, secret: bytes, user: str | None) -> ClientSession:
+        """Return a session, of a user where users log in; ServerError when there is none."""
+        session = self._open.get(handle)
+        if session is None or not _is_of(session, session.secret, secret, user):
+            raise ServerError(
+                "the session is not known: it was closed, or was idle for too long; connect again",
+                "08003",
+                bad_handle=True,
+            )
+        session.touch()
+        return session
+
+    def operation(self, handle: bytes, secret: bytes, user: str | None) -> Operation:
+        """Return an operation, of a user where users log in; ServerError when there is none."""
+        found = self._operations.get(handle)
+        if found is None or not _is_of(found.session, found.secret, secret, user):
+            raise ServerError(
+                "the operation is not known: it was closed; run the statement again", "24000", bad_handle=True
+            )
+        found.session.touch()
+        return found
+
+    def execute(self, session: ClientSession, text: str) -> Operation:
+        """Begin a statement; ServerError for one that is not accepted."""
+        if len(text.encode("utf-8", "surrogatepass")) > self.limits.statement_bytes:
+            raise ServerError(
+                f"the statement is longer than {self.limits.statement_bytes} bytes; start the server with a larger "
+                "--max-statement-bytes, or write the rows to a file and read that",
+                "54000",
+            )
+        if not self.limits.allow_code:
+            check_no_code(text)
+        operation = self._add(Operation(session, text))
+        self._pool.submit(operation.run)
+        return operation
+
+    def listing(
+        self, session: ClientSession, kind: int, rows: Callable[[StatementSession], Rows]
+    ) -> Operation:
+        """Run a question for metadata."""
+
+        def held_first() -> Rows:
+            session.statements.held.release()
+            return rows(session.statements)
+
+        operation = Operation(session, kind=kind)
+        operation.rows = self._on_spark(held_first)
+        operation.state = FINISHED
+        operation.ended.set()
+        return self._add(operation)
+
+    def _add(self, operation: Operation) -> Operation:
+        with self._lock:
+            if operation.session.handle not in self._open:
+                raise ServerError("the session was closed meanwhile; connect again", "08003", bad_handle=True)
+            operation.session.operations[operation.handle] = operation
+            self._operations[operation.handle] = operation
+        return operation
+
+    def close_operation(self, operation: Operation) -> None:
+        """Forget an operation; one that runs is cancelled."""
+        operation.cancel()
+        with self._lock:
+            operation.session.operations.pop(operation.handle, None)
+            self._operations.pop(operation.handle, None)
+
+    def close(self, session: ClientSession, why: str = "the session was closed") -> None:
+        """Close a session: what runs is cancelled and taken back, what is held is carried out."""
+        with self._lock:
+            if self._open.pop(session.handle, None) is None:
+                return
+            operations = list(session.operations.values())
+            for each in operations:
+                self._operations.pop(each.handle, None)
+        for each in operations:
+            each.cancel(why)
+        for each in operations:
+            each.ended.wait()
+        try:
+            self._on_spark(session.statements.close)
+        except Exception as error:
+            log.warning("closing a session of %s: %s", session.user or "anonymous", failure_of(error).message)
+        log.info("session %s of %s closed", session.handle.hex()[:8], session.user or "anonymous")
+
+    def _close_idle(self) -> None:
+        while not self._stopping.wait(min(_LOOK_EVERY_S, self.limits.idle_s)):
+            oldest = time.monotonic() - self.limits.idle_s
+            for each in list(self._open.values()):
+                if each.used < oldest and not each.is_running:
+                    self.close(each, "the session was idle")
+
+    @property
+    def running(self) -> list[Operation]:
+        """The statements that run or wait."""
+        return [each for each in list(self._operations.values()) if not each.ended.is_set()]
+
+    @property
+    def count(self) -> int:
+        """How many sessions are open."""
+        return len(self._open)
+
+    def stop(self, grace_s: float) -> None:
+        """Close all: no session is opened any more, statements may end within a time, and what runs then is taken back."""
+        with self._lock:
+            self._stopping.set()
+        deadline = time.monotonic() + grace_s
+        for each in self.running:
+            each.ended.wait(max(0.0, deadline - time.monotonic()))
+        for session in list(self._open.values()):
+            self.close(session, _STOPPED)
+        self._pool.shutdown()
+        self._calls.shutdown()
+
+
+def check_limits(limits: ServerLimits) -> None:
+    """Raise ConfigError for limits that allow nothing."""
+    for name, value in vars(limits).items():
+        if name not in ("allow_code", "poll_s") and value <= 0:
+            raise ConfigError(f"{name} is {value}; give a number above 0")
+
+
+def _is_of(session: ClientSession, secret: bytes, given: bytes, user: str | None) -> bool:
+    return secrets.compare_digest(secret, given) and user in (None, session.user)
+
+
+def _shown(text: str) -> str:
+    return redacted(" ".join(text.split())[:_SHOWN_LENGTH])
