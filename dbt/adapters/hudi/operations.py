@@ -45,6 +45,12 @@ from dbt.adapters.hudi.run import ModelRun
 from dbt.adapters.hudi.spark.errors import dbt_errors
 
 Given = Mapping[str, Any]
+_NO = {
+    "validate": "validation failed: timeline and files do not agree; hudi_repair with dry_run shows what it would do",
+    "verify": "the rows of the table are not those that its commits have written",
+    "diff": "the tables differ",
+}
+"""What it means when the answer of an operation is no."""
 # Errors of a call; others mean that the service failed.
 _CALL_ERRORS = (ConfigError, TableNotFoundError, UnsupportedTableError)
 
@@ -109,7 +115,7 @@ class Operations(TableAccess):
                 if name == "restore":
                     undone = self._consumed_by(relation, table.services(options), bound)
                 answer = operation.execute(Call(table.services(options), options), **bound)
-        return self._raise_if_corrupt([*_lines(label, answer), *undone], answer)
+        return self._raise_if_no(name, [*_lines(label, answer), *undone], answer)
 
     def _consumed_by(self, relation: Relation, services: TableServices, bound: Given) -> list[str]:
         """Return a line that names the models of this warehouse which have taken changes that a restore removes."""
@@ -316,12 +322,10 @@ class Operations(TableAccess):
             return [f"{what} of {relation}: FAILED: {failed}"]
         return _lines(f"{what} of {relation}", answer)
 
-    def _raise_if_corrupt(self, lines: list[str], answer: Answer) -> list[str]:
+    def _raise_if_no(self, name: str, lines: list[str], answer: Answer) -> list[str]:
         if not answer.ok:
             found = "\n".join(lines)
-            raise DbtRuntimeError(
-                f"validation failed: timeline and files do not agree; hudi_repair with dry_run shows what it would do.\n{found}"
-            )
+            raise DbtRuntimeError(f"{_NO[name]}.\n{found}")
         return lines
 
     def _report_path(self, name: TableName, output: str | None) -> Path:

@@ -161,16 +161,16 @@ class Rows:
 
     def files(self) -> list[FileFacts]:
         """Return the files that may hold a row of the result, by partition and file group."""
-        return [facts for each in self._slices for facts in facts_of(self._state.storage, each)]
+        return [facts for each in self.slices for facts in facts_of(self._state.storage, each)]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows a file group at a time, so that a table larger than memory can be read."""
-        for each in self._slices:
-            yield from self._read(each).to_batches()
+        for each in self.slices:
+            yield from self.of_slice(each).to_batches()
 
     def to_arrow(self) -> pa.Table:
         """Return the rows as an Arrow table."""
-        tables = run_in_threads(self._read, self._slices)
+        tables = run_in_threads(self.of_slice, self.slices)
         return pa.concat_tables([self.schema.empty_table(), *tables])
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -208,10 +208,12 @@ class Rows:
         return plan_read(self._state, self._context, self._predicate, self._options)
 
     @property
-    def _slices(self) -> list[FileSlice]:
+    def slices(self) -> list[FileSlice]:
+        """The file slices that may hold a row of the result."""
         return self.plan.slices
 
-    def _read(self, file_slice: FileSlice) -> pa.Table:
+    def of_slice(self, file_slice: FileSlice) -> pa.Table:
+        """Return the rows of the result in one of `slices`."""
         filters = self._predicate.filters
         keys = self.plan.keys.get((file_slice.partition, file_slice.file_id))
         if keys is not None and filters is not None and self._predicate.is_lookup:

@@ -49,16 +49,21 @@ def project(given: Namespace, options: Sequence[str]) -> Iterator[tuple[Any, fro
 
 def run_command(name: str, arguments: Sequence[str]) -> int:
     """Run one of `COMMANDS`; returns 0, or 2 when it could not be carried out."""
-    parser = ArgumentParser(prog=f"dbt-hudi {name}", description=COMMANDS[name].__doc__, epilog=_OPTIONS)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    _DECLARE[name](parser)
-    given, options = parser.parse_known_args(arguments)
+    given, options = parser_of(name).parse_known_args(arguments)
     try:
         with project(given, options) as (adapter, nodes):
             return COMMANDS[name](adapter, nodes, given)
     except (ProjectError, DbtBaseException, HudiError, OSError) as error:
         sys.stderr.write(f"dbt-hudi {name}: {getattr(error, 'msg', None) or error}\n")
         return FAILED
+
+
+def parser_of(name: str) -> ArgumentParser:
+    """Return the parser of one of `COMMANDS`; what it does not know goes to dbt."""
+    parser = ArgumentParser(prog=f"dbt-hudi {name}", description=COMMANDS[name].__doc__, epilog=_OPTIONS)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    _DECLARE[name](parser)
+    return parser
 
 
 def runs(adapter: Any, nodes: frozenset[str] | None, given: Namespace) -> int:  # noqa: ARG001

@@ -30,8 +30,9 @@ class WriteStat:
     """One file of a commit. Counts are rows, sizes bytes; None represents null or absent.
 
     The fields from ``log_version`` on belong to log files and to what Hudi 1.x adds; they are left out of
-    the JSON when they are None. ``other`` keeps keys this engine does not know. ``sidecar`` is no part of the JSON: path, bytes
-    and identity of a file that the writing task made for readers next to its log.
+    the JSON when they are None. ``other`` keeps keys this engine does not know. ``sidecar`` and ``content`` are no part of the
+    JSON: path, bytes and identity of a file that the writing task made for readers next to its log; the rows that the file adds
+    to the table, and what they add to its content hash.
     """
 
     file_id: str | None = None
@@ -67,6 +68,7 @@ class WriteStat:
     total_log_read_time_ms: int | None = None
     other: dict[str, Any] = field(default_factory=dict)
     sidecar: Sequence[Any] | None = field(default=None, compare=False)
+    content: Sequence[int] | None = field(default=None, compare=False)
 
     @property
     def is_log_file(self) -> bool:
@@ -109,6 +111,21 @@ class WriteStat:
         return found | {key: value for key, value in self.other.items() if key not in found}
 
 
+@dataclass(frozen=True)
+class Content:
+    """What a commit does to the rows of a table and to the sum of their hashes, modulo 2^64.
+
+    Args:
+        whole: It replaces all rows.
+        counted_at: They are those of the table as of this commit, counted; None for a change.
+    """
+
+    rows: int
+    hash: int
+    whole: bool = False
+    counted_at: str | None = None
+
+
 @dataclass
 class CommitMetadata:
     """Body of a ``commit``, ``deltacommit`` or ``replacecommit``.
@@ -116,6 +133,7 @@ class CommitMetadata:
     Args:
         extra_metadata: Texts that travel with the commit; ``schema`` is the Avro schema without meta columns.
         partition_to_replace_file_ids: File groups that a ``replacecommit`` takes out; None for other actions.
+        content: What it does to the table's rows, no part of the body; None where that is not known.
     """
 
     partition_to_write_stats: dict[str, list[WriteStat]] = field(default_factory=dict)
@@ -123,6 +141,7 @@ class CommitMetadata:
     operation_type: str = WriteOperation.UNKNOWN.value
     compacted: bool = False
     partition_to_replace_file_ids: dict[str, list[str]] | None = None
+    content: Content | None = field(default=None, compare=False)
 
     @property
     def schema_json(self) -> str | None:

@@ -95,6 +95,7 @@ from hudi_engine.table.txn.conflict import (
 )
 from hudi_engine.table.txn.metadata_conflicts import column_ids
 from hudi_engine.table.txn.planned import PlannedTransaction
+from hudi_engine.table.txn.receipts import content_of, receipt_of
 from hudi_engine.table.txn.retry import removal_is_conflict, retried
 from hudi_engine.table.txn.transaction import WriteTransaction
 from hudi_engine.table.write.define.table_options import (
@@ -657,7 +658,10 @@ class ResolvedWrite:
         layout = (
             bulk_layout(self.options, self.config, incoming.schema) if self.operation.bulk else RowLayout()
         )
-        context = replace(context, layout=layout)
+        whole = self.request.new_schema and self.operation.replaces == WHOLE_TABLE
+        receipts = self.options[EngineOptions.RECEIPTS]
+        receipts = receipts and (whole or receipt_of(self.state.timeline).since is None)
+        context = replace(context, layout=layout, receipts=receipts)
         if self.operation.delete_only or not has_required(context.avro_schema):
             return context
         # columns that another writer's table requires become optional with the commit that brings nulls
@@ -712,13 +716,15 @@ class ResolvedWrite:
         for stat in stats:
             by_partition.setdefault(stat.partition_path or "", []).append(stat)
         ids = column_ids(context.read.schema_history, context.instant)
-        return CommitMetadata(
+        made = CommitMetadata(
             partition_to_write_stats=by_partition,
             extra_metadata={"schema": _schema_text(context), **ids, **notes},
             operation_type=self.operation.name.value,
             compacted=False,
             partition_to_replace_file_ids=replaced,
         )
+        whole = self.operation.replaces == WHOLE_TABLE
+        return replace(made, content=content_of(made, whole=whole)) if context.receipts else made
 
 
 def _null_columns(incoming: Incoming, config: TableConfig, record: Mapping[str, Any]) -> set[str]:

@@ -14,7 +14,7 @@ from hudi_engine.format.schema.evolution import can_change
 from hudi_engine.format.schema.sql_names import spark_name
 from hudi_engine.format.schema.time_units import schema_in_units_of
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, Content
 from hudi_engine.format.timeline.schema_commits import load_schema_history
 from hudi_engine.spark.schema.fit import spelled_columns
 from hudi_engine.spark.write.request import WriteRequest
@@ -149,7 +149,9 @@ def alter_schema(
             # The columns are all of the table's, so they would take back what another writer has changed of them.
             check_same_columns(before, now)
             check_schema_change(now, columns)
-            return CommitMetadata(extra_metadata={**now.schema_texts(), "schema": text})
+            return CommitMetadata(
+                extra_metadata={**now.schema_texts(), "schema": text}, content=Content(0, 0)
+            )
 
         return Change(WriteOperation.ALTER_SCHEMA, write_action(state.config.table_type), metadata)
 

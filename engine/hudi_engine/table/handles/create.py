@@ -80,6 +80,9 @@ def create_file(task: WriteTask, partition: str, rows: pa.Table, file_id: str) -
     if examples := Examples.of(context):
         examples.inserted(stamped)
         examples.note(stat)
+    if (content := task.content_change()) is not None:
+        content.add(stamped)
+        stat.content = (content.rows, content.hash)
     stat.runtime_stats = time_spent("totalCreateTime", began)
     return stat
 

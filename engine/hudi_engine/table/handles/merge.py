@@ -25,6 +25,7 @@ from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.progress import note_file
 from hudi_engine.format.schema.meta_fields import FILE_NAME, RECORD_KEY
+from hudi_engine.format.schema.row_hash import ContentChange
 from hudi_engine.format.telemetry.figures import time_spent
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.table.handles.base_file_writer import (
@@ -58,6 +59,7 @@ class _Merging:
 
     Args:
         images: Collects change data, None for none.
+        content: Collects the hashes of rows that come and go, None for none.
         bloom: Filter of the old file that gets the new keys; None when one is rebuilt.
     """
 
@@ -66,6 +68,7 @@ class _Merging:
     changes: FileChanges
     name: str
     images: ChangeImages | Examples | None
+    content: ContentChange | None
     bloom: BloomFilter | None
     updated: int = 0
     deleted: int = 0
@@ -110,7 +113,7 @@ class _Merging:
 
     @cached_property
     def _updates(self) -> Updates:
-        return Updates.of(self.task, self.partition, self.changes, self.images)
+        return Updates.of(self.task, self.partition, self.changes, self.images, self.content)
 
     def keep_keys(self, path: str) -> None:
         """Keep the keys of the new file for later look-ups."""
@@ -141,6 +144,8 @@ class _Merging:
         new = stamp_rows(self.task, self.partition, inserts, self.name)
         if self.images is not None:
             self.images.inserted(new)
+        if self.content is not None:
+            self.content.add(new)
         if self.bloom is not None:
             self.bloom.add(new.column(RECORD_KEY))
         return new
@@ -161,12 +166,13 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
     base = file_slice.base_file
     name = base_file_name(file_slice.file_id, task.write_token, context.instant)
     images = Examples.of(context) or ChangeImages.of(task)
+    content = task.content_change()
     with ExitStack() as opened:
         file, bloom, rows = None, None, None
         if base is not None and not file_slice.log_files:
             file = opened.enter_context(opened_base_file(context.read, base))
             bloom, rows = _reusable_bloom(key_footer(file.texts, file.count, base.path), changes)
-        merging = _Merging(task, file_slice.partition, changes, name, images, bloom)
+        merging = _Merging(task, file_slice.partition, changes, name, images, content, bloom)
         try:
             if context.storage.is_planned:
                 info = _planned(merging, file_slice, file)
@@ -200,6 +206,7 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
         file_size_in_bytes=size,
         partition_path=file_slice.partition,
         runtime_stats=time_spent("totalUpsertTime", began),
+        content=None if content is None else (content.rows, content.hash),
     )
     if isinstance(images, Examples):
         images.note(stat)

@@ -16,6 +16,7 @@ from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.schema.casting import with_values
 from hudi_engine.format.schema.coded import decoded
 from hudi_engine.format.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
+from hudi_engine.format.schema.row_hash import ContentChange
 from hudi_engine.table.handles.carried import Block, with_rows_at, without_rows
 from hudi_engine.table.handles.change_data import ChangeImages
 from hudi_engine.table.handles.create import stamp_rows
@@ -67,6 +68,7 @@ class Updates:
     Args:
         picks: The number of the batch's row for each of them; None where all are deleted.
         images: Collects change data, None for none.
+        content: Collects the hashes of rows that come and go, None for none.
     """
 
     task: WriteTask
@@ -75,18 +77,23 @@ class Updates:
     picks: pa.Array | None
     changes: FileChanges
     images: ChangeImages | Examples | None
+    content: ContentChange | None = None
 
     @classmethod
     def of(
-        cls, task: WriteTask, partition: str, changes: FileChanges, images: ChangeImages | Examples | None
+        cls,
+        task: WriteTask,
+        partition: str,
+        changes: FileChanges,
+        images: ChangeImages | Examples | None,
+        content: ContentChange | None,
     ) -> Updates:
         """Return what a batch does to a file."""
-        if changes.batch_rows is None or changes.updates is None:
-            return cls(task, partition, np.empty(0, dtype=np.int64), None, changes, images)
-        touched = np.flatnonzero(np.asarray(changes.batch_rows.is_valid()))
-        if changes.delete_always or len(touched) == 0:
-            return cls(task, partition, touched, None, changes, images)
-        return cls(task, partition, touched, changes.batch_rows.drop_null(), changes, images)
+        touched, picks = np.empty(0, dtype=np.int64), None
+        if changes.batch_rows is not None and changes.updates is not None:
+            touched = np.flatnonzero(np.asarray(changes.batch_rows.is_valid()))
+            picks = None if changes.delete_always or not len(touched) else changes.batch_rows.drop_null()
+        return cls(task, partition, touched, picks, changes, images, content)
 
     def touches(self, first_row: int, rows: int) -> bool:
         """Return whether a row meets one of the batch."""
@@ -100,8 +107,9 @@ class Updates:
             return Block.untouched(block)
         places = self.touched[low:high] - first_row
         if self.picks is None:
-            if self.images is not None:
-                self.images.deleted(decoded(taken(block, places)))
+            if self.images is not None or self.content is not None:
+                gone = decoded(taken(block, places))
+                self._note(gone, gone, np.ones(len(places), dtype=bool))
             return without_rows(block, places)
         incoming, deletes = self._incoming(self.picks.slice(low, high - low))
         before = decoded(taken(block, places))
@@ -112,14 +120,22 @@ class Updates:
         removed = np.asarray(outcome.deleted)
         if not changed.any():
             return Block.untouched(block)
-        if self.images is not None:
+        if self.images is not None or self.content is not None:
             kept = pa.array(changed)
-            self.images.changed(before.filter(kept), outcome.rows.filter(kept), removed[changed])
+            self._note(before.filter(kept), outcome.rows.filter(kept), removed[changed])
         stays = changed & ~removed
         kept = pa.array(stays)
         return with_rows_at(
             block, places[stays], before.filter(kept), outcome.rows.filter(kept), places[removed]
         )
+
+    def _note(self, before: pa.Table, after: pa.Table, removed: npt.NDArray[np.bool_]) -> None:
+        """Note rows that become others, or go where ``removed``."""
+        if self.images is not None:
+            self.images.changed(before, after, removed)
+        if self.content is not None:
+            self.content.remove(before)
+            self.content.add(after.filter(pa.array(~removed)))
 
     def _incoming(self, picks: pa.Array) -> tuple[pa.Table, pa.BooleanArray | None]:
         """Return rows of the batch without a file name, and which of them delete; block by block, to have them in memory once."""

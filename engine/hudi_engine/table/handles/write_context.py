@@ -27,6 +27,7 @@ class WriteContext:
         average_row_bytes: Bytes a row takes in a base file, learned from commits.
         layout: Order of rows in new files of a bulk load.
         examples: How many rows of each kind of change a planned write shows of a file.
+        receipts: Whether tasks hash the rows that come and go.
     """
 
     storage: Storage
@@ -42,6 +43,7 @@ class WriteContext:
     average_row_bytes: int
     layout: RowLayout = RowLayout()
     examples: int = 0
+    receipts: bool = False
 
     @property
     def file_size(self) -> FileSize:

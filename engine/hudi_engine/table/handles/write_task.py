@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from hudi_engine.format.filegroup.markers import MarkerBook, marker_name, write_marker
+from hudi_engine.format.schema.row_hash import ContentChange
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import check_inflight
 from hudi_engine.table.handles.write_context import WriteContext
@@ -52,6 +53,10 @@ class WriteTask:
         """Return a fresh file group id ``<uuid>-<n>``; ``prefix`` replaces its first characters (bucket ids)."""
         text = str(uuid.uuid4())
         return f"{prefix}{text[len(prefix) :]}-{next(self._file_numbers) if not prefix else 0}"
+
+    def content_change(self) -> ContentChange | None:
+        """Return what collects the rows that come and go in a file, None where that is not wanted."""
+        return ContentChange() if self.context.receipts and not self.context.storage.is_planned else None
 
     def take_row_numbers(self, count: int, *, in_log: bool = False) -> int:
         """Reserve ``count`` sequence numbers; returns the first (base rows count from 0, log records from 1)."""

@@ -27,6 +27,7 @@ from hudi_engine.table.inspect import (
 from hudi_engine.table.inspect import validate as findings_of
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.inspect.files import check_partition
+from hudi_engine.table.operations.contents import Side, difference
 from hudi_engine.table.operations.operation import Answer, Arg, Call, Operation, operation
 from hudi_engine.table.reader import filtered, looked_up
 from hudi_engine.table.repair import DUPLICATE_KEYS, KINDS
@@ -34,7 +35,9 @@ from hudi_engine.table.report import write_report
 from hudi_engine.table.services import VersionChange
 from hudi_engine.table.services.due import table_stats
 from hudi_engine.table.services.indexing import INDEXES, index_facts
+from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.recovery import left_by_ended
+from hudi_engine.table.txn.swap import table_storage
 
 _INSTANT = ("instant", "action", "state", "requested_at", "completed_at", "seconds")
 _STATS = (
@@ -168,6 +171,60 @@ def validate(
             f"unfinished writes whose process has ended: {', '.join(ended)}; the next write rolls them back"
         )
     return Answer(rows, notes=notes, ok=not harms[True], rows_name="findings")
+
+
+@Operation
+def verify(
+    call: Call,
+    as_of: Annotated[Text, Arg("the table at an instant, moment or savepoint")] = None,
+    note: Annotated[
+        bool, Arg("note what is counted in a commit, where there is no receipt: later commits keep it up")
+    ] = False,
+) -> Answer:
+    """Count the rows and their content hash in one pass, and compare them with the receipt of the commits."""
+    side = Side(call.state, call.services.options.raw, as_of)
+    receipt, counted = side.receipt(), side.counted()
+    facts = {"instant": side.instant, "rows": counted.rows, "hash": counted.text}
+    if receipt.since is None:
+        is_same = receipt == counted
+        facts["receipt"] = "the same" if is_same else f"{receipt.rows} rows, hash {receipt.text}"
+        notes = [] if is_same else ["the table has other rows than its commits have written"]
+        return Answer(facts=facts, notes=notes, ok=is_same)
+    facts["receipt"] = f"none since {receipt.since}"
+    if not note or as_of is not None:
+        return Answer(facts=facts, notes=["nothing is proved; with note the newest state gets a receipt"])
+    # Writes load more than the operations that only look.
+    from hudi_engine.table.write import metadata_only
+
+    def count(state: TableState) -> tuple[int, int]:
+        found = Side(state, call.services.options.raw).counted()
+        return found.rows, found.hash
+
+    done = metadata_only.note_receipt(call.services.storage, count, call.services.options)
+    call.services.after_commit()
+    return Answer(facts=facts, notes=[f"commit {done.instant} has noted it"])
+
+
+@Operation
+def diff(
+    call: Call,
+    other: Annotated[Text, Arg("folder of the other table; else this table", is_word=True)] = None,
+    as_of: Annotated[Text, Arg("this table at an instant, moment or savepoint")] = None,
+    other_as_of: Annotated[Text, Arg("the other one at an instant, moment or savepoint")] = None,
+    limit: Annotated[int, Arg("keys of each kind that are shown", minimum=0)] = 5,
+) -> Answer:
+    """Compare two tables, or two states of one: by receipts at once where both have the same, else by key."""
+    state = call.state if other is None else TableState.load(table_storage(other))
+    options = call.services.options.raw
+    here, there = Side(call.state, options, as_of), Side(state, options, other_as_of)
+    receipt = here.receipt()
+    if receipt.since is None and receipt == there.receipt():
+        facts = {"rows": receipt.rows, "hash": receipt.text}
+        return Answer(facts=facts, notes=["the same rows, by the receipts of both"])
+    found = difference(here, there, limit)
+    counts = ("here", "there", "only_here", "only_there", "changed")
+    notes = ["the same rows, by key and hash"] if found.is_none else []
+    return Answer(found.examples, cells_of(found, *counts), notes, ok=found.is_none, rows_name="examples")
 
 
 @Operation

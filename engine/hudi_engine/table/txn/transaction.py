@@ -50,6 +50,7 @@ from hudi_engine.table.txn.owner import Liveness, OwnerState
 from hudi_engine.table.txn.publication import (
     Publication,
 )
+from hudi_engine.table.txn.receipts import with_receipt
 from hudi_engine.table.txn.recovery import Recovery, pending_writes, recover, table_lock
 from hudi_engine.table.txn.removal import delete_unwanted_files, settle_markers
 from hudi_engine.table.txn.rollback import check_not_rolled_back, rollback_instant
@@ -323,7 +324,8 @@ class WriteTransaction:
         """Return what is committed, with the schema and the checkpoint that the table has from then on."""
         merged = self._with_schema(metadata, current)
         check_schema_and_checkpoint(merged, instant=self.instant, current=current)
-        return with_checkpoint(merged, instant=self.instant, current=current)
+        noted = with_checkpoint(merged, instant=self.instant, current=current)
+        return with_receipt(noted, instant=self.instant, current=current)
 
     def _with_schema(self, metadata: CommitMetadata, current: Timeline) -> CommitMetadata:
         schema = merged_schema(

@@ -15,10 +15,11 @@ from hudi_engine.format.spelling import no_such_partitions
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.planned import PlanWish, plan_wish
 from hudi_engine.format.telemetry.figures import WriteFigures
-from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, Content
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.planned import PlannedTransaction
+from hudi_engine.table.txn.receipts import newest_write
 from hudi_engine.table.txn.retry import retried
 from hudi_engine.table.txn.transaction import WriteTransaction
 from hudi_engine.table.write.define.table_options import check_same_definition
@@ -65,7 +66,9 @@ def empty_table(storage: Storage, options: Options) -> WriteResult:
             WriteOperation.INSERT_OVERWRITE_TABLE,
             "replacecommit",
             lambda now: CommitMetadata(
-                extra_metadata=now.schema_texts(), partition_to_replace_file_ids=_file_ids(now, None)
+                extra_metadata=now.schema_texts(),
+                partition_to_replace_file_ids=_file_ids(now, None),
+                content=Content(0, 0, whole=True),
             ),
         ),
     )
@@ -79,9 +82,34 @@ def note_checkpoint(storage: Storage, noted: Callable[[TableState], str], option
         lambda state: Change(
             WriteOperation.UPSERT,
             write_action(state.config.table_type),
-            lambda now: CommitMetadata(extra_metadata={**now.schema_texts(), CHECKPOINT: noted(now)}),
+            lambda now: CommitMetadata(
+                extra_metadata={**now.schema_texts(), CHECKPOINT: noted(now)}, content=Content(0, 0)
+            ),
         ),
     )
+
+
+def note_receipt(
+    storage: Storage, counted: Callable[[TableState], tuple[int, int]], options: Options
+) -> WriteResult:
+    """Write the receipt of a table in a commit of its own; no row and no column changes.
+
+    Args:
+        counted: Counts the rows of a state, and the sum of their hashes.
+    """
+
+    def change(state: TableState) -> Change:
+        at = newest_write(state.timeline)
+        rows, found = counted(state)
+        return Change(
+            WriteOperation.UPSERT,
+            write_action(state.config.table_type),
+            lambda now: CommitMetadata(
+                extra_metadata=now.schema_texts(), content=Content(rows, found, counted_at=at)
+            ),
+        )
+
+    return commit_without_files(storage, options, change)
 
 
 def commit_without_files(

@@ -35,6 +35,14 @@
   {% do hudi__run('validate', {'table': table, 'keys': keys, 'deep': deep, 'options': options}, kwargs) %}
 {% endmacro %}
 
+{% macro hudi_verify(table, as_of=none, note=false, options=none) %}
+  {% do hudi__run('verify', {'table': table, 'as_of': as_of, 'note': note, 'options': options}, kwargs) %}
+{% endmacro %}
+
+{% macro hudi_diff(table, other=none, as_of=none, other_as_of=none, limit=5, options=none) %}
+  {% do hudi__run('diff', {'table': table, 'other': other, 'as_of': as_of, 'other_as_of': other_as_of, 'limit': limit, 'options': options}, kwargs) %}
+{% endmacro %}
+
 {% macro hudi_report(table, output=none, count=false, options=none) %}
   {% do hudi__run('report', {'table': table, 'output': output, 'count': count, 'options': options}, kwargs) %}
 {% endmacro %}

@@ -159,6 +159,11 @@ class EngineOptions:
         True,
         "A commit publishes the snapshot manifest that plain Spark SQL reads.",
     )
+    RECEIPTS = bool_option(
+        "hoodie.engine.receipts",
+        True,
+        "A commit notes row count and content hash of the table, where the write knows the rows that come and go.",
+    )
     SKIP_UNCHANGED = bool_option(
         "hoodie.engine.skip.unchanged",
         False,

@@ -1,0 +1,163 @@
+"""The rows of a table counted and hashed, and those of two tables compared: by receipts at once, else by key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.format.parallel import run_in_threads
+from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.format.schema.row_hash import MODULUS, ContentChange, row_hashes
+from hudi_engine.table.inspect.as_of import instant_as_of
+from hudi_engine.table.reader import Rows, filtered
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.receipts import Receipt, receipt_of
+
+_HASH, _COUNT, _HERE, _THERE = "__hash", "__count", "__here", "__there"
+
+
+@dataclass(frozen=True)
+class Side:
+    """A table, or an earlier state of it, that is counted or compared.
+
+    Args:
+        when: Instant, moment or savepoint; None for the newest state.
+    """
+
+    state: TableState
+    options: Mapping[str, object]
+    when: str | None = None
+
+    @property
+    def instant(self) -> str | None:
+        """The newest instant that counts."""
+        writes = [each.requested_time for each in self.state.timeline.completed_writes]
+        as_of = None if self.when is None else instant_as_of(self.state, self.when)
+        return max((each for each in writes if as_of is None or each <= as_of), default=None)
+
+    def receipt(self) -> Receipt:
+        """Return what its commits note, without reading a row."""
+        return receipt_of(self.state.timeline, None if self.when is None else self.instant)
+
+    def rows(self, columns: Iterable[str] | None = None) -> Rows:
+        """Return its rows."""
+        wanted = None if columns is None else tuple(columns)
+        return filtered(self.state, wanted, None, self.when, self.options)
+
+    def counted(self) -> Receipt:
+        """Count and hash all rows, in one pass over the files."""
+        rows = self.rows()
+        parts = run_in_threads(lambda each: _content(rows, each), rows.slices)
+        return Receipt(sum(each.rows for each in parts), sum(each.hash for each in parts) % MODULUS)
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether rows have keys that are the same in another table of the same rows."""
+        return self.state.config.populate_meta_fields and bool(self.state.config.record_key_fields)
+
+    def hashes(self, keys: Iterable[str]) -> pa.Table:
+        """Return each key with the sum of the hashes of its rows and their number; rows are their own keys where there are none."""
+        names = list(keys)
+        own = self.rows().schema.names
+        rows = self.rows([*names, *own])
+        parts = run_in_threads(lambda each: _hashed(rows.of_slice(each), names, own), rows.slices)
+        found = pa.concat_tables([_hashed(rows.schema.empty_table(), names, own), *parts])
+        by = names or [_HASH]
+        sums = found.append_column("__sum", found.column(_HASH)).group_by(by)
+        return sums.aggregate([("__sum", "sum"), ([], "count_all")])
+
+
+def _content(rows: Rows, file_slice: Any) -> ContentChange:
+    found = ContentChange()
+    found.add(rows.of_slice(file_slice))
+    return found
+
+
+def _hashed(rows: pa.Table, keys: list[str], own: list[str]) -> pa.Table:
+    return rows.select(keys).append_column(_HASH, pa.array(row_hashes(rows.select(own)), pa.uint64()))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How two tables differ, by key.
+
+    Args:
+        examples: A row for each key and column that differs.
+    """
+
+    here: int
+    there: int
+    only_here: int
+    only_there: int
+    changed: int
+    examples: tuple[Mapping[str, Any], ...]
+
+    @property
+    def is_none(self) -> bool:
+        """Whether both have the same rows."""
+        return not (self.only_here or self.only_there or self.changed)
+
+
+def difference(here: Side, there: Side, limit: int) -> Difference:
+    """Compare two tables by key and row hash; those without keys by the hashes of their rows.
+
+    Args:
+        limit: Keys of each kind that are shown.
+    """
+    is_keyed = here.has_keys and there.has_keys
+    keys = [RECORD_KEY] if is_keyed else []
+    if is_keyed and here.state.config.is_partitioned and there.state.config.is_partitioned:
+        keys = [PARTITION_PATH, RECORD_KEY]
+    by = keys or [_HASH]
+    one, two = here.hashes(keys), there.hashes(keys)
+    both = one.join(two, by, join_type="full outer", left_suffix=_HERE, right_suffix=_THERE)
+    is_here, is_there = (pc.is_valid(both.column(f"count_all{each}")) for each in (_HERE, _THERE))
+    same = pc.and_(
+        pc.equal(both.column(f"__sum_sum{_HERE}"), both.column(f"__sum_sum{_THERE}")),
+        pc.equal(both.column(f"count_all{_HERE}"), both.column(f"count_all{_THERE}")),
+    )
+    kinds = {
+        "only here": pc.and_(is_here, pc.invert(is_there)),
+        "only there": pc.and_(is_there, pc.invert(is_here)),
+        "changed": pc.and_(pc.and_(is_here, is_there), pc.invert(pc.fill_null(same, False))),
+    }
+    found = {name: both.filter(mask).select(by) for name, mask in kinds.items()}
+    examples = _examples(here, there, found, limit) if is_keyed else []
+    gone, new, changed = (found[name].num_rows for name in kinds)
+    return Difference(_sum(one), _sum(two), gone, new, changed, tuple(examples))
+
+
+def _sum(counted: pa.Table) -> int:
+    return int(np.asarray(counted.column("count_all")).sum())
+
+
+def _examples(here: Side, there: Side, found: Mapping[str, pa.Table], limit: int) -> list[dict[str, Any]]:
+    """Return keys of each kind in their order, those that changed with each column that differs."""
+    shown = []
+    for kind, keys in found.items():
+        some = sorted(keys.column(RECORD_KEY).to_pylist())[:limit]
+        if kind != "changed":
+            shown += [{"what": kind, "key": key, "column": None, "here": None, "there": None} for key in some]
+            continue
+        rows = [_by_key(side, some) for side in (here, there)]
+        for key in some:
+            one, two = (each.get(key, {}) for each in rows)
+            for name in dict.fromkeys([*one, *two]):
+                if one.get(name) != two.get(name):
+                    cells = {"what": kind, "key": key, "column": name}
+                    shown.append({**cells, "here": str(one.get(name)), "there": str(two.get(name))})
+    return shown
+
+
+def _by_key(side: Side, keys: list[str]) -> dict[str, dict[str, Any]]:
+    if not keys:
+        return {}
+    own = side.rows().schema.names
+    wanted = [(RECORD_KEY, "in", keys)]
+    rows = filtered(side.state, (RECORD_KEY, *own), wanted, side.when, side.options)
+    return {each.pop(RECORD_KEY): each for each in rows.to_arrow().to_pylist()}

@@ -1,0 +1,163 @@
+"""Receipts: row count and content hash of a table, kept from commit to commit, and never guessed.
+
+A commit notes what its rows add, and the receipt of the table after it with the write that this follows. A receipt counts where
+that write is the one before it on the timeline; where it is not, because two writes overlapped, what they add is put together.
+Compactions and clusterings move rows and change none. Any other commit without a note breaks the chain.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+
+from hudi_engine.errors import WriteConflictError
+from hudi_engine.format.config.enums import WriteOperation
+from hudi_engine.format.schema.avro import avro_to_arrow
+from hudi_engine.format.schema.row_hash import MODULUS, same_hash
+from hudi_engine.format.timeline.active import Timeline, newest_first
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, Content
+from hudi_engine.format.timeline.instant import Instant
+
+RECEIPT = "hudi_engine.receipt"
+"""Key of the extra metadata: rows and hash as JSON, of the table and of what the commit adds."""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Rows of a table and the sum of their hashes, modulo 2^64.
+
+    Args:
+        since: The commit from which on they are not known; None where they are.
+    """
+
+    rows: int = 0
+    hash: int = 0
+    since: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The hash in hexadecimal digits."""
+        return f"{self.hash:016x}"
+
+    def plus(self, rows: int, added: int) -> Receipt:
+        """Return the receipt with more rows; they may be less than none."""
+        return replace(self, rows=self.rows + rows, hash=(self.hash + added) % MODULUS)
+
+
+@dataclass(frozen=True)
+class _Note:
+    after: str | None
+    table: Receipt
+    added: tuple[int, int]
+    whole: bool
+
+    @classmethod
+    def of(cls, metadata: CommitMetadata) -> _Note | None:
+        try:
+            raw = json.loads(metadata.extra_metadata[RECEIPT])
+            added = (int(raw["rowsAdded"]), int(raw["hashAdded"], 16))
+            table = Receipt(int(raw["rows"]), int(raw["hash"], 16))
+            return cls(raw.get("after"), table, added, bool(raw.get("whole")))
+        except (KeyError, ValueError, TypeError, AttributeError):
+            return None
+
+
+def receipt_of(timeline: Timeline, as_of: str | None = None) -> Receipt:
+    """Return the receipt of a table, or of an earlier state of it.
+
+    Args:
+        as_of: Newest requested time that counts; None for all.
+    """
+    known = {each.requested_time for each in timeline.completed_writes}
+    writes = list(_writes(timeline, as_of))
+    rows = added = 0
+    for place, write in enumerate(writes):
+        note = _Note.of(timeline.commit_metadata(write))
+        if note is None:
+            return Receipt(since=write.requested_time)
+        before = writes[place + 1].requested_time if place + 1 < len(writes) else None
+        follows = note.after == before or (before is None and note.after not in known)
+        if follows or note.whole:
+            return note.table.plus(rows, added)
+        rows, added = rows + note.added[0], added + note.added[1]
+    if writes and timeline.archived.completed_writes:
+        return Receipt(since=writes[-1].requested_time)
+    return Receipt().plus(rows, added)
+
+
+def newest_write(timeline: Timeline) -> str | None:
+    """Return the requested time of the newest write that may have changed rows, None without one."""
+    return next((each.requested_time for each in _writes(timeline)), None)
+
+
+def _writes(timeline: Timeline, as_of: str | None = None) -> Iterator[Instant]:
+    """Yield the writes that may change rows, the newest by completion first."""
+    for each in sorted(timeline.completed_writes, key=attrgetter("order"), reverse=True):
+        if as_of is None or each.requested_time <= as_of:
+            if not timeline.commit_metadata(each).is_of_service:
+                yield each
+
+
+def with_receipt(metadata: CommitMetadata, *, instant: str, current: Timeline) -> CommitMetadata:
+    """Return commit metadata with the receipt of the table after it, none where it cannot be known."""
+    content = metadata.content
+    if content is None:
+        return metadata
+    later = current.config.table_version.has_completion_times
+    as_of = None if later else instant
+    newest = next(_writes(current, as_of), None)
+    after = None if newest is None else newest.requested_time
+    if content.counted_at is not None and content.counted_at != after:
+        raise WriteConflictError(
+            f"the receipt of the table at {content.counted_at} cannot be noted: {after} was committed meanwhile. Run it again"
+        )
+    replaces = content.whole or content.counted_at is not None
+    if not replaces and not _keeps_hashes(metadata, current):
+        return metadata
+    before = Receipt() if replaces else receipt_of(current, as_of)
+    if before.since is not None:
+        return metadata
+    table = before.plus(content.rows, content.hash)
+    added = Content(0, 0) if content.counted_at is not None else content
+    note: dict[str, object] = {"rows": table.rows, "hash": table.text, "after": after}
+    note |= {"rowsAdded": added.rows, "hashAdded": f"{added.hash:016x}"}
+    note |= {"whole": True} if content.whole else {}
+    return replace(metadata, extra_metadata={**metadata.extra_metadata, RECEIPT: json.dumps(note)})
+
+
+def _keeps_hashes(metadata: CommitMetadata, current: Timeline) -> bool:
+    """Return whether stored rows have the hashes that they had: not after a change of columns that changes values."""
+    old, new = current.table_schema_json(), metadata.schema_json
+    if old is None or new is None or old == new:
+        return True
+    before = {each.name.lower(): each for each in avro_to_arrow(old)}
+    after = {each.name.lower(): each for each in avro_to_arrow(new)}
+    if any(name not in after or not same_hash(each.type, after[name].type) for name, each in before.items()):
+        return False
+    added = after.keys() - before.keys()
+    defaults = {each["name"].lower(): each.get("default") for each in json.loads(new)["fields"]}
+    return not added or not (any(defaults[name] is not None for name in added) or _were_there(added, current))
+
+
+def _were_there(names: Sequence[str] | set[str], current: Timeline) -> bool:
+    """Return whether a column was in the table before, whose values older files have."""
+    for _, metadata in newest_first(current, attrgetter("requested_time")):
+        schema = metadata.schema_json
+        if schema and any(each["name"].lower() in names for each in json.loads(schema)["fields"]):
+            return True
+        if metadata.operation_type == WriteOperation.INSERT_OVERWRITE_TABLE:
+            break
+    return False
+
+
+def content_of(metadata: CommitMetadata, *, whole: bool = False) -> Content | None:
+    """Return what the files of a commit add, None where one of them does not say it."""
+    if any((metadata.partition_to_replace_file_ids or {}).values()) and not whole:
+        return None
+    stats = [stat.content for _, stat in metadata.write_stats()]
+    known = [each for each in stats if each is not None]
+    if len(known) < len(stats):
+        return None
+    return Content(sum(rows for rows, _ in known), sum(each for _, each in known) % MODULUS, whole)
