@@ -17,6 +17,7 @@ from hudi_engine.table.services import archive, change_version, clean, run_clust
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.table_services import TableServices
 from hudi_engine.table.txn.recovery import recover, rollback_write
+from hudi_engine.table.txn.restore import restore
 from hudi_engine.table.txn.transaction import WriteTransaction
 
 from tests.faults.scenarios import copy_of, killed
@@ -41,11 +42,18 @@ def one_by_one(function, items):
     return [function(item) for item in items]
 
 
-def append(table: HandmadeTable, changes: tables.Rows, deletes: tuple[str, ...] = ()) -> str:
+def kept_partitions(storage: Storage) -> set[str]:
+    kept = open_metadata(storage)
+    return set() if kept is None else set(kept.partitions)
+
+
+def append(
+    table: HandmadeTable, changes: tables.Rows, deletes: tuple[str, ...] = (), given: Options = KEPT
+) -> str:
     """Append a log to the first slice of a merge-on-read table of version 9; return the instant."""
     storage = table.storage
     with WriteTransaction.begin(
-        storage, TableConfig.load(storage), KEPT, publication_of(storage),
+        storage, TableConfig.load(storage), given, publication_of(storage),
         action="deltacommit", operation="UPSERT",
     ) as transaction:  # fmt: skip
         transaction.inflight(CommitMetadata({DAY_1: []}, {}, "UPSERT"))
@@ -92,12 +100,14 @@ class Case:
 
     Args:
         act: Does it to a table, whose storage may kill it.
-        writes: Deltacommits of the metadata table before it.
+        writes: Writes before it.
+        prepare: Makes the table.
     """
 
     name: str
     act: Callable[[HandmadeTable], object]
     writes: int = 1
+    prepare: Callable[[Path, int], HandmadeTable] = prepared
 
 
 def roll_back(table: HandmadeTable) -> object:
@@ -105,10 +115,28 @@ def roll_back(table: HandmadeTable) -> object:
     return rollback_write(table.storage, KEPT, publication_of(table.storage), newest)
 
 
+def restore_to_second(table: HandmadeTable) -> object:
+    return restore(table.storage, KEPT, publication_of(table.storage), tables.writes(table.storage)[1])
+
+
+def built_late(path: Path, writes: int = 1) -> HandmadeTable:
+    """A table whose metadata table was built after all its writes."""
+    table = tables.merge_on_read(path)
+    change_version(table.storage, options(), publication_of(table.storage), 9)
+    for number in range(writes):
+        append(table, {"a": 100 + number}, ("b",) if number else (), options())
+    for index, columns in (("column_stats", ()), ("bloom_filters", ()), ("secondary_index_qty", ("qty",))):
+        TableServices(table.storage, KEPT).create_index(index, columns)
+    return table
+
+
 CASES = [
     Case("write", lambda table: append(table, {"new": 8}, ("a",))),
     Case("write with compaction", lambda table: append(table, {"a": 7, "new": 8}), writes=10),
     Case("rollback", roll_back, writes=2),
+    Case("rollback of what was built", roll_back, writes=2, prepare=built_late),
+    Case("restore", restore_to_second, writes=4),
+    Case("restore of what was built", restore_to_second, writes=3, prepare=built_late),
     Case("compaction", lambda table: run_compaction(table.storage, KEPT, run_tasks=one_by_one)),
     Case("clean", lambda table: clean(table.storage, KEPT, retain_commits=1), writes=3),
 ]
@@ -116,7 +144,8 @@ CASES = [
 
 @pytest.mark.parametrize(("case", "when"), in_turn(CASES, ("before", "after", "torn")), ids=named)
 def test_killed_anywhere_the_metadata_table_is_right(case: Case, when: str, tmp_path: Path) -> None:
-    template = prepared(tmp_path / "template", case.writes)
+    template = case.prepare(tmp_path / "template", case.writes)
+    indexes = kept_partitions(template.storage)
     if case.name == "clean":
         run_compaction(template.storage, KEPT)
         append(template, {"a": 1})
@@ -137,7 +166,7 @@ def test_killed_anywhere_the_metadata_table_is_right(case: Case, when: str, tmp_
         if case.name == "clean":
             case.act(on(template, storage))  # what a dead clean has begun goes on with the next one
         append(on(template, storage), {"z": 1})
-        assert differences(storage) == [], where
+        assert (differences(storage), kept_partitions(storage)) == ([], indexes), where
         assert rows(storage) in ({**seen, "z": 1}, {**rows(counting), "z": 1}), where
 
 

@@ -133,6 +133,14 @@ def test_both_keep_and_use_one_metadata_table(
     table.opened.rollback(table.ours([6, 7, 41], 3).instant)
     table.rows = before
     table.check("a rollback")
+    saved, before = table.ours([1, 44], 3).instant, dict(table.rows)
+    table.ours([1, 2, 45], 4)
+    table.delete([44, 7])
+    table.opened.restore(saved)
+    table.rows = before
+    table.check("a restore")
+    table.theirs([10, 46], 4, index="RECORD_INDEX")
+    table.check("Apache Hudi goes on after the restore")
     if kind == "mor":
         table.opened.compact()
     table.opened.cluster()

@@ -96,6 +96,10 @@ class IndexDefinitions:
             entry["version"] = "V1" if of_records or not self.is_v2(partition) else _V2
         return IndexDefinitions({**self.entries, partition: entry}, self.table_version)
 
+    def of(self, names: Collection[str]) -> IndexDefinitions:
+        """Return the definitions of some."""
+        return self.without(self.entries.keys() - set(names))
+
     def without(self, names: Collection[str]) -> IndexDefinitions:
         """Return the definitions without some."""
         kept = {name: entry for name, entry in self.entries.items() if name not in names}

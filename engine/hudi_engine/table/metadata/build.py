@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
 
-from hudi_engine.errors import ConfigError, RepeatedKeyError
+from hudi_engine.errors import ConfigError, HudiError, RepeatedKeyError
 from hudi_engine.format.config.declared.metadata_options import MetadataOptions
 from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.declared.write_options import IndexOptions
 from hudi_engine.format.config.enums import RECORD_INDEXES, MergeMode, TableType, WriteOperation
-from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.options import Options, resolve_options
 from hudi_engine.format.config.properties import table_checksum
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
@@ -45,7 +45,8 @@ from hudi_engine.format.metadata.records import (
 from hudi_engine.format.metadata.statistics import indexed_columns
 from hudi_engine.format.metadata.table import METADATA_FOLDER, MetadataTable
 from hudi_engine.format.parallel import on_threads
-from hudi_engine.format.schema.avro import without_meta_fields
+from hudi_engine.format.schema.avro import avro_to_arrow, without_meta_fields
+from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.below import StorageBelow
 from hudi_engine.format.storage.paths import join
@@ -70,6 +71,8 @@ from hudi_engine.table.metadata.writer import (
     PARTITIONS_PROPERTY,
     drop_metadata_table,
     drop_unsupported_partitions,
+    is_set_aside,
+    names_of_building,
 )
 
 logger = logging.getLogger(__name__)
@@ -122,12 +125,57 @@ def initialize_metadata_table(
         return config
     config = drop_unsupported_partitions(storage, TableConfig.load(storage))
     missing = [each for each in wanted_partitions(config, options) if each not in config.metadata_partitions]
+    return _build_what_can_be(storage, config, options, schema, missing)
+
+
+def rebuild_metadata_table(storage: Storage) -> None:
+    """Build the metadata table that a rollback or restore has set aside, over the files that are left.
+
+    What can no longer be built is left out: indexes of columns that are gone, or all of it with a warning.
+    """
+    config = TableConfig.load(storage)
+    if not is_set_aside(config):
+        return
+    storage.delete_tree(METADATA_FOLDER)
+    schema = Timeline.load(storage, config).table_schema_json()
+    if schema is None:
+        drop_metadata_table(storage, config)
+        return
+    definitions, columns = IndexDefinitions.load(storage, config), avro_to_arrow(schema)
+    names = [
+        each
+        for each in sorted(names_of_building(config), key=_order)
+        if definitions.secondary_columns.get(each, META_FIELDS[2]) in (META_FIELDS[2], *columns.names)
+    ]
     try:
-        return build(storage, config, options, schema, missing)
+        _build_what_can_be(storage, config, resolve_options({}), schema, names, definitions)
+    except HudiError as error:
+        logger.warning("%s: the metadata table cannot be built again: %s", storage.base, error)
+        drop_metadata_table(storage, config)
+
+
+def _order(partition: str) -> int:
+    """Return the place of a partition when several are built: after those whose records it needs."""
+    kind = MetadataPartition.of(partition)
+    return len(MetadataPartition) if kind is None else list(MetadataPartition).index(kind)
+
+
+def _build_what_can_be(
+    storage: Storage,
+    config: TableConfig,
+    options: Options,
+    schema: str,
+    partitions: Sequence[str],
+    given: IndexDefinitions | None = None,
+) -> TableConfig:
+    """Build partitions of the metadata table, without the record index where keys are stored twice; return the settings."""
+    try:
+        return build(storage, config, options, schema, partitions, given)
     except RepeatedKeyError as error:
         logger.warning("%s: no record index is built: %s", storage.base, error)
-        others = [each for each in missing if each != MetadataPartition.RECORD_INDEX.value]
-        return build(storage, config, options, schema, others)
+        of_keys = (MetadataPartition.RECORD_INDEX, MetadataPartition.SECONDARY_INDEX)
+        others = [each for each in partitions if MetadataPartition.of(each) not in of_keys]
+        return build(storage, config, options, schema, others, given)
 
 
 def build(
@@ -141,14 +189,16 @@ def build(
     """Build partitions of the metadata table; return the settings.
 
     Args:
-        given: Definitions of indexes that options do not define, those of secondary indexes; others are those that the table has.
+        given: Definitions of those that options do not define; None where there are none.
 
     Raises:
         RepeatedKeyError: Keys are stored in several file groups, and the record index is to be built.
     """
     if not partitions:
         return config
-    definitions = IndexDefinitions.load(storage, config) if given is None else given
+    definitions = IndexDefinitions.load(storage, config).of(config.metadata_partitions)
+    if given is not None:
+        definitions = replace(definitions, entries={**given.of(partitions).entries, **definitions.entries})
     return _Build(storage, config, options, schema).run(partitions, definitions)
 
 
@@ -220,6 +270,8 @@ class _Build:
         return config
 
     def _defined(self, definitions: IndexDefinitions, partition: str) -> IndexDefinitions:
+        if partition in definitions.entries:
+            return definitions
         if partition == MetadataPartition.COLUMN_STATS.value:
             given = self.options[MetadataOptions.COLUMN_STATS_COLUMNS]
             names = None if given is None else [each.strip() for each in given.split(",") if each.strip()]

@@ -7,7 +7,7 @@ metadata table has the instant of the action; while that is pending on the table
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -25,7 +25,7 @@ from hudi_engine.format.metadata.definitions import (
 from hudi_engine.format.metadata.records import MetadataPartition
 from hudi_engine.format.metadata.secondary_index import has_same_texts, is_indexed_type
 from hudi_engine.format.metadata.statistics import indexed_columns
-from hudi_engine.format.metadata.table import METADATA_FOLDER, MetadataTable
+from hudi_engine.format.metadata.table import INITIAL_INSTANTS, METADATA_FOLDER, MetadataTable
 from hudi_engine.format.schema.avro import avro_to_arrow, without_meta_fields
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
@@ -33,7 +33,12 @@ from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_
 from hudi_engine.format.timeline.clock import InstantClock
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, Instant
-from hudi_engine.format.timeline.schemas import ROLLBACK_METADATA, ROLLBACK_PLAN
+from hudi_engine.format.timeline.schemas import (
+    RESTORE_METADATA,
+    RESTORE_PLAN,
+    ROLLBACK_METADATA,
+    ROLLBACK_PLAN,
+)
 from hudi_engine.format.timeline.writer import TimelineWriter
 from hudi_engine.table.metadata.changes import Changes, Written, changes_of_clean, changes_of_write
 from hudi_engine.table.metadata.commit import DELTACOMMIT, write_deltacommit
@@ -95,7 +100,7 @@ def drop_unsupported_partitions(storage: Storage, config: TableConfig) -> TableC
     if not has_metadata_table(storage, config):
         return config
     is_whole = storage.exists(f"{METADATA_FOLDER}/.hoodie/hoodie.properties")
-    is_being_built = bool(config.properties.get(INFLIGHT_PROPERTY, "").strip())
+    is_being_built = bool(names_of_building(config))
     has_files = MetadataPartition.FILES.value in config.metadata_partitions
     if not config.table_version.keeps_metadata_table or is_being_built or not has_files or not is_whole:
         return drop_metadata_table(storage, config)
@@ -233,37 +238,87 @@ def _without(table: MetadataTable, instant: str) -> MetadataTable:
     """Take back what an earlier attempt of an action has left, and a compaction that was cut short."""
     left = [each for each in table.timeline.pending if each.action == "compaction"]
     for each in left:
-        _delete_files(table, each.requested_time)
+        _delete_files(table, [each.requested_time])
         TimelineWriter(table.storage, table.config).delete(each.requested_time, each.action)
     earlier = [each for each in table.timeline.instants if each.requested_time == instant]
     if earlier:
         rollback = InstantClock().next(table.timeline.latest_time, table.timeline.zone)
-        _roll_back(table, instant, rollback)
+        _roll_back(table, [instant], rollback)
     return table.reopened() if left or earlier else table
 
 
 def roll_back_metadata_table(
-    storage: Storage, config: TableConfig, instants: Collection[str], rollback: str
+    storage: Storage,
+    config: TableConfig,
+    gone: Mapping[str, Collection[str]],
+    at: str,
+    action: str,
 ) -> TableConfig:
     """Take the records of actions that are rolled back out of the metadata table; return the settings.
 
-    The actions are no longer completed on the table, and still pending there. One that a compaction of the metadata table has
-    put into base files cannot be taken out, so the metadata table is dropped.
+    The actions are no longer completed on the table, and still pending there. What a build or a compaction of the metadata table
+    has put into base files cannot be taken out: then `set_aside` takes it off, and it is to be built again.
 
     Args:
-        rollback: Instant of the rollback on the table.
+        gone: Instants of the actions, with the files that they have written.
+        at: Instant of the rollback, or of the restore, on the table.
+        action: ``rollback`` or ``restore``.
     """
-    config = drop_unsupported_partitions(storage, TableConfig.load(storage))
+    if is_set_aside(config := TableConfig.load(storage)):
+        return config
+    config = drop_unsupported_partitions(storage, config)
     table = MetadataTable.open(storage, config, Timeline.load(storage, config))
     if table is None:
         return config
-    compacted = last_compaction(table.timeline)
+    if any(_is_in_base_files(table, time, paths) for time, paths in gone.items()):
+        return set_aside(storage, config)
+    own = table.timeline.instants
+    found = [
+        each.requested_time for each in own if each.requested_time in gone and each.action == DELTACOMMIT
+    ]
+    if found or any(each.requested_time == at and not each.is_completed for each in own):
+        _roll_back(table, found, at, action)
+    return config
+
+
+def _is_in_base_files(table: MetadataTable, instant: str, paths: Collection[str]) -> bool:
+    """Return whether a build or a compaction of the metadata table was later than an action, so that base files show it.
+
+    Args:
+        paths: The files that the action has written.
+    """
+    builds = [each for each in table.timeline.completed if each.requested_time.startswith(INITIAL_INSTANTS)]
+    built = max((each.order for each in builds), default="")
     for each in table.timeline.instants:
-        if each.requested_time not in instants or each.action != DELTACOMMIT:
-            continue
-        if each.is_completed and each.order <= compacted:
-            return drop_metadata_table(storage, config)
-        _roll_back(table, each.requested_time, rollback)
+        if each.requested_time == instant and each.action == DELTACOMMIT:
+            return each.is_completed and each.order <= max(built, last_compaction(table.timeline))
+    if built < instant:
+        return False
+    folders = {path.rpartition("/")[0] for path in paths}
+    listed = {each.path for files in table.table_files(folders).values() for each in files}
+    return not paths or not listed.isdisjoint(paths)
+
+
+def is_set_aside(config: TableConfig) -> bool:
+    """Return whether the metadata table of a table is to be built again, by the rollback or restore that has taken it off."""
+    return not config.metadata_partitions and MetadataPartition.FILES.value in names_of_building(config)
+
+
+def names_of_building(config: TableConfig) -> list[str]:
+    """Return the partitions that are being built, of which readers know nothing yet."""
+    names = config.properties.get(INFLIGHT_PROPERTY, "").split(",")
+    return [each.strip() for each in names if each.strip()]
+
+
+def set_aside(storage: Storage, config: TableConfig) -> TableConfig:
+    """Take a metadata table off that is to be built again, and keep the definitions of its indexes; return the settings."""
+    logger.warning(
+        "%s: the metadata table is built again, as its base files hold what is rolled back", storage.base
+    )
+    building = {INFLIGHT_PROPERTY: ",".join(config.metadata_partitions)}
+    config = config.with_properties(building, (PARTITIONS_PROPERTY,))
+    config.save(storage)
+    storage.delete_tree(METADATA_FOLDER)
     return config
 
 
@@ -283,27 +338,57 @@ def archivable_instants(table: MetadataTable) -> list[Instant]:
     )
 
 
-def _roll_back(table: MetadataTable, instant: str, rollback: str) -> None:
-    """Roll a deltacommit back under an instant; goes on with a rollback that was cut short."""
+def _roll_back(table: MetadataTable, instants: Sequence[str], at: str, action: str = "rollback") -> None:
+    """Take deltacommits back under an instant; goes on with a rollback or restore that was cut short.
+
+    Args:
+        action: ``rollback``, which takes back one, or ``restore``.
+    """
     writer = TimelineWriter(table.storage, table.config)
-    known = {each.requested_time: each for each in table.timeline.instants if each.action == "rollback"}
-    info = {"commitTime": instant, "action": DELTACOMMIT}
-    if rollback not in known:
-        plan = {"instantToRollback": info, "RollbackRequests": [], "version": 1}
-        writer.create_requested(rollback, "rollback", encode_avro_file(ROLLBACK_PLAN, plan))
-        writer.to_inflight(rollback, "rollback")
-    elif not table.storage.exists(f"{table.config.timeline_path}/{rollback}.rollback.inflight"):
-        writer.to_inflight(rollback, "rollback")
-    writer.delete_completed(instant, DELTACOMMIT)
-    removed = _delete_files(table, instant)
-    writer.delete(instant, DELTACOMMIT)
-    if rollback in known and known[rollback].is_completed:
+    known = {each.requested_time: each for each in table.timeline.instants if each.action == action}
+    infos = [{"commitTime": each, "action": DELTACOMMIT} for each in instants]
+    if at not in known:
+        plan = {"instantsToRollback": infos, "version": 2, "savepointToRestoreTimestamp": None}
+        if action == "rollback":
+            plan = {"instantToRollback": infos[0], "RollbackRequests": [], "version": 1}
+        schema = ROLLBACK_PLAN if action == "rollback" else RESTORE_PLAN
+        writer.create_requested(at, action, encode_avro_file(schema, plan))
+        writer.to_inflight(at, action)
+    elif not table.storage.exists(f"{table.config.timeline_path}/{at}.{action}.inflight"):
+        writer.to_inflight(at, action)
+    for each in instants:
+        writer.delete_completed(each, DELTACOMMIT)
+    removed = _delete_files(table, instants)
+    for each in instants:
+        writer.delete(each, DELTACOMMIT)
+    if at in known and known[at].is_completed:
         return
-    metadata = {
-        "startRollbackTime": rollback,
+    outcomes = {each: _outcome(table, at, each, removed.get(each, {})) for each in instants}
+    if action == "restore":
+        restored = {
+            "startRestoreTime": at,
+            "timeTakenInMillis": 0,
+            "instantsToRollback": list(instants),
+            "hoodieRestoreMetadata": {each: [outcome] for each, outcome in outcomes.items()},
+            "version": 1,
+            "restoreInstantInfo": infos,
+        }
+        writer.complete(at, action, encode_avro_file(RESTORE_METADATA, restored))
+    else:
+        (outcome,) = outcomes.values() or [_outcome(table, at, None, {})]
+        writer.complete(at, action, encode_avro_file(ROLLBACK_METADATA, outcome))
+
+
+def _outcome(
+    table: MetadataTable, at: str, instant: str | None, removed: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """Return the metadata of the rollback of one deltacommit; None for one of which nothing was left."""
+    times = [] if instant is None else [instant]
+    return {
+        "startRollbackTime": at,
         "timeTakenInMillis": 0,
         "totalFilesDeleted": sum(map(len, removed.values())),
-        "commitsRollback": [instant],
+        "commitsRollback": times,
         "partitionMetadata": {
             partition: {
                 "partitionPath": partition,
@@ -315,18 +400,17 @@ def _roll_back(table: MetadataTable, instant: str, rollback: str) -> None:
             for partition, paths in removed.items()
         },
         "version": 1,
-        "instantsRollback": [info],
+        "instantsRollback": [{"commitTime": each, "action": DELTACOMMIT} for each in times],
     }
-    writer.complete(rollback, "rollback", encode_avro_file(ROLLBACK_METADATA, metadata))
 
 
-def _delete_files(table: MetadataTable, instant: str) -> dict[str, list[str]]:
-    """Delete the files that an instant of the metadata table has written; return their paths by partition."""
-    removed: dict[str, list[str]] = {}
+def _delete_files(table: MetadataTable, instants: Collection[str]) -> dict[str, dict[str, list[str]]]:
+    """Delete the files that instants of the metadata table have written; return their paths by instant and partition."""
+    removed: dict[str, dict[str, list[str]]] = {}
     for partition in table.partitions:
         for status in list_partition_files(table.storage, partition):
             found = parse_base_file(status.path, partition) or parse_log_file(status.path, partition)
-            if found is not None and found.instant == instant:
+            if found is not None and found.instant in instants:
                 table.storage.remove(status.path)
-                removed.setdefault(partition, []).append(status.path)
+                removed.setdefault(found.instant, {}).setdefault(partition, []).append(status.path)
     return removed

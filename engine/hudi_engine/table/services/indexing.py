@@ -88,11 +88,11 @@ def create_index(
         before = set(config.metadata_partitions)
         config = drop_unsupported_partitions(storage, config)
         missing = [each for each in wanted_partitions(config, wanted) if each not in before]
-        definitions = IndexDefinitions.load(storage, config)
+        definitions = None
         if kind is MetadataPartition.SECONDARY_INDEX:
-            _check_column(name, columns[0], schema, definitions)
+            _check_column(name, columns[0], schema, IndexDefinitions.load(storage, config))
             if name not in config.metadata_partitions:
-                definitions = definitions.with_index(name, columns)
+                definitions = IndexDefinitions({}, config.version).with_index(name, columns)
                 missing.append(name)
         after = build(storage, config, wanted, schema, missing, definitions)
         return tuple(each for each in after.metadata_partitions if each not in before)

@@ -41,8 +41,8 @@ from hudi_engine.format.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS,
 from hudi_engine.format.timeline.schema_commits import drop_history
 from hudi_engine.format.timeline.schemas import ROLLBACK_PLAN
 from hudi_engine.format.timeline.writer import TimelineWriter
+from hudi_engine.table.metadata.build import rebuild_metadata_table
 from hudi_engine.table.metadata.writer import (
-    drop_metadata_table,
     has_metadata_table,
     roll_back_metadata_table,
 )
@@ -404,6 +404,7 @@ def undo(
     if config.table_version.keeps_metadata_table or any(removal.plan.requests for removal in gone):
         config = _without_metadata(storage, config, opened, gone, publication)
     take_out(gone, config, publication)
+    rebuild_metadata_table(storage)
     opened.complete(body(gone, int((time.monotonic() - started) * 1000)))
     return gone
 
@@ -415,13 +416,12 @@ def _without_metadata(
     gone: Sequence[Removal],
     publication: Publication,
 ) -> TableConfig:
-    """Take what goes out of the metadata table, before its files go; a restore drops it. Return the settings."""
-    if opened.action == "restore":
-        return drop_metadata_table(storage, config)
+    """Take what goes out of the metadata table, before its files go. Return the settings."""
     if not has_metadata_table(storage, config):
         return config
     unpublish(gone, config, publication)
-    return roll_back_metadata_table(storage, config, [each.plan.instant for each in gone], opened.time)
+    written = {each.plan.instant: each.plan.deleted_paths for each in gone}
+    return roll_back_metadata_table(storage, config, written, opened.time, opened.action)
 
 
 @dataclass
