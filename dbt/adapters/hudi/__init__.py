@@ -2,8 +2,10 @@
 
 # ruff: noqa: E402 - before the imports that fill the memory
 
+from dbt.adapters.hudi.dbt_version import check_installed
 from dbt.adapters.hudi.process_end import freeze_loaded_objects, skip_collection_at_exit
 
+check_installed()
 freeze_loaded_objects()
 
 from dbt.adapters.base.plugin import AdapterPlugin

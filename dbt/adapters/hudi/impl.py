@@ -98,6 +98,7 @@ class HudiConfig(SparkConfig):
     archive: Any | None = None
     clustering: Any | None = None
     audit: bool | None = None
+    wap: bool | None = None
     pre_commit_tests: Any | None = None
     job_execution_timeout_seconds: int | None = None
     cluster_by: Any | None = None

@@ -37,12 +37,14 @@ def test_names_sql_and_named_sql_are_told_apart() -> None:
     )
     assert not audit.everything and bool(audit)
     assert not audit_of() and audit_of(audit="true").everything
+    assert audit_of(wap=True) == audit_of(audit=True) and audit_of(wap=True, audit=True).everything
 
 
 @pytest.mark.parametrize(
     ("config", "said"),
     [
         ({"audit": "maybe"}, "audit is 'maybe'; legal values: true, false"),
+        ({"audit": True, "wap": False}, "audit and wap are one config and have different values"),
         ({"pre_commit_tests": 7}, "pre_commit_tests is 7; give a list"),
         ({"pre_commit_tests": [{"name": "x"}]}, "pre_commit_tests has {'name': 'x'}; give a list"),
         ({"pre_commit_tests": ["select * from {{ ref('x') }}"]}, "make it a data test and give its name"),

@@ -69,32 +69,35 @@ class PlannedTest:
 
 
 def read_audit(config: Mapping[str, object], merge: MergeConfig, problems: Problems) -> AuditConfig:
-    """Read ``audit`` and ``pre_commit_tests`` of a model."""
-    everything = boolean("audit", config.get("audit"), problems, default=False)
-    given = config.get("pre_commit_tests") or ()
-    items = (given,) if isinstance(given, (str, Mapping)) else given
+    """Read ``audit``, also known as ``wap``, and ``pre_commit_tests`` of a model."""
+    given = {key: boolean(key, config.get(key), problems, default=False) for key in ("audit", "wap")}
+    if all(config.get(key) is not None for key in given) and given["audit"] != given["wap"]:
+        problems.add("audit and wap are one config and have different values; set one of them")
+    everything = any(given.values())
+    tests = config.get("pre_commit_tests") or ()
+    items = (tests,) if isinstance(tests, (str, Mapping)) else tests
     if not isinstance(items, (list, tuple)):
-        problems.add(f"pre_commit_tests is {given!r}; {_LEGAL}")
+        problems.add(f"pre_commit_tests is {tests!r}; {_LEGAL}")
         items = ()
     named, written = [], []
     for number, item in enumerate(items, 1):
         if isinstance(item, str) and _NAME.match(item.strip()):
             named.append(item.strip())
             continue
-        given = {"sql": item} if isinstance(item, str) else item
+        test = {"sql": item} if isinstance(item, str) else item
         if (
-            not isinstance(given, Mapping)
-            or not str(given.get("sql") or "").strip()
-            or set(given) - {"name", "sql"}
+            not isinstance(test, Mapping)
+            or not str(test.get("sql") or "").strip()
+            or set(test) - {"name", "sql"}
         ):
             problems.add(f"pre_commit_tests has {item!r}; {_LEGAL}")
             continue
-        sql = _THIS.sub("this", str(given["sql"]).strip().rstrip(";"))
+        sql = _THIS.sub("this", str(test["sql"]).strip().rstrip(";"))
         if _JINJA.search(sql):
             problems.add(
                 f"pre_commit_tests has {item!r}; of Jinja only {{{{ this }}}} is known here, make it a data test and give its name"
             )
-        written.append((str(given.get("name") or f"pre_commit_tests[{number}]"), sql))
+        written.append((str(test.get("name") or f"pre_commit_tests[{number}]"), sql))
     audit = AuditConfig(bool(everything), tuple(named), tuple(written))
     if audit and merge.strategy is not None and merge.operation is None:
         problems.add(

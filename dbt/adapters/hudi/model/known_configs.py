@@ -48,7 +48,7 @@ USED: tuple[str, ...] = (
     file_format table_type type record_key primaryKey precombine_field merge_mode ordering_field preCombineField
     precombineKey preCombineKey partition_by hive_style_partitioning index options hudi_options tblproperties
     merge_update_columns merge_exclude_columns skip_unchanged as_of merge_with_schema_evolution
-    incremental_predicates predicates compaction clean archive clustering cluster_by audit pre_commit_tests
+    incremental_predicates predicates compaction clean archive clustering cluster_by audit wap pre_commit_tests
     location_root catalog_name clone_copy conflict_retries job_execution_timeout_seconds
     """.split(),
 )

@@ -1,4 +1,4 @@
-"""``dbt-hudi runs`` and ``dbt-hudi undo``: commands over the tables of a profile, which dbt itself does not have."""
+"""``dbt-hudi runs``, ``undo`` and ``show-config``: commands over the tables of a profile, which dbt itself does not have."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from dbt_common.exceptions import DbtBaseException
 from hudi_engine.cli.program import as_json
 from hudi_engine.errors import HudiError
 from hudi_engine.table.operations import Answer, as_text
+
+from dbt.adapters.hudi.shell.effective_config import effective_config
 
 FAILED = 2
 _TABLES = ("model", "seed", "snapshot", "test")
@@ -76,15 +78,29 @@ def undo(adapter: Any, nodes: frozenset[str] | None, given: Namespace) -> int:
     """Take every table that a dbt run wrote back to the instant before it; tables that the run made are dropped."""
     plan = adapter.undo_plan(given.run, nodes)
     problems = plan.problems(force=given.force)
-    if not given.json:
+    agreed = given.yes and not problems
+    if not (given.json and agreed):
         show(plan.answer(), given)
     if problems:
         # the list is there already; what stands against it is the error
         adapter.undo(plan, force=given.force)
-    if not given.yes and not _agreed(len(plan.tables)):
+    if not agreed and not _agreed(len(plan.tables)):
         sys.stderr.write("nothing was changed; --yes takes the tables back without a question\n")
         return FAILED
     show(adapter.undo(plan, force=given.force), given)
+    return 0
+
+
+def show_config(adapter: Any, nodes: frozenset[str] | None, given: Namespace) -> int:
+    """Print the effective configs and options of nodes, each with the place that it comes from."""
+    manifest = adapter.get_macro_resolver()
+    found = [manifest.nodes[each] for each in sorted(nodes or ()) if not each.startswith("test.")]
+    if not found:
+        raise ProjectError(
+            f"no model, seed or snapshot is selected by {' '.join(given.select)}; `dbt ls` lists them"
+        )
+    for node in found:
+        show(effective_config(adapter, node, defaults=given.all), given)
     return 0
 
 
@@ -111,6 +127,15 @@ def _of_runs(parser: ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, default=20, help="the newest so many (0: all; default 20)")
 
 
+def _of_config(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "select", nargs="+", metavar="MODEL", help="a model, seed or snapshot, as dbt selects it"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="options that nothing sets too, with their defaults"
+    )
+
+
 def _of_undo(parser: ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--run", help="the beginning of the run's invocation id, as `dbt-hudi runs` lists it")
@@ -122,5 +147,13 @@ def _of_undo(parser: ArgumentParser) -> None:
 
 
 _OPTIONS = "Further options, such as --target prod or --project-dir DIR, go to dbt."
-COMMANDS: Mapping[str, Callable[[Any, frozenset[str] | None, Namespace], int]] = {"runs": runs, "undo": undo}
-_DECLARE: Mapping[str, Callable[[ArgumentParser], None]] = {"runs": _of_runs, "undo": _of_undo}
+COMMANDS: Mapping[str, Callable[[Any, frozenset[str] | None, Namespace], int]] = {
+    "runs": runs,
+    "undo": undo,
+    "show-config": show_config,
+}
+_DECLARE: Mapping[str, Callable[[ArgumentParser], None]] = {
+    "runs": _of_runs,
+    "undo": _of_undo,
+    "show-config": _of_config,
+}

@@ -166,8 +166,8 @@ _ABOUT = """\
 shell keeps dbt and Spark up between commands, so that the second one answers in a second or two. Commands are typed
 without `dbt` (run -s orders+, test, show --inline 'select 1'), or read from standard input, one a line. The profile,
 the project and the environment are read again by each command. Further options, such as --target prod or
---project-dir DIR, go to every command. runs and undo list the dbt runs that tables know of, and take one back; each has a
---help of its own.
+--project-dir DIR, go to every command. runs and undo list the dbt runs that tables know of, and take one back; show-config
+MODEL prints what a model is built with. Each has a --help of its own.
 """
 
 
