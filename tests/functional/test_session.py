@@ -181,6 +181,7 @@ class TestIsolation:
             handle = project.adapter.connections.get_thread_connection().handle
             with handle.job("look") as session:
                 assert session.conf.get("spark.sql.shuffle.partitions") == "1"
+                assert session.conf.get("spark.python.sql.dataFrameDebugging.enabled") == "false"
                 assert [t.name for t in session.catalog.listTables() if t.isTemporary] == []
         names = {r.identifier for r in project.adapter.list_relations(None, project.test_schema)}
         assert names == {"first", "second"}

@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from hudi_engine import HudiTable
+from hudi_engine import HudiTable, MergeClauses
 from hudi_engine.spark.read.small_plans import interpreted_if_small, is_small
 
 STAGES, FACTORY = "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode"
@@ -76,6 +76,23 @@ def test_settings_of_the_user_are_left_alone(session):
 )
 def test_a_query_that_reads_little_and_makes_no_more_of_it_is_small(session, query, small):
     assert is_small(session.sql(query), MOST) is small
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "GLOBAL_SIMPLE"])
+def test_a_merge_of_few_rows_is_small(spark, tmp_path, index):
+    table = HudiTable.create(
+        spark,
+        str(tmp_path),
+        name="t",
+        record_key=["id"],
+        partition_by=["p"],
+        options={"hoodie.index.type": index},
+    )
+    table.insert(spark.sql("select id, 1 as p from range(3)"))
+    seen = []
+    clauses = MergeClauses(by_source="delete", test=lambda rows, kept: seen.append(rows) or rows)
+    table.merge(spark.sql("select id, 2 as p from range(2)"), clauses)
+    assert [is_small(rows, MOST) for rows in seen] == [True]
 
 
 @pytest.mark.core

@@ -348,6 +348,8 @@ def _start_conf(credentials: HudiCredentials, engine_conf: Mapping[str, str]) ->
         "spark.app.name": credentials.app_name,
         "spark.sql.catalogImplementation": "hive" if credentials.catalog == "hive" else "in-memory",
         "spark.sql.warehouse.dir": plain_location(root),
+        # else each call of a column makes three more of Java, to name a line of this program in errors
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
     java_options = [
         _java_property(

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudi_engine.spark.jvm.frames import physical_plan_text, scan_estimates
 from hudi_engine.spark.jvm.session import session_id
+from hudi_engine.table.lookup.unit import LEAVES
 from hudi_engine.table.snapshot.native import release_of
 
 _MULTIPLIERS = ("Generate ", "NestedLoopJoin", "CartesianProduct")
@@ -46,14 +47,17 @@ def interpreted(session: SparkSession, *, when: bool = True) -> Iterator[None]:
 
 
 def is_small(frame: DataFrame, most: int) -> bool:
-    """Return whether a query reads at most ``most`` bytes, by Spark's estimate, and does not multiply rows by explode or joins."""
+    """Return whether a query reads at most ``most`` bytes, by Spark's estimate, and does not multiply rows by explode or joins.
+
+    The row of a merge that stands for the partition which another one leaves is no such multiple.
+    """
     read = 0
     for size in scan_estimates(frame):
         read += size
         if read > most:
             return False
-    plan = physical_plan_text(frame)
-    return not any(name in plan for name in _MULTIPLIERS)
+    plan = physical_plan_text(frame).splitlines()
+    return not any(name in line for line in plan if LEAVES not in line for name in _MULTIPLIERS)
 
 
 def _begin(session: SparkSession) -> str | None:

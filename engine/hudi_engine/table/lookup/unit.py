@@ -21,6 +21,8 @@ INSERT_FLAG = "__hudi_insert"
 BUCKET = "__hudi_bucket"
 ORDER = "__hudi_order"
 """Number of a row in its DataFrame, so that "the later row" means the same after a shuffle."""
+LEAVES = "__hudi_leaves"
+"""Whether a row stands for the partition that another one leaves; rows that move are doubled by it."""
 
 
 @dataclass(frozen=True)

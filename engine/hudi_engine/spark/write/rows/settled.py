@@ -19,7 +19,7 @@ from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.write.rows.batch import AlignedBatch
 from hudi_engine.spark.write.rows.key_columns import with_keys_of
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
-from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, ORDER
+from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, LEAVES, ORDER
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import Replaced
 
@@ -34,8 +34,7 @@ CLAUSE = "__hudi_clause"
 """Number of the clause that took a row, among all of its merge."""
 CHANGES_KEY = "__hudi_changes_key"
 """Whether a row's values of key or partition columns are others than those of the stored row."""
-_LEAVES, _ALONE, _KEY = "__hudi_leaves", "__hudi_alone", "__hudi_key"
-
+_MOVED, _ALONE, _KEY = "__hudi_moved", "__hudi_alone", "__hudi_key"
 
 _ZEROS = {"integer": "0", "date": "date'1970-01-01'"}
 """What Avro has as int 0, by Spark's name of the type; see `merge.ordering.is_default`."""
@@ -139,14 +138,19 @@ def settled(
     elsewhere = updates & (F.col(PARTITION_PATH) != F.col(OLD_PARTITION))
     if index.is_global and not index.moves_partition:
         placed = _kept_in_place(placed, stored, config, elsewhere)
-    elsewhere = elsewhere & F.lit(index.is_global and index.moves_partition)
+    moves = index.is_global and index.moves_partition and bool(config.partition_fields)
+    elsewhere = elsewhere & F.lit(moves)
     stays_newer = keeps_newer_rows(config) and merge_rule(config).deletes_obey_order
     leaves_newer = (action == UPDATE) & F.lit(merge_rule(config).compares)
     loses = F.col(OLDER) & F.when(elsewhere, leaves_newer).otherwise(updates & F.lit(stays_newer))
-    parts = F.when(loses, F.array().cast("array<boolean>"))
-    parts = parts.when(elsewhere, F.array(F.lit(True), F.lit(False))).otherwise(F.array(F.lit(False)))
-    rows = placed.withColumn("__hudi_moved", elsewhere).select("*", F.explode(parts).alias(_LEAVES))
-    moved, leaves = F.col("__hudi_moved"), F.col(_LEAVES)
+    rows = placed.withColumn(_MOVED, elsewhere)
+    if moves:
+        parts = F.when(loses, F.array().cast("array<boolean>"))
+        parts = parts.when(elsewhere, F.array(F.lit(True), F.lit(False))).otherwise(F.array(F.lit(False)))
+        rows = rows.select("*", F.explode(parts).alias(LEAVES))
+    else:
+        rows = rows.where(~F.coalesce(loses, F.lit(False))).withColumn(LEAVES, F.lit(False))
+    moved, leaves = F.col(_MOVED), F.col(LEAVES)
     deletes = leaves | (action == DELETE)
     stays = (updates & ~moved) | deletes
     ordering = {name.lower() for name in config.ordering_fields}
