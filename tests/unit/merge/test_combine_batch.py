@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hudi_engine.format.merge.combine_batch import combine_batch
 from hudi_engine.format.merge.delete_marker import delete_mask, ordering_values
-from hudi_engine.format.merge.modes.registry import combine_batch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slices import AWS_DMS, DATA, DEFAULT, LATEST, NON_DEFAULTS, PARTIAL, config, row

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.merge.combine_batch import combine_batch
 from hudi_engine.format.merge.merge_rows import merge_rows
-from hudi_engine.format.merge.modes.registry import combine_batch, keeps_newer_rows
+from hudi_engine.format.merge.modes.registry import keeps_newer_rows
 from hudi_engine.format.merge.modes.rule import MergeRule
 from hudi_engine.format.merge.slice_reader import read_slice, resolve_delta
 from slices import DATA, SliceBuilder, data_rows, row, trusting, upserts, with_meta

@@ -3,7 +3,8 @@
 Source: Hudi table format, log files: framing and the corruption rule. A block counts only when its trailing
 length agrees with its size and the next block (or the end of the file) follows it; anything else is skipped
 up to the next magic. So a block torn by a crash never fails a read, and a file of garbage is read once, from
-front to back.
+front to back. The format has no checksum of a block; Parquet blocks have those of their pages, which
+``blocks/data_parquet`` verifies.
 """
 
 from __future__ import annotations

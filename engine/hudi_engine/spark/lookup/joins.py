@@ -24,8 +24,8 @@ from hudi_engine.errors import HudiError
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.index.filters.murmur import key_blocks
+from hudi_engine.format.merge.combine_batch import combine_batch
 from hudi_engine.format.merge.key_sets import are_distinct
-from hudi_engine.format.merge.modes.registry import combine_batch
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.parallel import WorkerError, typed_stage
 from hudi_engine.format.schema.casting import cast_batch

@@ -25,7 +25,8 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.generator import build_key_generator
 from hudi_engine.format.keygen.partition_path import check_new_partition
 from hudi_engine.format.layout.layout import RowLayout
-from hudi_engine.format.merge.modes.registry import combine_batch, refuse_to_write
+from hudi_engine.format.merge.combine_batch import combine_batch
+from hudi_engine.format.merge.modes.registry import refuse_to_write
 from hudi_engine.format.progress import under_way
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.avro_change import columns_with_nulls, has_required, with_nulls_allowed

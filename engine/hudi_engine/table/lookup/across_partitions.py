@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.keygen.generator import build_key_generator
+from hudi_engine.format.merge.combine_batch import combine_batch
 from hudi_engine.format.merge.delete_marker import delete_mask
 from hudi_engine.format.merge.merge_rows import merge_rows
-from hudi_engine.format.merge.modes.registry import combine_batch, merge_rule
+from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.parallel import run_in_threads

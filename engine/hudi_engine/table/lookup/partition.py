@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 from hudi_engine.errors import RepeatedKeyError
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.merge.combine_batch import combine_batch
 from hudi_engine.format.merge.delete_marker import delete_mask
-from hudi_engine.format.merge.modes.registry import combine_batch, keeps_newer_rows
+from hudi_engine.format.merge.modes.registry import keeps_newer_rows
 from hudi_engine.format.merge.ordering import is_default, newer_wins
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.merge.rows_at import taken
