@@ -47,7 +47,7 @@ def timelines(spark: Any, tables: Mapping[str, Path]) -> None:
             if instant.action in _WRITES and instant.state.name == "COMPLETED":
                 metadata = timeline.commit_metadata(instant)
                 done = summarise(instant.requested_time, metadata, "metadata")
-                effect = f"{metadata.operation_type.lower():18}" + counts("", vars(done)).strip()
+                effect = counts(metadata.operation_type.lower(), vars(done))
             print(f"  {instant.requested_time}  {instant.action:12}{effect}")
 
 

@@ -121,7 +121,7 @@ def read_back(
     if hudi_version is not None and readers.apache_hudi_is_there():
         failed += ask(f"Apache Hudi {hudi_version}", readers.real_hudi(hudi_version), tables, ours)
     else:
-        print("LEFT OUT: Apache Hudi as a reader (it takes part where its jar can be fetched)")
+        print("LEFT OUT: Apache Hudi as a reader (takes part without --quick, if its jar can be fetched)")
     print(f"{time.monotonic() - start:.1f} s")
     return failed
 
