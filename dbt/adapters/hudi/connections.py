@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt.adapters.hudi.interrupt import end_in_order, show_no_stack
+from dbt.adapters.hudi.preview import PREVIEW
 from dbt.adapters.hudi.run import RUNS, name_hook, say_once
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.handle import HudiHandle
@@ -55,7 +56,8 @@ class HudiConnectionManager(SparkConnectionManager):
         assert isinstance(profile.credentials, HudiCredentials)
         command = getattr(getattr(profile, "args", None), "which", None)
         root = getattr(profile, "project_root", None)
-        self.warehouse = SqlWarehouse(profile.credentials, root, writes=command in _WRITE)
+        writes = command in _WRITE and not PREVIEW.is_on
+        self.warehouse = SqlWarehouse(profile.credentials, root, writes=writes)
         self.router = StatementRouter(self.warehouse)
         self.only_looks = command in _ONLY_LOOK
         self.only_compiles = command in _ONLY_COMPILE

@@ -52,6 +52,7 @@ from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan, time_limit
 from dbt.adapters.hudi.model.run_notes import notes_of_run
 from dbt.adapters.hudi.names import Names
 from dbt.adapters.hudi.past_runs import PastRuns
+from dbt.adapters.hudi.preview import PREVIEW
 from dbt.adapters.hudi.relation import HudiRelation, in_session, named
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows import builds, seeds, snapshots
@@ -157,6 +158,8 @@ class HudiAdapter(PastRuns, FileFeeds, ColumnChanges, Names, SparkAdapter):
 
     @available.parse_none
     def drop_relation(self, relation: BaseRelation) -> None:
+        if not PREVIEW.runs(f"drop {relation}"):
+            return
         self.cache_dropped(relation)
         with self._work(f"drop {relation}") as session:
             name = in_session(session, relation)
@@ -169,6 +172,8 @@ class HudiAdapter(PastRuns, FileFeeds, ColumnChanges, Names, SparkAdapter):
 
     @available.parse_none
     def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
+        if not PREVIEW.runs(f"alter {from_relation}"):
+            return
         self.cache_renamed(from_relation, to_relation)
         with self._work(f"rename {from_relation} to {to_relation}") as session:
             rename(
@@ -294,6 +299,9 @@ class HudiAdapter(PastRuns, FileFeeds, ColumnChanges, Names, SparkAdapter):
 
         def analysed() -> DataFrame:
             if run.node.get("language") == "python":
+                for table in run.feed.named:
+                    schema, _, name = table.partition(".")
+                    PREVIEW.check_unchanged(schema, name, "it is Python that may read")
                 return run_python_model(session, run.plan.name, code)
             return without_metadata(session.sql(handle.with_states(session, code)), run.feed)
 
@@ -324,6 +332,26 @@ class HudiAdapter(PastRuns, FileFeeds, ColumnChanges, Names, SparkAdapter):
                 write, lambda: invalidate_cached_tables(session), plan.conflict_retries
             )
             return with_files(response, run.feed)
+
+    @available.parse(lambda *_: False)
+    def hudi_only_plans(self) -> bool:
+        """Whether the run is planned (``dbt-hudi plan``) and writes nothing."""
+        return PREVIEW.is_on
+
+    @available.parse_none
+    def hudi_refuse_plan(self, why: str) -> None:
+        """Stop a node that cannot be planned; in a run that writes nothing happens."""
+        PREVIEW.refuse(why)
+
+    @available.parse_none
+    def hudi_plan_view(self, relation: BaseRelation, sql: str, existing: BaseRelation | None) -> None:
+        """Note the view that a planned run would make, and its rows for those that read it."""
+        name = named(relation)
+        with self._work(sql) as session:
+            handle = self.connections.get_thread_connection().handle
+            PREVIEW.note_rows(name.database, name.name, session.sql(handle.with_states(session, sql)))
+        replaced = "create view" if existing is None else "replace view"
+        PREVIEW.note_action(replaced if existing is None or existing.is_view else "replace table by view")
 
     @available.parse_none
     def hudi_in_hook(self, when: str = "", number: int = 0, of: int = 0) -> None:

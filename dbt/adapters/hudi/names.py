@@ -19,6 +19,7 @@ from dbt.adapters.hudi.model.known_configs import with_meta
 from dbt.adapters.hudi.model.selected import as_of_problems, check_nodes
 from dbt.adapters.hudi.model.source import given_places
 from dbt.adapters.hudi.parts import AdapterPart
+from dbt.adapters.hudi.preview import PREVIEW
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.run import RUNS
 from dbt.adapters.hudi.spark.errors import dbt_errors
@@ -80,6 +81,8 @@ class Names(AdapterPart):
         return schema.lower() in (name.lower() for name in self.list_schemas(database))
 
     def create_schema(self, relation: BaseRelation) -> None:
+        if PREVIEW.is_on:
+            return
         with self.connections.work(f"create schema {relation.schema}") as session:
             self.connections.warehouse.create_schema(session, named(relation).database)
 

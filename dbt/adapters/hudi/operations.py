@@ -40,6 +40,7 @@ from dbt.adapters.hudi.changes.methods import ChangeFeeds
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.reading import absolute_location, location_problems
 from dbt.adapters.hudi.parts import Relation, TableAccess
+from dbt.adapters.hudi.preview import PREVIEW
 from dbt.adapters.hudi.rows.existing_target import NamedPlace, clone_under_name, name_of_place
 from dbt.adapters.hudi.run import ModelRun
 from dbt.adapters.hudi.spark.errors import dbt_errors
@@ -97,6 +98,10 @@ class Operations(TableAccess):
             name: Of the engine's operations or of this adapter's, as in the macro ``hudi_<name>``.
         """
         operation, relation, bound, options = _bound(name, given, others)
+        if PREVIEW.is_on and not operation.only_looks(bound):
+            if not operation.is_service:
+                PREVIEW.leave_out(f"hudi_{name}")
+            return [f"{name} of {relation}: not run, as this run is planned"]
         label = f"{name.removeprefix('show_').replace('_', ' ')} of {relation}"
         if name in _OWN:
             return _lines(label, operation.execute(self, relation, **bound))
@@ -158,6 +163,9 @@ class Operations(TableAccess):
         with dbt_errors(label):
             found = find_procedure(procedure)
             found.bind(arguments)
+        if PREVIEW.is_on and found.changes:
+            PREVIEW.leave_out(f"CALL {procedure}")
+            return [f"{label}: not run, as this run is planned"]
         if not found.changes:
             with self._look(relation, label, {}) as services:
                 return _lines(label, call_procedure(found, services, arguments))

@@ -10,6 +10,8 @@ from hudi_engine.format.telemetry.figures import RowCounts
 from hudi_engine.table.report.markup import size
 from hudi_engine.table.write.result import WriteResult
 
+from dbt.adapters.hudi.preview import PREVIEW
+
 
 @dataclass
 class HudiAdapterResponse(AdapterResponse):
@@ -62,6 +64,7 @@ def write_response(
         name: Name of the write where it is not the engine's operation, such as ``microbatch``.
         set_aside: Rows that are in the error table instead.
     """
+    PREVIEW.note_write(result, set_aside)
     code, figures = (name or result.operation).upper(), result.figures
     signed = (("+", result.rows_inserted), ("~", result.rows_updated), ("-", result.rows_deleted))
     errors = f", {counted(set_aside, 'row')} to the error table" if set_aside else ""

@@ -47,6 +47,7 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.known_configs import with_meta
 from dbt.adapters.hudi.model.selected import check_takes_changes, tables_named
 from dbt.adapters.hudi.parts import Relation, TableAccess
+from dbt.adapters.hudi.preview import PREVIEW
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.run import OF_A_SAMPLE, RUNS, Feed, InputWindow, ModelRun
 
@@ -108,7 +109,7 @@ def keep_changes(
     """Let clean and archive of a table spare what a model has not taken yet; None of hours keeps nothing."""
     before = taken.since or (None if noted == OF_A_SAMPLE else noted) or taken.end
     # without any the table has no commit
-    if hours is not None and before is not None:
+    if hours is not None and before is not None and not PREVIEW.is_on:
         register_consumer(state.storage, reader, digits_of(before, state.config), hours)
 
 
@@ -141,6 +142,7 @@ class ChangeFeeds(TableAccess):
         check_relation("hudi_changes", relation)
         name = named(relation)
         source = name.label.lower()
+        PREVIEW.check_unchanged(name.database, name.name, "it takes the changes of")
         only_compiles = self.connections.only_compiles
         with self.connections.work(f"changes of {source}") as session:
             table = self.connections.warehouse.require_table(session, name.database, name.name)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import partial, reduce
+from operator import and_
 from typing import Any, TypeVar
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -22,12 +23,14 @@ from hudi_engine.format.config.declared.engine_options import WriterOptions
 from hudi_engine.format.config.declared.service_options import CompactionOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.enums import TableType
-from hudi_engine.format.config.options import laid_over, resolve_options
+from hudi_engine.format.config.options import Options, laid_over, resolve_options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
 from hudi_engine.format.storage.uris import plain_location, same_place
+from hudi_engine.spark.catalog import TableName
+from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.not_null import forget_columns, stays
 from hudi_engine.spark.sql.own_rows import shown_for_condition
 from hudi_engine.spark.write.rows.casts import drop_meta_columns
@@ -38,6 +41,7 @@ from hudi_engine.table.write import operation as operations
 from hudi_engine.table.write.define.definition import table_properties
 from hudi_engine.table.write.result import WriteResult
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.logs import logger
@@ -45,6 +49,7 @@ from dbt.adapters.hudi.model.engine_options import changed_options
 from dbt.adapters.hudi.model.merge import MERGING, clause_sql
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.model.run_notes import BATCH_END, BUILDS, INVOCATION
+from dbt.adapters.hudi.preview import PREVIEW
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows.alignment import (
     check_named_columns,
@@ -183,7 +188,12 @@ def rebuild_model(
     if _consumes_marks(plan, rows):
         frame = with_one_mark(frame)
     with _sound_rows(warehouse, session, plan, rows, frame, frame.schema, to_be) as (sound, failed):
-        return write_response(*_rebuild(warehouse, session, plan, rows, sound, to_be), set_aside=failed)
+        result, name = _rebuild(warehouse, session, plan, rows, sound, to_be)
+        if PREVIEW.is_on:
+            options = resolve_options(definition["options"])
+            known = plan.merge.window is None and _adds_rows_as_they_are(sound, to_be, options)
+            PREVIEW.note_rows(plan.schema, plan.name, sound if known else None)
+        return write_response(result, name, set_aside=failed)
 
 
 def _rebuild(
@@ -217,6 +227,8 @@ def _rebuild(
             if not (rows.begins and is_written(warehouse, session, plan.base)):
                 raise  # files of something else lie there
             raise created_concurrently(plan) from error
+    if PREVIEW.is_on:
+        return result, _response_name(plan)
     if replaces_unnamed:
         warn_replaced(plan)
     if entry is not None and entry.base is None and not entry.is_view:
@@ -285,11 +297,55 @@ def write_model(
         else:
             result = _replace(table, plan, fitted)
         _warn_duplicate_keys(plan, table, fitting.names, result)
+        if PREVIEW.is_on:
+            PREVIEW.note_change(
+                plan.schema, plan.name, result, _rows_to_be(warehouse, session, plan, table, fitted)
+            )
+            return write_response(result, _response_name(plan), set_aside=failed)
     with warehouse.one_writer(session, plan.base):
         if change.removed:
             forget_columns(table, change.removed)
         warehouse.register_plan(session, plan, table)
     return write_response(result, _response_name(plan), set_aside=failed)
+
+
+def _adds_rows_as_they_are(frame: DataFrame, config: TableConfig, options: Options) -> bool:
+    """Whether a write that looks up no keys adds every row that comes: none is a mark, and none takes the place of another."""
+    marks = {DELETES, IS_DELETED, *((config.delete_marker or ())[:1])}
+    return not (
+        options[WriteOptions.COMBINE_BEFORE_INSERT] or marks & {each.lower() for each in frame.columns}
+    )
+
+
+def _rows_to_be(
+    warehouse: Warehouse, session: SparkSession, plan: ModelPlan, table: HudiTable, fitted: DataFrame
+) -> DataFrame | None:
+    """Return the rows that a table has after a planned write, where they are its own and those that come; else None."""
+    options, operation = (
+        resolve_options(laid_over(warehouse.options, plan.write_options)),
+        plan.merge.operation,
+    )
+    fields = table.config.partition_fields
+    stored = session.table(TableName(plan.schema, plan.name).sql)
+    if plan.merge.window is not None or not _adds_rows_as_they_are(fitted, table.config, options):
+        return None
+    if operation == "insert_overwrite_table" or (operation == "insert_overwrite" and not fields):
+        return fitted
+    if operation == "insert_overwrite":
+        if any(each.kind != "simple" for each in fields):
+            return None
+        places = fitted.select(
+            *(F.col(quoted(each.name)).alias(f"__{each.name}") for each in fields)
+        ).distinct()
+        same = reduce(
+            and_, (F.col(quoted(each.name)).eqNullSafe(F.col(quoted(f"__{each.name}"))) for each in fields)
+        )
+        stored = stored.join(places, same, "left_anti")
+    elif operation not in ("insert", "bulk_insert"):
+        return None
+    if {each.lower() for each in stored.columns} - {each.lower() for each in fitted.columns}:
+        return None
+    return stored.unionByName(fitted, allowMissingColumns=True)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.preview import PREVIEW
 from dbt.adapters.hudi.spark.folders import table_around
 from dbt.adapters.hudi.spark.shared_folders import SharedFolders
 from dbt.adapters.hudi.spark.warehouse import Warehouse
@@ -145,6 +146,8 @@ def make_under_name(
         make: Makes the table; it takes what removes the plain table that lies in its folder, None where none does.
     """
     name = place.name
+    if PREVIEW.is_on:
+        return make(None)
 
     def make_room() -> None:
         # hive sync, or another process, may have given the name to a Hudi table meanwhile

@@ -22,6 +22,7 @@ from pyspark.sql import types as T
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.model.reading import Problems
+from dbt.adapters.hudi.preview import PREVIEW
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.rows.alignment import fit_to_table
@@ -236,6 +237,8 @@ def _write_changes(
             f"{plan.schema}.{plan.name}",
         )
     warehouse.register_plan(session, plan, table)
+    if result.plan is not None:
+        PREVIEW.note_change(plan.schema, plan.name, result, None)
     return write_response(result)
 
 

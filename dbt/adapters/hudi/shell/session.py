@@ -17,6 +17,7 @@ from dbt_common.events.base_types import EventMsg
 from hudi_engine.cli.program import escape_what_is_lacking
 
 from dbt.adapters.hudi.shell.commands import COMMANDS, run_command
+from dbt.adapters.hudi.shell.planning import plan
 from dbt.adapters.hudi.shell.prompt import typed_lines, without_values
 from dbt.adapters.hudi.spark.session import keep_up, leave_spark
 
@@ -166,8 +167,8 @@ _ABOUT = """\
 shell keeps dbt and Spark up between commands, so that the second one answers in a second or two. Commands are typed
 without `dbt` (run -s orders+, test, show --inline 'select 1'), or read from standard input, one a line. The profile,
 the project and the environment are read again by each command. Further options, such as --target prod or
---project-dir DIR, go to every command. runs and undo list the dbt runs that tables know of, and take one back; show-config
-MODEL prints what a model is built with. Each has a --help of its own.
+--project-dir DIR, go to every command. plan shows what a run would write; runs and undo list the dbt runs that tables know
+of, and take one back; show-config MODEL prints what a model is built with. Each has a --help of its own.
 """
 
 
@@ -176,8 +177,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="dbt-hudi", epilog=_ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=["shell", *COMMANDS], help="what to do")
+    parser.add_argument("command", choices=["shell", "plan", *COMMANDS], help="what to do")
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words and words[0] == "plan":
+        escape_what_is_lacking(sys.stdout)
+        return plan(words[1:])
     if words and words[0] in COMMANDS:
         escape_what_is_lacking(sys.stdout)
         return run_command(words[0], words[1:])

@@ -27,6 +27,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.preview import PREVIEW
 from dbt.adapters.hudi.response import write_response
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.long_work import LONG_WORK
@@ -134,11 +135,17 @@ class HudiHandle:
 
     def with_stand_in(self, session: SparkSession, statement: str) -> str:
         """Return a statement with what is read in place of a table, where something is."""
-        return statement if self.stand_in is None else self.stand_in.in_statement(session, statement)
+        stand_in = self._stand_in
+        return statement if stand_in is None else stand_in.in_statement(session, statement)
 
     def shown_for(self, schema: str | None, name: str | None) -> str | None:
         """Return what is read in place of a relation, as SQL; None where that is the relation itself."""
-        return None if self.stand_in is None else self.stand_in.shown_for(schema, name)
+        stand_in = self._stand_in
+        return None if stand_in is None else stand_in.shown_for(schema, name)
+
+    @property
+    def _stand_in(self) -> StandIn | None:
+        return PREVIEW if PREVIEW.is_on else self.stand_in
 
     def own_view(self, stem: str) -> str:
         """Return a name for a temporary view that no other connection has, for they may share the session; it is tracked."""
@@ -193,6 +200,8 @@ class HudiCursor:
 
     def _run(self, session: SparkSession, statement: str, bindings: Sequence[Any] | None) -> None:
         self._rows, self._statement = None, statement
+        if PREVIEW.is_on and not PREVIEW.runs(statement):
+            return
         if bindings:
             statement = self._handle.with_states(session, statement)
             self._frame = session.sql(statement, args=[_binding(value) for value in bindings])

@@ -53,6 +53,7 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan, Places
 from dbt.adapters.hudi.model.reading import absolute_location
 from dbt.adapters.hudi.model.source import SourcePlace
+from dbt.adapters.hudi.preview import PREVIEW
 from dbt.adapters.hudi.response import counted
 from dbt.adapters.hudi.run import RUNS
 from dbt.adapters.hudi.spark.folders import (
@@ -399,6 +400,8 @@ class Warehouse:
         **notes: Unpack[NotesGiven],
     ) -> None:
         """Register a model's table with its tblproperties, and a pointer to a place of its own."""
+        if PREVIEW.is_on:
+            return
         if plan.own_location and self.directory is not None:
             self.directory.save_pointer(plan.schema.lower(), plan.name, plan.base)
         given: NotesGiven = {"properties": _table_properties(plan, table, rebuilt=rebuilt), **notes}

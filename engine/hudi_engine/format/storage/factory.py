@@ -27,6 +27,7 @@ from hudi_engine.format.storage.base import (
 from hudi_engine.format.storage.given import remember, settings_for, with_access
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.storage.object_client import ObjectClient
+from hudi_engine.format.storage.planned import as_planned
 from hudi_engine.format.storage.redact import redacted
 from hudi_engine.format.storage.uris import RemoteUri
 
@@ -227,10 +228,10 @@ def open_storage(base: str) -> Storage:
         )
     scheme = _SCHEME.match(base)
     if scheme is None:
-        return LocalStorage(base)
+        return as_planned(LocalStorage(base))
     if scheme.group(1).lower() == "file":
-        return LocalStorage(_file_path(base))
-    return _open_remote(RemoteUri.parse(base))
+        return as_planned(LocalStorage(_file_path(base)))
+    return as_planned(_open_remote(RemoteUri.parse(base)))
 
 
 def _open_remote(uri: RemoteUri) -> Storage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from hudi_engine.errors import ConfigError
+from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.read_only import ForwardingStorage
 
 
@@ -25,10 +27,11 @@ class PlanWish:
 
 
 _WISH: ContextVar[PlanWish | None] = ContextVar("hudi_engine_planned_writes", default=None)
+_everywhere: list[PlanWish] = []
 
 
 @contextmanager
-def planned_writes(examples: int = 0) -> Iterator[None]:
+def planned_writes(examples: int = 0, *, everywhere: bool = False) -> Iterator[None]:
     """Plan every write of this block, and write none: its result has the counts of the commit, and ``plan`` what else it does.
 
     A write resolves its options, evaluates and keys its rows, looks them up and merges them by the code of every write; the files
@@ -41,7 +44,15 @@ def planned_writes(examples: int = 0) -> Iterator[None]:
 
     Args:
         examples: How many rows of each kind of change are shown, from 0.
+        everywhere: In all threads of this process; storages that are opened meanwhile then refuse what a read-only disk refuses.
     """
+    if everywhere:
+        _everywhere.append(PlanWish(examples))
+        try:
+            yield
+        finally:
+            _everywhere.pop()
+        return
     token = _WISH.set(PlanWish(examples))
     try:
         yield
@@ -51,7 +62,7 @@ def planned_writes(examples: int = 0) -> Iterator[None]:
 
 def plan_wish() -> PlanWish | None:
     """Return how writes are planned here; None where they are made."""
-    return _WISH.get()
+    return _WISH.get() or (_everywhere[-1] if _everywhere else None)
 
 
 def refuse_in_plan(what: str) -> None:
@@ -60,6 +71,41 @@ def refuse_in_plan(what: str) -> None:
         raise ConfigError(
             f"{what} changes a table, and in planned_writes() nothing is changed; call it outside of that block"
         )
+
+
+class LookedAtStorage(ForwardingStorage):
+    """Another storage, which refuses to be written to as a read-only disk does while all writes of the process are planned."""
+
+
+def _refusing(name: str) -> Callable[..., object]:
+    def call(self: LookedAtStorage, *given: object, **named: object) -> object:
+        if _everywhere:
+            raise OSError(errno.EROFS, "nothing is written while writes are planned", self.base)
+        return getattr(ForwardingStorage, name)(self, *given, **named)
+
+    return call
+
+
+for _name in (
+    *("create", "replace", "refresh", "take_over", "delete", "delete_tree", "delete_empty", "rename"),
+    *("make_dirs", "open_output"),
+):
+    setattr(LookedAtStorage, _name, _refusing(_name))
+
+
+_own_folders: set[str] = set()
+
+
+def is_own_folder(folder: str) -> str:
+    """Return a folder that this process keeps for itself, and writes to while it plans writes to tables."""
+    _own_folders.add(folder)
+    return folder
+
+
+def as_planned(storage: Storage) -> Storage:
+    """Return a storage that this process has opened, as it may be used now."""
+    own = any(storage.base.startswith(each) for each in _own_folders)
+    return LookedAtStorage(storage) if _everywhere and not own else storage
 
 
 class PlannedStorage(ForwardingStorage):

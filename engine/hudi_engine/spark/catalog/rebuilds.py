@@ -17,6 +17,7 @@ from hudi_engine.errors import HudiError, WriteConflictError
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.storage.planned import is_own_folder, plan_wish
 
 logger = logging.getLogger(__name__)
 
@@ -111,6 +112,8 @@ class Settling:
 
 def is_read_only(root: str) -> bool:
     """Return whether a folder of a disk must not be written to; of other stores only a write would show that."""
+    if plan_wish() is not None:
+        return True
     storage = open_storage(root)
     if not isinstance(storage, LocalStorage):
         return False
@@ -120,7 +123,7 @@ def is_read_only(root: str) -> bool:
 @lru_cache(maxsize=1)
 def folder_of_process() -> str:
     """Return a folder that goes when this process ends, for what is derived from tables that must not be written to."""
-    folder = tempfile.mkdtemp(prefix="hudi-engine-")
+    folder = is_own_folder(tempfile.mkdtemp(prefix="hudi-engine-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 

@@ -84,6 +84,11 @@ def with_view(session: SparkSession, query: str, is_meant: Callable[[list[str]],
     return spliced(query, _instead(plans.parse(session, query), instead))
 
 
+def with_texts(query: str, plan: JavaPlan, instead: Callable[[list[str], bool], str | None]) -> str:
+    """Return a query with other texts in place of tables; see `Query.with_tables`."""
+    return spliced(query, _instead(plan, instead))
+
+
 def _instead(
     plan: JavaPlan, instead: Callable[[list[str], bool], str | None], without: Collection[int] = ()
 ) -> Iterator[tuple[int, int, str]]:

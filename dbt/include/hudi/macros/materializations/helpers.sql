@@ -19,8 +19,10 @@
 
 {#- What follows the commit of a table: its descriptions, the hooks, and the result for dbt. -#}
 {% macro hudi_finish_table(target_relation, post_hooks) %}
-  {% do adapter.cache_added(target_relation) %}
-  {% do persist_docs(target_relation, model) %}
+  {% if not adapter.hudi_only_plans() %}
+    {% do adapter.cache_added(target_relation) %}
+    {% do persist_docs(target_relation, model) %}
+  {% endif %}
   {{ run_hooks(post_hooks, inside_transaction=True) }}
   {{ run_hooks(post_hooks, inside_transaction=False) }}
   {{ return({'relations': [target_relation]}) }}

@@ -16,6 +16,14 @@
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
   {% do hudi_run_sql_header() %}
 
+  {% if adapter.hudi_only_plans() %}
+    {% do adapter.hudi_plan_view(target_relation, sql, existing_relation) %}
+    {% do store_result('main', response='planned', agate_table=none) %}
+    {{ run_hooks(post_hooks, inside_transaction=True) }}
+    {{ run_hooks(post_hooks, inside_transaction=False) }}
+    {{ return({'relations': [target_relation]}) }}
+  {% endif %}
+
   {% if existing_relation is not none and not existing_relation.is_view %}
     {% do hudi_try_view(existing_relation, sql) %}
     {% do adapter.drop_relation(existing_relation) %}

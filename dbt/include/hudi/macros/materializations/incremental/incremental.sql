@@ -30,6 +30,7 @@
 
 {#- A strategy of the project's own returns SQL, before which dbt's macros change the columns of the table. -#}
 {% macro hudi_run_own_strategy(run, target_relation, temp_relation, existing_relation, dest_columns) %}
+  {% do adapter.hudi_refuse_plan('its strategy is SQL of a macro, which no plan runs') %}
   {%- set mode = run.plan.merge.on_schema_change -%}
   {% if mode in ['append_new_columns', 'sync_all_columns'] %}
     {%- set dest_columns = process_schema_changes(mode, temp_relation, existing_relation) or dest_columns -%}

@@ -1,0 +1,140 @@
+"""``dbt-hudi plan``: the figures of the run that follows, and nothing is written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, write_file
+
+from dbt.adapters.hudi.shell import main
+
+pytestmark = pytest.mark.slow
+
+PEOPLE = "id,name,dt\n1,a,x\n2,b,x\n3,c,y\n"
+LATER = "id,name,dt\n1,a,x\n2,B,x\n4,d,y\n5,e,z\n"
+FROM_PEOPLE = "select id, name, dt from {{ ref('people') }}"
+MERGES = """
+{{{{ config(materialized='incremental', unique_key='id', table_type='{kind}', on_schema_change='append_new_columns', {more}) }}}}
+select id, name, dt {{% if var('day') > 1 %}}, 'new' as city {{% endif %}} from {{{{ ref('people') }}}}
+"""
+INCREMENTAL = """
+{{{{ config(materialized='incremental', incremental_strategy='{strategy}', table_type='{kind}', {more}) }}}}
+{query}
+"""
+MODELS = {
+    "merged_cow.sql": MERGES.format(kind="cow", more="partition_by='dt'"),
+    "merged_mor.sql": MERGES.format(kind="mor", more="skip_unchanged=true"),
+    "appended.sql": INCREMENTAL.format(strategy="append", kind="mor", more="", query=FROM_PEOPLE),
+    "overwritten.sql": INCREMENTAL.format(
+        strategy="insert_overwrite",
+        kind="cow",
+        more="partition_by='dt'",
+        query=f"{FROM_PEOPLE} where dt <> 'y'",
+    ),
+    "replaced_where.sql": INCREMENTAL.format(
+        strategy="replace_where",
+        kind="cow",
+        more="incremental_predicates=\"dt = 'x'\"",
+        query=f"{FROM_PEOPLE} where dt = 'x'",
+    ),
+    "deleted_first.sql": INCREMENTAL.format(
+        strategy="delete+insert", kind="mor", more="unique_key='id', partition_by='dt'", query=FROM_PEOPLE
+    ),
+    "rebuilt.sql": "{{ config(materialized='table', post_hook='delete from {{ this }} where id = 1') }} "
+    + FROM_PEOPLE,
+    "seen.sql": "{{ config(materialized='view') }} select name, count(*) as n from {{ ref('appended') }} group by name",
+    "counted.sql": "{{ config(materialized='table') }} select * from {{ ref('seen') }}",
+    "over.sql": "{{ config(materialized='table') }} select dt, count(*) as n from {{ ref('overwritten') }} group by dt",
+    "of_merged.sql": "{{ config(materialized='table') }} select count(*) as n from {{ ref('merged_cow') }}",
+    "of_hooked.sql": "{{ config(materialized='table', enabled=var('day') > 1) }} select id from {{ ref('rebuilt') }}",
+    "later.sql": "{{ config(materialized='table', enabled=var('day') > 1) }} select n from {{ ref('counted') }}",
+    "taken.sql": "{{ config(materialized='incremental', unique_key='id') }} select * from {{ hudi_changes(ref('merged_mor')) }}",
+}
+SNAPSHOT = """
+{% snapshot kept %}
+  {{ config(unique_key='id', strategy='check', check_cols=['name'], target_schema=schema) }} select * from {{ ref('people') }}
+{% endsnapshot %}
+"""
+UNKNOWN = {"of_merged", "taken", "of_hooked"}
+
+
+def files(root: Path) -> dict[str, tuple[int, bytes]]:
+    """Every file and folder below a path, with its time and its bytes."""
+    found = {}
+    for folder, _, names in os.walk(root):
+        for each in (Path(folder), *(Path(folder) / name for name in names)):
+            content = each.read_bytes() if each.is_file() else b""
+            found[str(each.relative_to(root))] = (each.stat().st_mtime_ns, content)
+    return found
+
+
+class TestPlan:
+    @pytest.fixture(scope="class")
+    def models(self) -> Mapping[str, str]:
+        return MODELS
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> Mapping[str, str]:
+        return {"people.csv": PEOPLE}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> Mapping[str, str]:
+        return {"kept.sql": SNAPSHOT}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> Mapping[str, Any]:
+        return {
+            "vars": {"day": 1},
+            "on-run-start": ["create table {{ target.schema }}.of_hook using parquet as select 1"],
+        }
+
+    def planned(self, project: Any, capsys: Any, *words: str, code: int = 0) -> str:
+        where = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
+        capsys.readouterr()
+        assert main(["plan", *words, *where, "--vars", "{day: 2}"]) == code
+        return str(capsys.readouterr().out)
+
+    def test_the_run_has_the_figures_of_its_plan(self, project: Any, capsys: Any) -> None:
+        run_dbt(["build", "--vars", "{day: 1}"])
+        project.run_sql("drop table {schema}.of_hook")
+        write_file(LATER, project.project_root, "seeds", "people.csv")
+        root = Path(project.project_root) / "hudi_warehouse"
+        root = root if root.exists() else Path(project.adapter.connections.warehouse.places.location_root)
+        before = files(root)
+
+        answer = json.loads(self.planned(project, capsys, "--json", "--sample-rows", "2"))
+        assert files(root) == before
+        nodes = {each["name"]: each for each in answer["nodes"]}
+        assert {name for name, each in nodes.items() if each["unknown"]} == UNKNOWN, nodes
+        assert nodes["seen"]["does"] == "replace view"
+        assert (answer["statements_left_out"], nodes["rebuilt"]["hooks_left_out"]) == (["CREATE"], ["DELETE"])
+        assert nodes["merged_cow"]["columns"] == ["+ city string"]
+        changed = [each for each in nodes["merged_mor"]["examples"] if each["change"] == "update"]
+        assert {"id": 2, "name": "b", "dt": "x", "city": None} in [each["before"] for each in changed]
+
+        text = self.planned(project, capsys, "--select", "people", "merged_cow")
+        assert "of_merged" in text and "Nothing was written." in text
+        assert files(root) == before
+        limits = ("--fail-if", "deleted > 90 %", "--fail-if", "inserted > 1")
+        said = self.planned(project, capsys, "--select", "rebuilt", *limits, code=1)
+        assert "rebuilt: inserted > 1" in said and "rebuilt: deleted > 90 %" in said
+
+        results = run_dbt(["build", "--vars", "{day: 2}"])
+        done = {each.node.name: each.adapter_response for each in results}
+        counts = ("rows_inserted", "rows_updated", "rows_deleted")
+        for name, node in nodes.items():
+            if node["unknown"] or name == "seen":
+                continue
+            found = {each: node[each.removeprefix("rows_")] for each in counts}
+            assert found == {each: done[name][each] for each in counts}, name
+            assert len(node["partitions"]) == done[name]["partitions_written"], name
+
+    def test_a_condition_that_is_none_is_refused(self, project: Any, capsys: Any) -> None:
+        with pytest.raises(SystemExit):
+            main(["plan", "--fail-if", "lost > 1"])
+        assert "--fail-if is 'lost > 1'; legal are read, inserted" in capsys.readouterr().err
