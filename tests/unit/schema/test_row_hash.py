@@ -66,6 +66,16 @@ def test_a_value_in_another_column_is_another_row() -> None:
     assert content_hash(one) != content_hash(two)
 
 
+@pytest.mark.parametrize("name", ROW)
+def test_chunks_without_rows_add_nothing(name: str) -> None:
+    kind = pa.schema([(name, ROW[name][0])])
+    empty, one = kind.empty_table(), pa.Table.from_pylist([{name: ROW[name][1]}], schema=kind)
+    assert content_hash(empty) == 0
+    assert content_hash(pa.concat_tables([empty, one, empty])) == content_hash(one)
+    chunked = pa.table({name: pa.chunked_array([empty[name].combine_chunks(), *one[name].chunks])})
+    assert content_hash(chunked) == content_hash(one)
+
+
 def many(count: int = 200) -> pa.Table:
     made = [{**ONE, "number": n, "text": f"t{n % 7}", "tags": [str(n)] * (n % 3)} for n in range(count)]
     return table(*made, *({**ONE, name: None, "number": -1} for name in ROW))
@@ -83,6 +93,15 @@ def test_order_cuts_and_encodings_do_not_count() -> None:
     coded = rows.set_column(rows.column_names.index("text"), "text", rows["text"].dictionary_encode())
     assert content_hash(coded) == given
     assert list(row_hashes(rows.slice(3, 5))) == list(row_hashes(rows))[3:8]
+
+
+def test_lists_and_maps_of_nothing_have_a_hash_for_any_element() -> None:
+    for name, (kind, *_) in ROW.items():
+        for made in (pa.list_(kind), pa.map_(pa.string(), kind), pa.struct([("a", kind)])):
+            values = [None, {"a": None} if pa.types.is_struct(made) else []]
+            rows = pa.table({"c": pa.array(values, made)})
+            assert len(row_hashes(rows)) == 2, name
+            assert content_hash(rows.slice(1)) != content_hash(rows.slice(0, 1))
 
 
 def test_maps_have_no_order_and_zero_has_no_sign() -> None:

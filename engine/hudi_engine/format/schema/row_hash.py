@@ -86,6 +86,8 @@ def _mixed(values: Hashes) -> Hashes:
 def _of_values(column: pa.Array) -> Hashes:
     """Return numbers for values, any number for a null."""
     kind: Any = column.type
+    if not len(column):
+        return np.zeros(0, np.uint64)
     if pa.types.is_dictionary(kind):
         return _taken(column)
     if pa.types.is_struct(kind):
@@ -203,8 +205,6 @@ def _of_items(keys: pa.Array, values: pa.Array) -> Hashes:
 def _of_lists(column: pa.Array, elements: Hashes, *, ordered: bool) -> Hashes:
     """Return numbers for lists of elements: of all elements of the array that they are a part of."""
     ends = np.asarray(column.offsets).astype(np.int64)
-    if not len(column):
-        return np.zeros(0, np.uint64)
     starts, lengths = ends[:-1], np.diff(ends)
     if ordered:
         first, last = ends[0], ends[-1]
