@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hudi_engine.errors import ConfigError
+from hudi_engine.errors import ConfigError, StorageError
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.avro_file import encode_avro_file
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
+from hudi_engine.format.timeline.schemas import INDEX_PLAN
+from hudi_engine.format.timeline.writer import TimelineWriter
 from hudi_engine.table.services import archive, change_version, clean, run_clustering, run_compaction
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.table_services import TableServices
@@ -102,12 +106,14 @@ class Case:
         act: Does it to a table, whose storage may kill it.
         writes: Writes before it.
         prepare: Makes the table.
+        every: Of so many calls one is killed, as a restore has many that are alike.
     """
 
     name: str
     act: Callable[[HandmadeTable], object]
     writes: int = 1
     prepare: Callable[[Path, int], HandmadeTable] = prepared
+    every: int = 1
 
 
 def roll_back(table: HandmadeTable) -> object:
@@ -134,9 +140,9 @@ CASES = [
     Case("write", lambda table: append(table, {"new": 8}, ("a",))),
     Case("write with compaction", lambda table: append(table, {"a": 7, "new": 8}), writes=10),
     Case("rollback", roll_back, writes=2),
-    Case("rollback of what was built", roll_back, writes=2, prepare=built_late),
-    Case("restore", restore_to_second, writes=4),
-    Case("restore of what was built", restore_to_second, writes=3, prepare=built_late),
+    Case("rollback of what was built", roll_back, writes=2, prepare=built_late, every=3),
+    Case("restore", restore_to_second, writes=3, every=3),
+    Case("restore of what was built", restore_to_second, writes=3, prepare=built_late, every=3),
     Case("compaction", lambda table: run_compaction(table.storage, KEPT, run_tasks=one_by_one)),
     Case("clean", lambda table: clean(table.storage, KEPT, retain_commits=1), writes=3),
 ]
@@ -156,8 +162,8 @@ def test_killed_anywhere_the_metadata_table_is_right(case: Case, when: str, tmp_
     counting = FaultInjectingStorage(copy_of(source, tmp_path))
     case.act(on(template, counting))
     assert len(counting.calls) > 10
-    for call, done in enumerate(counting.calls, 1):
-        where = f"killed {when} call {call}: {done}"
+    for call in range(1, len(counting.calls) + 1, case.every):
+        where = f"killed {when} call {call}: {counting.calls[call - 1]}"
         storage = copy_of(source, tmp_path)
         killed(storage, lambda given: case.act(on(template, given)), call, when)  # noqa: B023
         assert missing_rows(storage) == [], where
@@ -168,6 +174,76 @@ def test_killed_anywhere_the_metadata_table_is_right(case: Case, when: str, tmp_
         append(on(template, storage), {"z": 1})
         assert (differences(storage), kept_partitions(storage)) == ([], indexes), where
         assert rows(storage) in ({**seen, "z": 1}, {**rows(counting), "z": 1}), where
+
+
+def build_index(table: HandmadeTable) -> object:
+    few = options(metadata__record__index__min__filegroup__count=2)
+    return TableServices(table.storage, few).create_index("secondary_index_qty", ["qty"])
+
+
+@pytest.mark.parametrize("when", in_turn(("before", "after", "torn")))
+def test_a_killed_build_of_an_index_is_taken_back_or_completed(when: str, tmp_path: Path) -> None:
+    template = tables.merge_on_read(tmp_path / "template")
+    change_version(template.storage, options(), publication_of(template.storage), 9)
+    TableServices(template.storage, options()).create_index("files")
+    source = LocalStorage(str(template.path))
+    counting = FaultInjectingStorage(copy_of(source, tmp_path))
+    build_index(on(template, counting))
+    built = {"files", "record_index", "secondary_index_qty"}
+    left = set()
+    for call, done in enumerate(counting.calls, 1):
+        where = f"killed {when} call {call}: {done}"
+        storage = copy_of(source, tmp_path)
+        killed(storage, lambda given: build_index(on(template, given)), call, when)
+        assert missing_rows(storage) == [], where
+        append(on(template, storage), {"z": 1}, given=options())
+        left.add(frozenset(kept_partitions(storage)))
+        assert differences(storage) == [] and not indexings(storage, completed=False), where
+        build_index(on(template, storage))
+        assert (differences(storage), kept_partitions(storage)) == ([], built), where
+        assert len(indexings(storage)) == 2, where
+    assert left == {frozenset({"files"}), frozenset(built)}
+
+
+def indexings(storage: Storage, *, completed: bool = True) -> list[str]:
+    timeline = Timeline.load(storage, TableConfig.load(storage))
+    found = [each for each in timeline.instants if each.action == "indexing"]
+    return [each.requested_time for each in found if each.is_completed is completed]
+
+
+def test_a_build_that_fails_leaves_the_other_indexes(tmp_path: Path) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    change_version(table.storage, options(), publication_of(table.storage), 9)
+    services = TableServices(table.storage, options())
+    services.create_index("column_stats")
+    before = kept_partitions(table.storage)
+
+    class Failing(LocalStorage):
+        def create(self, path: str, data: bytes) -> None:
+            if "/secondary_index_qty/" in path and path.endswith(".hfile"):
+                raise StorageError("no space left")
+            super().create(path, data)
+
+    with pytest.raises(StorageError, match="no space left"):
+        TableServices(Failing(table.storage.base), options()).create_index("secondary_index_qty", ["qty"])
+    assert kept_partitions(table.storage) == before and differences(table.storage) == []
+    assert not indexings(table.storage, completed=False) and len(indexings(table.storage)) == 1
+
+
+def test_a_build_of_apache_hudi_is_not_ended(tmp_path: Path) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    change_version(table.storage, options(), publication_of(table.storage), 9)
+    info = {
+        "version": 1,
+        "metadataPartitionPath": "record_index",
+        "indexUptoInstant": "0",
+        "extraMetadata": {},
+    }
+    writer = TimelineWriter(table.storage, TableConfig.load(table.storage))
+    body = encode_avro_file(INDEX_PLAN, {"version": 1, "indexPartitionInfos": [info]})
+    writer.create_requested("20200101000000000", "indexing", body)
+    append(table, {"a": 7})
+    assert indexings(table.storage, completed=False) == ["20200101000000000"]
 
 
 def test_killed_while_it_is_built_the_next_write_builds_it(tmp_path: Path) -> None:

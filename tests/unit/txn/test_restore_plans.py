@@ -11,7 +11,7 @@ from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.avro_file import encode_avro_file
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.instant import State
-from hudi_engine.format.timeline.schemas import RESTORE_PLAN
+from hudi_engine.format.timeline.schemas import INDEX_PLAN, RESTORE_PLAN
 from hudi_engine.table.services.clean.execute import clean
 from hudi_engine.table.txn.recovery import next_instant
 from hudi_engine.table.txn.transaction import WriteTransaction
@@ -28,9 +28,10 @@ def storage(tmp_path: Path) -> LocalStorage:
 
 
 def build_index(storage: Storage, time: str, *states: State) -> None:
-    """Leave files of a builder of indexes, which are no commit metadata."""
+    """Leave files of a builder of indexes of Apache Hudi, which are no commit metadata."""
+    plan = encode_avro_file(INDEX_PLAN, {"indexPartitionInfos": [{"metadataPartitionPath": "record_index"}]})
     for state in states:
-        body = b"" if state is State.INFLIGHT else b"of an index"
+        body = b"" if state is State.INFLIGHT else plan
         storage.create(mini.timeline_path(time, "indexing", state), body)
 
 

@@ -39,7 +39,7 @@ from hudi_engine.format.storage.below import StorageBelow
 from hudi_engine.format.timeline.active import Timeline
 
 METADATA_FOLDER = ".hoodie/metadata"
-INITIAL_INSTANTS = "0" * 14
+_INITIAL = "0" * 14
 """What the instants of initialisations begin with from version 8 on."""
 
 _Value = tuple[bytes, str]
@@ -99,7 +99,7 @@ class MetadataTable:
 
     def is_valid(self, instant: str) -> bool:
         """Return whether log blocks of an instant count: those of a write that has not completed in the table do not."""
-        if instant in self._completed or instant.startswith(INITIAL_INSTANTS):
+        if instant in self._completed or instant.startswith(_INITIAL):
             return True
         return instant not in self._pending and self.timeline.is_committed(instant)
 
@@ -116,7 +116,7 @@ class MetadataTable:
         committed = self.timeline.committed()
         rules = SliceRules(
             by_completion_time=self.config.layout_version >= 2,
-            is_committed=lambda instant: instant.startswith(INITIAL_INSTANTS) or committed(instant),
+            is_committed=lambda instant: instant.startswith(_INITIAL) or committed(instant),
             completion_time=lambda instant: self.timeline.completion_time(instant) or instant,
             as_of=None,
             choose=_longest,

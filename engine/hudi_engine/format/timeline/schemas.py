@@ -315,6 +315,22 @@ RESTORE_METADATA = _parsed(
         _field("restoreInstantInfo", _list_of("HoodieInstantInfo"), []),
     )
 )
+_INDEX_INFOS = _optional(
+    "indexPartitionInfos",
+    _list_of(
+        _record(
+            "HoodieIndexPartitionInfo",
+            _version(),
+            _optional("metadataPartitionPath", "string"),
+            _optional("indexUptoInstant", "string"),
+            _optional("extraMetadata", _map_of("string")),
+        )
+    ),
+)
+INDEX_PLAN = _parsed(_record("HoodieIndexPlan", _version(), _INDEX_INFOS))
+INDEX_COMMIT_METADATA = _parsed(
+    _record("HoodieIndexCommitMetadata", _version(), _optional("operationType", "string"), _INDEX_INFOS)
+)
 LSM_INSTANT = _record(
     "HoodieLSMTimelineInstant",
     *optional_fields(

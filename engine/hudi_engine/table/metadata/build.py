@@ -7,7 +7,7 @@ A partition counts from the moment at which the table's properties name it, whic
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -52,7 +52,7 @@ from hudi_engine.format.storage.below import StorageBelow
 from hudi_engine.format.storage.paths import join
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.clock import parse_instant_time
-from hudi_engine.format.timeline.writer import TimelineWriter
+from hudi_engine.format.timeline.writer import TimelineWriter, check_inflight
 from hudi_engine.table.metadata.changes import (
     SECONDARY_RECORD,
     Changes,
@@ -66,13 +66,12 @@ from hudi_engine.table.metadata.changes import (
 )
 from hudi_engine.table.metadata.commit import DELTACOMMIT, commit_metadata, write_base_file
 from hudi_engine.table.metadata.data_files import slice_file_bounds, slice_keys, slice_values
+from hudi_engine.table.metadata.index_build import INDEXING, INFLIGHT_PROPERTY, names_of_building
 from hudi_engine.table.metadata.writer import (
-    INFLIGHT_PROPERTY,
     PARTITIONS_PROPERTY,
     drop_metadata_table,
     drop_unsupported_partitions,
     is_set_aside,
-    names_of_building,
 )
 
 logger = logging.getLogger(__name__)
@@ -128,12 +127,11 @@ def initialize_metadata_table(
     return _build_what_can_be(storage, config, options, schema, missing)
 
 
-def rebuild_metadata_table(storage: Storage) -> None:
+def rebuild_metadata_table(storage: Storage, config: TableConfig) -> None:
     """Build the metadata table that a rollback or restore has set aside, over the files that are left.
 
     What can no longer be built is left out: indexes of columns that are gone, or all of it with a warning.
     """
-    config = TableConfig.load(storage)
     if not is_set_aside(config):
         return
     storage.delete_tree(METADATA_FOLDER)
@@ -185,11 +183,13 @@ def build(
     schema: str,
     partitions: Sequence[str],
     given: IndexDefinitions | None = None,
+    instant: str | None = None,
 ) -> TableConfig:
     """Build partitions of the metadata table; return the settings.
 
     Args:
         given: Definitions of those that options do not define; None where there are none.
+        instant: Instant on the table's timeline that builds the last one; None for a build within another action.
 
     Raises:
         RepeatedKeyError: Keys are stored in several file groups, and the record index is to be built.
@@ -199,7 +199,7 @@ def build(
     definitions = IndexDefinitions.load(storage, config).of(config.metadata_partitions)
     if given is not None:
         definitions = replace(definitions, entries={**given.of(partitions).entries, **definitions.entries})
-    return _Build(storage, config, options, schema).run(partitions, definitions)
+    return _Build(storage, config, options, schema).run(partitions, definitions, instant)
 
 
 def _is_wanted(options: Options) -> bool | None:
@@ -246,16 +246,23 @@ class _Build:
     def record_schema(self) -> str:
         return schema_text(with_meta_columns(record_schema(self.config.version)))
 
-    def run(self, missing: Collection[str], definitions: IndexDefinitions) -> TableConfig:
+    def run(self, missing: Sequence[str], definitions: IndexDefinitions, indexing: str | None) -> TableConfig:
         """Build the missing partitions."""
         config = self.config
+        if indexing is not None:
+            config = config.with_properties({INFLIGHT_PROPERTY: ",".join(missing)})
+            config.save(self.storage)
         if not self.below.exists(".hoodie/hoodie.properties"):
             self.below.replace(".hoodie/hoodie.properties", own_properties(config).to_bytes())
         names = list(config.metadata_partitions)
         for each in missing:
             definitions = self._defined(definitions, each)
-            self._build(each, definitions)
+            # The list of files is read from the instant of its build on, whatever is on the table's timeline.
+            is_last = each == missing[-1] and each != MetadataPartition.FILES.value
+            self._build(each, definitions, indexing if is_last else None)
             names.append(each)
+        if indexing is not None:
+            check_inflight(self.storage, config, indexing, INDEXING)
         changes = {PARTITIONS_PROPERTY: ",".join(sorted(names)), INFLIGHT_PROPERTY: ""}
         if definitions.entries:
             definitions.save(self.storage)
@@ -281,12 +288,14 @@ class _Build:
             return definitions.with_index(partition)
         return definitions
 
-    def _build(self, partition: str, definitions: IndexDefinitions) -> None:
+    def _build(self, partition: str, definitions: IndexDefinitions, indexing: str | None) -> None:
         """Write the file groups of a partition: an empty log for each, base files with all records, one deltacommit."""
         own = TableConfig.load(self.below)
         timeline = Timeline.load(self.below, own)
         used = {each.requested_time for each in timeline.instants}
-        instant = next(text for number in range(10**6) if (text := f"{number:0{_DIGITS}}") not in used)
+        instant = indexing or next(
+            text for number in range(10**6) if (text := f"{number:0{_DIGITS}}") not in used
+        )
         changes = self._changes(partition, definitions)
         keys, values, _ = changes.sorted()
         kind = MetadataPartition.of(partition)

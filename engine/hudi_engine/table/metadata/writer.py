@@ -25,7 +25,7 @@ from hudi_engine.format.metadata.definitions import (
 from hudi_engine.format.metadata.records import MetadataPartition
 from hudi_engine.format.metadata.secondary_index import has_same_texts, is_indexed_type
 from hudi_engine.format.metadata.statistics import indexed_columns
-from hudi_engine.format.metadata.table import INITIAL_INSTANTS, METADATA_FOLDER, MetadataTable
+from hudi_engine.format.metadata.table import METADATA_FOLDER, MetadataTable
 from hudi_engine.format.schema.avro import avro_to_arrow, without_meta_fields
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
@@ -42,12 +42,12 @@ from hudi_engine.format.timeline.schemas import (
 from hudi_engine.format.timeline.writer import TimelineWriter
 from hudi_engine.table.metadata.changes import Changes, Written, changes_of_clean, changes_of_write
 from hudi_engine.table.metadata.commit import DELTACOMMIT, write_deltacommit
-from hudi_engine.table.metadata.compaction import compact_if_due, kept_since, last_compaction
+from hudi_engine.table.metadata.compaction import compact_if_due, kept_since
+from hudi_engine.table.metadata.index_build import INFLIGHT_PROPERTY, end_dead_builds, names_of_building
 
 logger = logging.getLogger(__name__)
 
 PARTITIONS_PROPERTY = "hoodie.table.metadata.partitions"
-INFLIGHT_PROPERTY = "hoodie.table.metadata.partitions.inflight"
 METADATA_PROPERTIES = (PARTITIONS_PROPERTY, INFLIGHT_PROPERTY, DEFINITIONS_PROPERTY)
 KEPT = (
     MetadataPartition.FILES,
@@ -99,6 +99,8 @@ def drop_unsupported_partitions(storage: Storage, config: TableConfig) -> TableC
     """
     if not has_metadata_table(storage, config):
         return config
+    if names_of_building(config):
+        config = end_dead_builds(storage, Timeline.load(storage, config)).config
     is_whole = storage.exists(f"{METADATA_FOLDER}/.hoodie/hoodie.properties")
     is_being_built = bool(names_of_building(config))
     has_files = MetadataPartition.FILES.value in config.metadata_partitions
@@ -287,11 +289,12 @@ def _is_in_base_files(table: MetadataTable, instant: str, paths: Collection[str]
     Args:
         paths: The files that the action has written.
     """
-    builds = [each for each in table.timeline.completed if each.requested_time.startswith(INITIAL_INSTANTS)]
-    built = max((each.order for each in builds), default="")
+    slices = [each for name in table.partitions for each in table.groups(name) if each.base_file is not None]
+    bases = {each.base_instant for each in slices}
+    built = max((table.timeline.completion_time(each) or each for each in bases), default="")
     for each in table.timeline.instants:
         if each.requested_time == instant and each.action == DELTACOMMIT:
-            return each.is_completed and each.order <= max(built, last_compaction(table.timeline))
+            return each.is_completed and each.order <= built
     if built < instant:
         return False
     folders = {path.rpartition("/")[0] for path in paths}
@@ -302,12 +305,6 @@ def _is_in_base_files(table: MetadataTable, instant: str, paths: Collection[str]
 def is_set_aside(config: TableConfig) -> bool:
     """Return whether the metadata table of a table is to be built again, by the rollback or restore that has taken it off."""
     return not config.metadata_partitions and MetadataPartition.FILES.value in names_of_building(config)
-
-
-def names_of_building(config: TableConfig) -> list[str]:
-    """Return the partitions that are being built, of which readers know nothing yet."""
-    names = config.properties.get(INFLIGHT_PROPERTY, "").split(",")
-    return [each.strip() for each in names if each.strip()]
 
 
 def set_aside(storage: Storage, config: TableConfig) -> TableConfig:

@@ -1,6 +1,7 @@
 """Building and dropping indexes of the metadata table while writes go on.
 
-The table's lock is held while an index is built: writers that come meanwhile wait for it as long as their options let them.
+The table's lock is held while an index is built: writers that come meanwhile wait for it as long as their options let them. A build
+has an instant of its own, `indexing`; one that is killed is taken back by the next writer, or completed if it was through.
 """
 
 from __future__ import annotations
@@ -19,13 +20,16 @@ from hudi_engine.format.metadata.secondary_index import INDEXED_TYPES, is_indexe
 from hudi_engine.format.metadata.statistics import indexed_columns
 from hudi_engine.format.schema.avro import avro_to_arrow, without_meta_fields
 from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.table.metadata.build import build, check_metadata_options, wanted_partitions
+from hudi_engine.table.metadata.index_build import INDEXING, IndexPlan, end_dead_builds
 from hudi_engine.table.metadata.writer import (
     drop_metadata_partitions,
     drop_metadata_table,
     drop_unsupported_partitions,
     with_dependent,
 )
+from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import recovered
 
@@ -59,22 +63,7 @@ def create_index(
         RepeatedKeyError: The record index is to be built, and keys are stored in several file groups.
     """
     kind = _kind(name)
-    given: dict[str, object] = {MetadataOptions.ENABLED.key: True}
-    if kind in _BUILT_BY:
-        given[_BUILT_BY[kind].key] = True
-    if kind is MetadataPartition.SECONDARY_INDEX:
-        given[MetadataOptions.RECORD_INDEX.key] = True
-        if len(columns) != 1:
-            raise ConfigError(
-                f"columns of {name} are {', '.join(columns) or 'not given'}; a secondary index has one"
-            )
-    elif columns and kind is not MetadataPartition.COLUMN_STATS:
-        raise ConfigError(
-            f"columns {', '.join(columns)} are given for {name}; only column_stats and secondary indexes have columns"
-        )
-    elif columns:
-        given[MetadataOptions.COLUMN_STATS_COLUMNS.key] = ",".join(columns)
-    wanted = options.merged(given)
+    wanted = options.merged(_options_of(kind, name, columns))
     with recovered(storage, options, publication, f"build the index {name}") as (config, timeline):
         config.check_writable()
         check_metadata_options(config, wanted)
@@ -94,8 +83,38 @@ def create_index(
             if name not in config.metadata_partitions:
                 definitions = IndexDefinitions({}, config.version).with_index(name, columns)
                 missing.append(name)
-        after = build(storage, config, wanted, schema, missing, definitions)
+        if not missing:
+            return ()
+        plan = IndexPlan(tuple(missing), timeline.completed[-1].requested_time)
+        with OpenInstant.announce(storage, config, timeline, INDEXING, plan.to_bytes()) as opened:
+            opened.start()
+            try:
+                after = build(storage, config, wanted, schema, missing, definitions, opened.time)
+            except Exception:
+                end_dead_builds(storage, Timeline.load(storage, config))
+                raise
+            opened.complete(plan.commit_bytes())
         return tuple(each for each in after.metadata_partitions if each not in before)
+
+
+def _options_of(kind: MetadataPartition, name: str, columns: Sequence[str]) -> dict[str, object]:
+    """Return the options that build an index; raises ConfigError for columns that it does not have."""
+    given: dict[str, object] = {MetadataOptions.ENABLED.key: True}
+    if kind in _BUILT_BY:
+        given[_BUILT_BY[kind].key] = True
+    if kind is MetadataPartition.SECONDARY_INDEX:
+        given[MetadataOptions.RECORD_INDEX.key] = True
+        if len(columns) != 1:
+            raise ConfigError(
+                f"columns of {name} are {', '.join(columns) or 'not given'}; a secondary index has one"
+            )
+    elif columns and kind is not MetadataPartition.COLUMN_STATS:
+        raise ConfigError(
+            f"columns {', '.join(columns)} are given for {name}; only column_stats and secondary indexes have columns"
+        )
+    elif columns:
+        given[MetadataOptions.COLUMN_STATS_COLUMNS.key] = ",".join(columns)
+    return given
 
 
 def _check_column(name: str, column: str, schema: str, definitions: IndexDefinitions) -> None:

@@ -29,6 +29,7 @@ from hudi_engine.format.telemetry.services import Done, measured, report_service
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.clock import InstantClock
 from hudi_engine.format.timeline.instant import WRITE_ACTIONS, Instant
+from hudi_engine.table.metadata.index_build import end_dead_builds
 from hudi_engine.table.txn.conflict import is_clustering
 from hudi_engine.table.txn.lock import TableLock
 from hudi_engine.table.txn.open_instant import OpenInstant
@@ -104,6 +105,7 @@ def recover(
         ConfigError: Other writers of the table are in another time zone, and none is given.
     """
     timeline = _in_its_zone(storage, Timeline.load(storage, config), options)
+    timeline = end_dead_builds(storage, timeline)
     config = timeline.config
     living = Liveness(storage, config, options)
     rolled_back: list[str] = []

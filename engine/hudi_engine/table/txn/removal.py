@@ -404,7 +404,7 @@ def undo(
     if config.table_version.keeps_metadata_table or any(removal.plan.requests for removal in gone):
         config = _without_metadata(storage, config, opened, gone, publication)
     take_out(gone, config, publication)
-    rebuild_metadata_table(storage)
+    rebuild_metadata_table(storage, config)
     opened.complete(body(gone, int((time.monotonic() - started) * 1000)))
     return gone
 
