@@ -36,7 +36,7 @@ from hudi_engine.spark.write.rows.clauses import MergeClauses
 from hudi_engine.spark.write.rows.frames import Frame, as_frame
 from hudi_engine.spark.write.rows.partial_update_nulls import for_write, refuse_nulls, reject_null_overwrite
 from hudi_engine.spark.write.rows.replacement import EventWindow, Replacement, outside_rows
-from hudi_engine.spark.write.rows.settled import Decided
+from hudi_engine.spark.write.rows.settled import Decided, Keys
 from hudi_engine.spark.write.schema_change import alter_schema
 from hudi_engine.table.services.inline import due_after_commit
 from hudi_engine.table.state import TableState
@@ -184,6 +184,7 @@ class Writes(Reads):
         test: Callable[[DataFrame, Column], DataFrame] | None = None,
         check: Callable[[DataFrame, DataFrame, bool], DataFrame] | None = None,
         assigns: Sequence[str] | None = None,
+        keys: Keys | None = None,
         options: RawOptions | None = None,
     ) -> WriteResult:
         """Update, insert and delete what the caller decides of the table's rows, in one instant.
@@ -194,6 +195,7 @@ class Writes(Reads):
             test: As in `hudi_engine.spark.write.rows.clauses.MergeClauses`.
             check: Looks at the decided rows once they have keys, see `hudi_engine.spark.write.rows.settled.Decided`.
             assigns: Columns in which a stored row that stays may get another value; None for all.
+            keys: Which record keys these rows can have, see `hudi_engine.spark.write.rows.settled.Decided`; None for any.
             options: ``hoodie.*`` options of this call, as in replace.
 
         Raises:
@@ -204,7 +206,7 @@ class Writes(Reads):
         if struct is None:
             raise ConfigError(f"table {self.config.name!r} has no columns yet; write rows to it first")
         nothing = self.spark.createDataFrame([], struct)
-        changes = Decided(decide, inserts, test, check, None if assigns is None else tuple(assigns))
+        changes = Decided(decide, inserts, test, check, None if assigns is None else tuple(assigns), keys)
         return self._run(WriteRequest(operations.UPSERT, nothing, self._resolved(options), changes=changes))
 
     def insert(

@@ -246,7 +246,11 @@ def merge(statement: Statement, target: Target) -> StatementResult:
     merged = Merge(statement, target, table)
     decide = with_newest_source(statement, target, merged.decide)
     assigns = columns_updated(statement.plan)
-    result = table.merge_rows(decide, inserts=inserts, test=test, check=merged.check, assigns=assigns)
+    # a source that reads the table is evaluated on its newest state, once that is shown
+    keys = merged.keys if decide == merged.decide else None
+    result = table.merge_rows(
+        decide, inserts=inserts, test=test, check=merged.check, assigns=assigns, keys=keys
+    )
     return _done(statement, target, table, result)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from operator import or_
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -14,23 +16,27 @@ from pyspark.sql import types as T
 
 from hudi_engine import HudiTable
 from hudi_engine.errors import ConfigError, StatementError
-from hudi_engine.format.config.options import resolve_options
+from hudi_engine.format.config.options import Options, resolve_options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.partition_path import DEFAULT_PARTITION_VALUE
 from hudi_engine.format.keygen.text import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
-from hudi_engine.format.schema.any_case import spellings
+from hudi_engine.format.schema.any_case import AnyCase, spellings
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY, meta_fields
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.frames import under_name
 from hudi_engine.spark.read.reason import reason_of
 from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.schema.spark_types import arrow_to_spark
 from hudi_engine.spark.sql.statement import Statement, Target
 from hudi_engine.spark.write.rows import settled
 from hudi_engine.spark.write.rows.casts import check_cast, check_fields, exact_cast, fit_to_table
 from hudi_engine.spark.write.rows.key_check import KeyCheck
 from hudi_engine.spark.write.rows.partial_update_nulls import reject_null_overwrite
 from hudi_engine.spark.write.rows.sides import Clause, ClauseRows, Sides
+from hudi_engine.spark.write.rows.stored_rows import can_skip, few_rows, kept
+from hudi_engine.table.data_skipping.predicate import has_plain_keys, keys_of_values
 from hudi_engine.table.lookup.kinds import index_kind
+from hudi_engine.table.state import TableState
 from hudi_engine.table.write.define.table_options import with_table_options
 from hudi_engine.table.write.operation import UPSERT
 
@@ -63,13 +69,52 @@ class Merge:
         self._partition_fields = () if index.is_global else config.partition_fields
         names = [*config.record_key_fields, *(each.name for each in self._partition_fields)]
         self._identity = tuple(dict.fromkeys(names))
+        self._source: tuple[DataFrame, str] | None = None
         self._colliding: Column | None = None
         self._kinds: dict[str, T.DataType] = {}
+
+    def keys(self, state: TableState, options: Options) -> tuple[tuple[DataFrame, ...], pa.Array | None]:
+        """Return the source where it is kept for `decide`, and the record keys that its rows make, by one Spark job.
+
+        Returns:
+            None for the keys where rows of others may match or be new, or the table has no index by which files are skipped.
+        """
+        source, name = _source(self._statement)
+        self._source, schema = (source, name), state.data_schema()
+        names = None if schema is None else self._key_columns(schema, source, name)
+        if schema is None or names is None or not can_skip(state, source, options):
+            return (), None
+        cached = kept(source)
+        values = few_rows(source.select(*map(quoted, names)), options)
+        if values is None:
+            return cached, None
+        rows = list(zip(*(column.to_pylist() for column in values.columns), strict=True))
+        try:
+            keys = keys_of_values(rows, schema, self._config, options)
+        except (pa.ArrowInvalid, OverflowError):  # no value of the table's column
+            return cached, None
+        return cached, pc.unique(keys.drop_null())
+
+    def _key_columns(self, schema: pa.Schema, source: DataFrame, name: str) -> list[str] | None:
+        """Return the columns of the source that have the key of each row which matches or is new; None where none have."""
+        plan, exact, fields = self._statement.plan, spellings(source.columns), self._config.record_key_fields
+        compared = compared_columns(plan, [name], self._target.own_name) or set()
+        is_over_keys = compared >= {each.lower() for each in fields} and all(each in exact for each in fields)
+        if (
+            not is_over_keys
+            or plan.notMatchedBySourceActions().size()
+            or not has_plain_keys(schema, self._config)
+        ):
+            return None
+        stored = AnyCase((each.name, each.dataType) for each in arrow_to_spark(schema).fields)
+        names = [exact[each] for each in fields]
+        given = [source.schema[each].dataType for each in names]
+        return names if all(map(_same_key, map(stored.get, fields), given)) else None
 
     def decide(self, stored: DataFrame) -> DataFrame:
         """Join the table's rows with the source, read again, and let the first clause that holds take each row."""
         statement, target, plan = self._statement, self._target, self._statement.plan
-        source, source_name = _source(statement)
+        source, source_name = self._source or _source(statement)
         schema = _own_columns(stored, self._config)
         sides = Sides(source_name, target.own_name[-1], target.own_name)
         rows = stored.withColumnsRenamed({RECORD_KEY: settled.OLD_KEY, PARTITION_PATH: settled.OLD_PARTITION})

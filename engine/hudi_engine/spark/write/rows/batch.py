@@ -133,7 +133,7 @@ def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
     rows = bounded(batch.frame, options[EngineOptions.SMALL_BATCH_BYTES], rows_limit + 1)
     # by the plan that is run, as planning takes longer than a small batch
     reads_little = _reads_little(rows.measured, options)
-    if not reads_little and not _may_be_small(batch.frame, options):
+    if not reads_little and not may_be_small(batch.frame, options):
         return None
     with interpreted(batch.frame.sparkSession, when=reads_little):
         table = rows.collect()
@@ -158,7 +158,7 @@ def _reads_little(frame: DataFrame, options: Options) -> bool:
     return most > 0 and is_small(frame, most)
 
 
-def _may_be_small(frame: DataFrame, options: Options) -> bool:
+def may_be_small(frame: DataFrame, options: Options) -> bool:
     """Tell whether a batch is worth fetching by Spark's estimate."""
     estimate = size_estimate(frame)
     if estimate >= UNKNOWN_SIZE:

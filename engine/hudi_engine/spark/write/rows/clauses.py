@@ -41,6 +41,7 @@ from hudi_engine.spark.write.rows.settled import (
     settled,
 )
 from hudi_engine.spark.write.rows.sides import SOURCE, TARGET, Clause, ClauseRows, ClauseSql, Sides, holds
+from hudi_engine.spark.write.rows.stored_rows import stored_rows
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, ORDER
 from hudi_engine.table.state import TableState
@@ -116,14 +117,21 @@ class MergeClauses(Changes):
                 fresh = incoming.alias(self.source).where(self._inserts())
                 rows = flagged(fresh, batch, delete=False, insert=True)
             return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
-        stored = snapshot_frame(spark, state, options)
-        with sides.explained(self._texts, stored.alias(self.target), plain):
-            chosen = self._chosen(incoming, stored, state.config, batch, index)
-        placed = with_keys_of(state, chosen, batch.schema, options)
-        rows = settled(placed, stored, batch, state.config, index)
-        if self.test is not None:
-            rows = self.test(rows, ~F.col(DELETE_FLAG))
-        return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
+        if self.by_source is None:
+            batch, stored = stored_rows(spark, state, batch, options)
+        else:
+            stored = snapshot_frame(spark, state, options)
+        try:
+            with sides.explained(self._texts, stored.alias(self.target), plain):
+                chosen = self._chosen(incoming, stored, state.config, batch, index)
+            placed = with_keys_of(state, chosen, batch.schema, options)
+            rows = settled(placed, stored, batch, state.config, index)
+            if self.test is not None:
+                rows = self.test(rows, ~F.col(DELETE_FLAG))
+        except BaseException:
+            batch.release()
+            raise
+        return replace(batch, frame=rows, carried=(RECORD_KEY, PARTITION_PATH, *batch.marks))
 
     def refuse_unknown(self, rows: DataFrame) -> None:
         """Refuse clauses that are no SQL or name unknown columns, while there is no table yet.
@@ -359,7 +367,7 @@ def flag_unmatched(
     names = batch.schema.names
     source = with_keys_of(state, batch.frame, batch.schema, options)
     source = source.withColumnsRenamed({RECORD_KEY: _KEY, PARTITION_PATH: _PARTITION})
-    stored = snapshot_frame(spark, state, options)
+    batch, stored = stored_rows(spark, state, batch, options)
     same = f"{SOURCE}.{_KEY} = {TARGET}.{RECORD_KEY}"
     if not everywhere:
         same += f" and {SOURCE}.{_PARTITION} = {TARGET}.{PARTITION_PATH}"
@@ -373,4 +381,4 @@ def flag_unmatched(
             *[F.col(f"{SOURCE}.`{name.replace('`', '``')}`") for name in (*names, *batch.marks)],
             F.col(_FOUND).isNull().alias(INSERT_FLAG),
         )
-    return AlignedBatch(flagged, batch.schema, batch.carried)
+    return replace(batch, frame=flagged)

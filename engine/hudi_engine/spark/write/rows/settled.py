@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
@@ -14,10 +15,10 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.merge.modes.registry import keeps_newer_rows, merge_rule
 from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED, PARTITION_PATH, RECORD_KEY
 from hudi_engine.spark.lookup.joins import combined
-from hudi_engine.spark.read.spark_read import snapshot_frame
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.write.rows.batch import AlignedBatch
 from hudi_engine.spark.write.rows.key_columns import with_keys_of
+from hudi_engine.spark.write.rows.stored_rows import rows_of_keys
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, LEAVES, ORDER
 from hudi_engine.table.state import TableState
@@ -78,6 +79,9 @@ class Changes:
         raise NotImplementedError
 
 
+Keys = Callable[[TableState, Options], tuple[tuple[DataFrame, ...], pa.Array | None]]
+
+
 @dataclass(frozen=True)
 class Decided(Changes):
     """Changes that the caller makes of the table's rows, read again by each attempt of the write.
@@ -92,6 +96,8 @@ class Decided(Changes):
         check: Gets the decided rows with their keys, the stored rows, and whether a key is unique in the whole table; returns
             the decided rows, without those that are left out (`hudi_engine.write.rows.key_check.KeyCheck`).
         assigns: Columns in which a stored row that stays may get another value; None for all.
+        keys: Gets a state of the table, and returns the frames that it keeps with the record keys that rows which match, or are
+            new, can have; None for any. Files without such a key are not read.
     """
 
     decide: Callable[[DataFrame], DataFrame]
@@ -99,6 +105,7 @@ class Decided(Changes):
     test: Callable[[DataFrame, Column], DataFrame] | None = None
     check: Callable[[DataFrame, DataFrame, bool], DataFrame] | None = None
     assigns: tuple[str, ...] | None = None
+    keys: Keys | None = None
 
     @property
     def assigned(self) -> tuple[str, ...] | None:
@@ -109,7 +116,18 @@ class Decided(Changes):
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
     ) -> AlignedBatch:
         """Return the decided rows with keys and flags; raises what the caller does."""
-        stored = snapshot_frame(spark, state, options)
+        cached, keys = ((), None) if self.keys is None else self.keys(state, options)
+        made = AlignedBatch(
+            batch.frame, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks), (*batch.cached, *cached)
+        )
+        try:
+            stored = rows_of_keys(spark, state, options, keys)
+            return replace(made, frame=self._rows(stored, state, batch, options))
+        except BaseException:
+            made.release()
+            raise
+
+    def _rows(self, stored: DataFrame, state: TableState, batch: AlignedBatch, options: Options) -> DataFrame:
         index = index_kind(options)
         placed = with_keys_of(state, self.decide(stored), batch.schema, options)
         if self.check is not None:
@@ -119,7 +137,7 @@ class Decided(Changes):
         rows = settled(placed, stored, batch, state.config, index)
         if self.test is not None:
             rows = self.test(rows, ~F.col(DELETE_FLAG))
-        return AlignedBatch(rows.drop(CLAUSE), batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
+        return rows.drop(CLAUSE)
 
 
 def settled(
