@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from hudi_engine.errors import ConsumedMeanwhileError
 from hudi_engine.format.config.own_keys import CHECKPOINT
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.storage.local import LocalStorage
@@ -33,7 +35,9 @@ def taken_of(storage: Storage) -> TakenFiles:
     return TakenFiles() if noted is None else TakenFiles.parse(noted)
 
 
-def take(storage: Storage, landing: Storage, limits: FileLimits) -> None:
+def take(
+    storage: Storage, landing: Storage, limits: FileLimits, meanwhile: Callable[[], None] = lambda: None
+) -> None:
     """One run: the rows of the new files and the note of them, in one commit; a row that comes twice is two rows."""
     before = taken_of(storage)
     choice = choose_files(list_files(landing), before, limits)
@@ -42,6 +46,7 @@ def take(storage: Storage, landing: Storage, limits: FileLimits) -> None:
     noted = format_checkpoint({SOURCE: before.with_files(choice.files, choice.waiting).text()})
     follows = format_checkpoint({SOURCE: before.text()} if before.count else {})
     rows: dict[str, dict[str, int]] = {}
+    meanwhile()
     with mini.begin(storage) as transaction:
         for file in choice.files:
             for row in json.loads(landing.read(file.path)):
@@ -81,7 +86,7 @@ class Landing:
 
     def put(self, name: str, time: int) -> None:
         path = self.folder / name
-        lines = [f"{name}/{self.random.randrange(10**9)}" for _ in range(self.random.randint(1, 3))]
+        lines = [f"{name}/{self.random.randrange(10**8, 10**9)}" for _ in range(self.random.randint(1, 3))]
         content = json.dumps(lines)
         before = path.stat() if path.exists() else None
         if before is not None and (before.st_size, int(before.st_mtime)) == (len(content), time):
@@ -170,3 +175,19 @@ def test_a_run_killed_at_each_step_takes_its_files_or_none(tmp_path: Path) -> No
         take(storage, folder, FileLimits())
         assert table_rows(storage) == sorted(landing.all_rows())
     assert 10 < call < 59
+
+
+def test_a_run_whose_files_another_one_took_takes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "landing").mkdir()
+    landing = Landing(tmp_path / "landing", LocalStorage(""), random.Random(4))
+    folder, storage = LocalStorage(str(landing.folder)), mini.create_table(str(tmp_path / "table"))
+    for number in range(2):
+        landing.put(f"f{number}", landing.time + number)
+    first = landing.versions(list_files(folder)[:1])
+    with pytest.raises(
+        ConsumedMeanwhileError, match="its rows were read from the inputs after the checkpoint"
+    ):
+        take(storage, folder, FileLimits(), lambda: take(storage, folder, FileLimits(max_files=1)))
+    assert table_rows(storage) == sorted(first)
+    take(storage, folder, FileLimits())
+    assert table_rows(storage) == sorted(landing.all_rows())
