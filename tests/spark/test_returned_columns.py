@@ -34,6 +34,14 @@ def times(table):
     return sorted(each.instant for each in table.commits())
 
 
+def test_a_warning_names_a_column_that_comes_back(spark, table, caplog):
+    table.alter_schema(spark.createDataFrame([], NARROW).schema)
+    table.upsert(spark.createDataFrame([(3, 1, 30)], "id int, ts bigint, y int"))
+    assert "comes back" not in caplog.text
+    table.upsert(spark.createDataFrame([(3, 2, 30)], WIDE))
+    assert "table t: column x was dropped before and comes back" in caplog.text
+
+
 def test_rows_that_lost_or_regained_a_value_which_nobody_wrote_are_a_gap(spark, table):
     (first,) = times(table)
     drop(spark, table)

@@ -86,6 +86,10 @@ WRONG_CONFIGS: list[tuple[dict[str, Any], str | None]] = [
         {**KEYED, "merge_update_columns": ["a"], "merge_exclude_columns": ["b"]},
         "merge_update_columns and merge_exclude_columns are both set",
     ),
+    (
+        {**KEYED, "merge_update_columns": []},
+        "merge_update_columns is [], which dbt takes for all columns; leave it out",
+    ),
     ({"file_format": "delta"}, "file_format is 'delta'; dbt-hudi builds Hudi tables only"),
     ({"clustered_by": "id", "buckets": 4}, "use index: {type: bucket, buckets: n}"),
     ({"tblproperties": {"owner": "me"}}, "the table properties owner cannot be set: Spark reserves"),

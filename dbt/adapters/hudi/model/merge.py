@@ -269,6 +269,11 @@ def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str
     predicates = _predicates(raw.config, problems)
     clauses = read_clauses(raw.config, problems)
     skip = bool(boolean("skip_unchanged", raw.config.get("skip_unchanged"), problems, False))
+    if raw.config.get("merge_update_columns") == []:
+        problems.add(
+            "merge_update_columns is [], which dbt takes for all columns; leave it out to update all of them, or set "
+            "skip_matched_step: true to update no stored row"
+        )
     if update and exclude:
         problems.add("merge_update_columns and merge_exclude_columns are both set; give one of them")
     if operation == "replace_where" and not predicates:

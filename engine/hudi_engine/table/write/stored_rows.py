@@ -290,6 +290,8 @@ def check_returning(
 ) -> None:
     """Refuse a new column whose name older files have in another spelling, or with a type that cannot be read as its own.
 
+    A warning names the other columns that come back, as rows that are not written again show their earlier values.
+
     Only a write that adds columns looks back, until the newest one that replaced all rows.
 
     Args:
@@ -299,7 +301,7 @@ def check_returning(
         return
     known = set(before.names)
     added = {field.name.lower(): field for field in after if field.name not in known}
-    problems = []
+    problems, returned = [], set()
     writes = newest_first(state.timeline, attrgetter("requested_time")) if added else ()
     for _, metadata in writes:
         for field in avro_to_arrow(metadata.schema_json) if metadata.schema_json else ():
@@ -308,10 +310,19 @@ def check_returning(
             if problem is not None:
                 del added[field.name.lower()]
                 problems.append(problem)
+            elif wanted is not None:
+                returned.add(field.name)
         if metadata.operation_type == WriteOperation.INSERT_OVERWRITE_TABLE:
             break
     if problems:
         raise SchemaError(f"{'; '.join(problems)}. Give it another name, or rebuild the table")
+    if returned:
+        logger.warning(
+            "table %s: column %s was dropped before and comes back: rows that are not written again show the values from before. A "
+            "new table (--full-refresh) or another name avoids it",
+            state.config.name,
+            ", ".join(sorted(returned)),
+        )
 
 
 def _problem(dropped: pa.Field, wanted: pa.Field) -> str | None:
