@@ -78,7 +78,8 @@ def receipt_of(timeline: Timeline, as_of: str | None = None) -> Receipt:
         if note is None:
             return Receipt(since=write.requested_time)
         before = writes[place + 1].requested_time if place + 1 < len(writes) else None
-        follows = note.after == before or (before is None and note.after not in known)
+        # a write that has left the timeline is archived: a savepoint may keep an older one
+        follows = note.after == before or (note.after is not None and note.after not in known)
         if follows or note.whole:
             return note.table.plus(rows, added)
         rows, added = rows + note.added[0], added + note.added[1]

@@ -1,0 +1,139 @@
+"""The receipt of a table by the notes of its commits: overlapping writes are put together, whatever else breaks the chain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hudi_engine.errors import WriteConflictError
+from hudi_engine.format.schema.row_hash import MODULUS
+from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, Content
+from hudi_engine.table.txn.receipts import Receipt, newest_write, receipt_of, with_receipt
+
+from tests.helpers.handmade import HandmadeTable
+
+SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int32())])
+
+
+class Commits:
+    """Commits of a table without files: each is known by the last digits of its time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.table = HandmadeTable(folder / "t", SCHEMA)
+        self.schema = self.table.avro_text()
+
+    @property
+    def timeline(self) -> Timeline:
+        return Timeline.load(self.table.storage, self.table.config)
+
+    def noted(self, number: int, content: Content | None, **more: object) -> CommitMetadata:
+        made = CommitMetadata(extra_metadata={"schema": self.schema}, content=content, **more)
+        return with_receipt(made, instant=self.time(number), current=self.timeline)
+
+    def commit(self, number: int, content: Content | None, **more: object) -> None:
+        self.put(number, self.noted(number, content, **more))
+
+    def put(self, number: int, metadata: CommitMetadata) -> None:
+        self.table.storage.create(f".hoodie/{self.time(number)}.commit", metadata.to_json())
+
+    def time(self, number: int) -> str:
+        return f"202601010000{number:02d}000"
+
+    def receipt(self, number: int | None = None) -> Receipt:
+        return receipt_of(self.timeline, None if number is None else self.time(number))
+
+
+@pytest.fixture
+def commits(tmp_path: Path) -> Commits:
+    return Commits(tmp_path)
+
+
+def test_each_commit_adds_to_the_one_before(commits: Commits) -> None:
+    assert commits.receipt() == Receipt()
+    commits.commit(1, Content(3, 30))
+    commits.commit(2, Content(-1, MODULUS - 5))
+    assert commits.receipt() == Receipt(2, 25) and commits.receipt(1) == Receipt(3, 30)
+    commits.commit(3, Content(7, 70, whole=True))
+    assert commits.receipt() == Receipt(7, 70)
+
+
+def test_writes_that_overlapped_are_put_together(commits: Commits) -> None:
+    commits.commit(1, Content(3, 30))
+    commits.commit(3, Content(2, 20))
+    commits.commit(2, Content(1, 10))  # began before 3, and is committed after it
+    assert commits.receipt() == Receipt(6, 60) and commits.receipt(2) == Receipt(4, 40)
+    commits.commit(4, Content(1, 1))
+    assert commits.receipt() == Receipt(7, 61)
+
+
+def test_first_writes_that_overlapped_are_put_together(commits: Commits) -> None:
+    commits.commit(2, Content(2, 20))
+    commits.commit(1, Content(1, 10))
+    assert commits.receipt() == Receipt(3, 30)
+
+
+@pytest.mark.parametrize("note", [None, "{}", "no JSON", '{"rows": 1}'])
+def test_a_commit_that_does_not_say_what_it_did_breaks_the_chain(commits: Commits, note: str | None) -> None:
+    commits.commit(1, Content(3, 30))
+    extra = {"schema": commits.schema, **({} if note is None else {"hudi_engine.receipt": note})}
+    commits.put(2, CommitMetadata(extra_metadata=extra))
+    assert commits.receipt().since == commits.time(2)
+    commits.commit(3, Content(1, 10))
+    assert commits.receipt().since == commits.time(3)
+    commits.commit(4, Content(9, 90, counted_at=newest_write(commits.timeline)))
+    commits.commit(5, Content(1, 1))
+    assert commits.receipt() == Receipt(10, 91)
+
+
+def test_services_change_nothing(commits: Commits) -> None:
+    commits.commit(1, Content(3, 30))
+    commits.put(2, CommitMetadata(extra_metadata={"schema": commits.schema}, operation_type="CLUSTER"))
+    assert commits.receipt() == Receipt(3, 30)
+    commits.commit(3, Content(1, 10))
+    assert commits.receipt() == Receipt(4, 40)
+
+
+def test_a_count_is_refused_when_another_commit_came_meanwhile(commits: Commits) -> None:
+    commits.commit(1, Content(3, 30))
+    with pytest.raises(WriteConflictError, match="was committed meanwhile"):
+        commits.noted(2, Content(3, 30, counted_at="20260101000000000"))
+
+
+def test_a_write_that_left_the_timeline_is_taken_as_archived(commits: Commits) -> None:
+    for number in (1, 2, 3):
+        commits.commit(number, Content(number, 10 * number))
+    commits.table.storage.delete(f".hoodie/{commits.time(2)}.commit")  # 1 is kept by a savepoint
+    assert commits.receipt() == Receipt(6, 60)
+
+
+@pytest.mark.parametrize(
+    ("columns", "keeps"),
+    [
+        ([("id", pa.string()), ("n", pa.int64())], True),
+        ([("id", pa.string()), ("n", pa.int32()), ("m", pa.string())], True),
+        ([("id", pa.string()), ("n", pa.string())], False),
+        ([("id", pa.string())], False),
+    ],
+)
+def test_columns_may_change_where_stored_rows_keep_their_hash(
+    commits: Commits, columns: list[tuple[str, pa.DataType]], keeps: bool
+) -> None:
+    commits.commit(1, Content(3, 30))
+    commits.table.schema = pa.schema(columns)
+    commits.schema = commits.table.avro_text()
+    commits.commit(2, Content(1, 10))
+    assert commits.receipt() == (Receipt(4, 40) if keeps else Receipt(since=commits.time(2)))
+
+
+def test_a_column_that_comes_back_brings_old_values(commits: Commits) -> None:
+    commits.commit(1, Content(3, 30))
+    with_both, commits.table.schema = commits.schema, pa.schema([("id", pa.string())])
+    commits.schema = commits.table.avro_text()
+    commits.put(2, CommitMetadata(extra_metadata={"schema": commits.schema}))
+    commits.commit(3, Content(3, 33, counted_at=commits.time(2)))
+    assert commits.receipt() == Receipt(3, 33)
+    commits.schema = with_both
+    commits.commit(4, Content(1, 10))
+    assert commits.receipt().since == commits.time(4)
