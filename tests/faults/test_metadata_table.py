@@ -314,6 +314,10 @@ def test_indexes_are_built_over_rows_and_dropped_by_name(tmp_path: Path) -> None
     assert services.drop_index("column_stats") == ()
     with pytest.raises(ConfigError, match="legal values: files, column_stats, bloom_filters, record_index"):
         services.create_index("secondary")
+    with pytest.raises(
+        ConfigError, match="'expr_index_day'; legal values: .* Indexes of expressions are not kept"
+    ):
+        services.create_index("expr_index_day", ["ts"])
     with pytest.raises(ConfigError, match="only column_stats and secondary indexes have columns"):
         services.create_index("bloom_filters", ["qty"])
     assert services.create_index("secondary_index_qty", ["qty"]) == ("secondary_index_qty",)

@@ -183,4 +183,7 @@ def _kind(name: str) -> MetadataPartition:
         return MetadataPartition(name)
     if _NAME.match(name):
         return MetadataPartition.SECONDARY_INDEX
-    raise ConfigError(f"index is {name!r}; legal values: {', '.join(INDEXES)}")
+    advice = ""
+    if name.startswith(MetadataPartition.EXPRESSION_INDEX.value):
+        advice = ". Indexes of expressions are not kept; column_stats has bounds of the source column"
+    raise ConfigError(f"index is {name!r}; legal values: {', '.join(INDEXES)}{advice}")
