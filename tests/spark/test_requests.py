@@ -21,3 +21,22 @@ def test_a_small_upsert_reads_its_properties_twice_and_lists_its_timeline_four_t
     assert storage.count("read", PROPERTIES_PATH) == 2, storage.requests
     # open, begin and commit under the lock, and the look after the files were listed for the manifest
     assert storage.count("list", ".hoodie") == 4, storage.requests
+
+
+def test_a_metadata_table_with_statistics_costs_a_small_upsert_half_as_many_requests_again(spark, tmp_path):
+    rows = spark.createDataFrame([("a", 1, "x")], "id string, ts long, day string")
+    asked = {}
+    for kept in ("false", "true"):
+        path = str(tmp_path / kept)
+        options = {
+            "hoodie.write.table.version": "9",
+            "hoodie.metadata.enable": kept,
+            "hoodie.metadata.index.column.stats.enable": kept,
+        }
+        HudiTable.create(spark, path, record_key="id", partition_by="day", name="t", options=options).upsert(
+            rows
+        )
+        storage = LoggingStorage(LocalStorage(path))
+        HudiTable(spark, path, storage, options).upsert(rows)
+        asked[kept] = len(storage.requests)
+    assert asked["false"] < asked["true"] <= 1.6 * asked["false"], asked
