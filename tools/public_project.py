@@ -52,7 +52,10 @@ def main() -> int:
             shutil.copytree(
                 source,
                 project / "dbt_packages" / name,
-                ignore=shutil.ignore_patterns(".git", "integration_tests*"),
+                # the project of its tests; a folder of macros may be called so too
+                ignore=lambda inside, names, top=source: [
+                    each for each in names if inside == top and each.startswith((".git", "integration_test"))
+                ],
             )
         common = ["--project-dir", str(project), "--profiles-dir", str(profiles)]
         return _run(project, common, arguments)

@@ -181,5 +181,5 @@ def rolled_back(storage: Storage, time: str, action: str) -> str:
     """Return what to show the writer of an instant that is no longer its own."""
     return (
         f"{action} {time} of {storage.base!r} is no longer in flight: it was rolled back by another writer, which took "
-        "this one for dead. Nothing of it is visible; run the write again"
+        "this one for dead or changed the files that it had planned. Nothing of it is visible; run the write again"
     )
