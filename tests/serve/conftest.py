@@ -12,24 +12,24 @@ from hudi_engine.spark.sql.session import StatementSession
 from pyhive import hive
 
 from dbt.adapters.hudi.credentials import HudiCredentials
+from dbt.adapters.hudi.serve.warehouse import Served, ServedWarehouse
 from dbt.adapters.hudi.spark.session import leave_spark
-from dbt.adapters.hudi.sql.creating import SqlWarehouse
 from tests.functional.conftest import SPARK_CONF
 
 
 @pytest.fixture(scope="session")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlWarehouse]:
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedWarehouse]:
     """A warehouse with a schema ``shop``."""
     root = str(tmp_path_factory.mktemp("served"))
     credentials = HudiCredentials(schema="shop", location_root=root, spark_conf=dict(SPARK_CONF))
-    made = SqlWarehouse(credentials, None, writes=True)
+    made = ServedWarehouse(credentials, None, writes=True)
     made.create_schema(made.open_session(), "shop")
     yield made
     leave_spark()
 
 
 @pytest.fixture
-def open_session(warehouse: SqlWarehouse) -> Iterator[Callable[..., StatementSession]]:
+def open_session(warehouse: ServedWarehouse) -> Iterator[Callable[..., StatementSession]]:
     """Open statement sessions, with the options that a test gives."""
     opened: list[StatementSession] = []
 
@@ -45,15 +45,13 @@ def open_session(warehouse: SqlWarehouse) -> Iterator[Callable[..., StatementSes
 
 
 @pytest.fixture(scope="session")
-def start_server(warehouse: SqlWarehouse) -> Iterator[Callable[..., HudiServer]]:
+def start_server(warehouse: ServedWarehouse) -> Iterator[Callable[..., HudiServer]]:
     """Start servers of the warehouse, with the options that a test gives."""
     started: list[HudiServer] = []
 
     def start(**options: object) -> HudiServer:
-        router = StatementRouter(warehouse)
         server = HudiServer(
-            lambda: StatementSession(warehouse.open_session(), warehouse, router, hold_drops_s=60),
-            ServerOptions(**{"port": 0, "grace_s": 0, **options}),
+            Served(warehouse, hold_drops_s=60).open, ServerOptions(**{"port": 0, "grace_s": 0, **options})
         )
         server.start()
         started.append(server)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime
 import json
 import random
+import re
 import socket
 import struct
 import threading
 import time
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,8 @@ from hudi_engine.server.sessions import ServerLimits
 from pyhive import hive
 from pyhive.exc import OperationalError
 from TCLIService import ttypes
+
+from dbt.adapters.hudi.serve.command import command_parser
 
 Connect = Callable[..., hive.Connection]
 Start = Callable[..., HudiServer]
@@ -352,3 +356,24 @@ def opening_bytes() -> bytes:
     TCLIService.Client(TBinaryProtocol(buffer)).send_OpenSession(request)
     sent: bytes = buffer.getvalue()
     return sent
+
+
+def test_the_page_does_what_it_shows(server: HudiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs/serve.md").read_text("utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    connect = hive.connect
+    monkeypatch.setattr(hive, "connect", lambda host, _, **options: connect(host, server.port, **options))
+    found: dict[str, Any] = {}
+    exec(program, found)  # noqa: S102
+    assert found["rows"] == [(1, "paid")]
+
+
+def test_the_page_names_every_option() -> None:
+    page = (Path(__file__).parents[2] / "docs/serve.md").read_text("utf-8")
+    options = {
+        each
+        for action in command_parser()._actions
+        for each in action.option_strings
+        if each.startswith("--")
+    }
+    assert options - {"--help"} == set(re.findall(r"`(--[\w-]+)", page.partition("## Guarantees")[0]))

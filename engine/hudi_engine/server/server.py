@@ -25,6 +25,7 @@ class ServerOptions:
         log_in: Checks user and password; None lets everyone in, on the loopback interface only.
         tls: Paths of certificate and private key in PEM; None for connections in clear.
         grace_s: Seconds that running statements have to end when the server stops.
+        hold_drops_s: Seconds that a DROP TABLE waits for the CREATE TABLE that follows, for who opens the sessions.
     """
 
     host: str = LOOPBACK
@@ -32,6 +33,7 @@ class ServerOptions:
     log_in: LogIn | None = None
     tls: tuple[str, str] | None = None
     grace_s: float = 30.0
+    hold_drops_s: float = 30.0
     limits: ServerLimits = field(default_factory=ServerLimits)
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from pyspark.sql import types as T
+
 from hudi_engine.errors import ConfigError, StatementError
 from hudi_engine.format.storage.redact import redacted
 from hudi_engine.server.code_loading import check_no_code
@@ -103,7 +105,7 @@ class Operation:
             if self.jobs.cancelled:
                 raise StatementError(self.jobs.cancelled)
             self.state = RUNNING
-            self.rows = self.session.statements.run(self.text, self.jobs, as_texts)
+            self.rows = _names_first(self.session.statements.run(self.text, self.jobs, as_texts))
             self._end(FINISHED, None)
         except Exception as error:
             if self.jobs.cancelled:
@@ -315,6 +317,15 @@ class Sessions:
             self.close(session, _STOPPED)
         self._pool.shutdown()
         self._calls.shutdown()
+
+
+def _names_first(rows: Rows) -> Rows:
+    """Return the rows of SHOW TABLES and SHOW VIEWS with the name first, where Hive has it and PyHive reads it."""
+    names = rows.schema.names
+    if len(names) != 3 or names[0] != "namespace" or names[1] not in ("tableName", "viewName"):
+        return rows
+    order = (1, 0, 2)
+    return Rows(T.StructType([rows.schema.fields[each] for each in order]), rows.table.select(list(order)))
 
 
 def check_limits(limits: ServerLimits) -> None:

@@ -16,6 +16,7 @@ from dbt.cli.main import dbtRunner
 from dbt_common.events.base_types import EventMsg
 from hudi_engine.cli.program import escape_what_is_lacking
 
+from dbt.adapters.hudi.serve import main as serve
 from dbt.adapters.hudi.shell.commands import COMMANDS, run_command
 from dbt.adapters.hudi.shell.planning import plan
 from dbt.adapters.hudi.shell.prompt import typed_lines, without_values
@@ -173,15 +174,17 @@ of, and take one back; show-config MODEL prints what a model is built with. Each
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; returns 1 when a command read from standard input failed."""
+    """Run a command line; returns 1 when a command read from standard input failed, or a server cannot start."""
     parser = argparse.ArgumentParser(
         prog="dbt-hudi", epilog=_ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=["shell", "plan", *COMMANDS], help="what to do")
+    parser.add_argument("command", choices=["shell", "plan", "serve", *COMMANDS], help="what to do")
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words and words[0] == "plan":
         escape_what_is_lacking(sys.stdout)
         return plan(words[1:])
+    if words and words[0] == "serve":
+        return serve(words[1:])
     if words and words[0] in COMMANDS:
         escape_what_is_lacking(sys.stdout)
         return run_command(words[0], words[1:])

@@ -1,0 +1,251 @@
+"""The command line of the server: which warehouse, where it listens, and its end in order."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import logging
+import signal
+import sys
+import threading
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from dbt.config.runtime import load_profile
+from dbt.flags import set_from_args
+from dbt_common.events.base_types import EventLevel
+from dbt_common.events.event_manager_client import add_logger_to_manager, cleanup_event_logger
+from dbt_common.events.logger import LineFormat, LoggerConfig
+from dbt_common.exceptions import DbtBaseException
+from hudi_engine.errors import ConfigError
+from hudi_engine.server.passwords import Passwords, add_user
+from hudi_engine.server.server import HudiServer, ServerOptions, check_options
+from hudi_engine.server.sessions import ServerLimits
+
+from dbt.adapters.hudi.credentials import DEFAULT_WAREHOUSE, HudiCredentials
+from dbt.adapters.hudi.serve.warehouse import Served, ServedWarehouse
+from dbt.adapters.hudi.spark.session import leave_spark
+
+_SCHEMA = "default"
+_PROJECT = "dbt_project.yml"
+_PASSWORD_LENGTH = 8
+_DEFAULTS = ServerOptions()
+_LIMITS = _DEFAULTS.limits
+_ABOUT = """\
+Hudi tables for every client of HiveServer2: beeline, dbt-spark, Superset, Metabase, Tableau, DBeaver. Statements on Hudi
+tables run in the engine, everything else in Spark. On the loopback interface everyone is let in unless --auth is given;
+beyond it --auth or --tls is required.
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the server until a signal ends it; returns 1 for what cannot be served."""
+    options = command_parser().parse_args(arguments)
+    try:
+        if options.add_user:
+            return _add_user(options)
+        settings = server_options(options)
+        return _serve(_warehouse(options), settings)
+    except (ConfigError, DbtBaseException) as error:
+        _say(f"error: {getattr(error, 'msg', error)}", sys.stderr)
+        return 1
+
+
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="dbt-hudi serve", epilog=_ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    of_tables = parser.add_argument_group("which tables")
+    of_tables.add_argument(
+        "--warehouse", metavar="DIR", help=f"folder or URI of the tables (default {DEFAULT_WAREHOUSE})"
+    )
+    of_tables.add_argument(
+        "--profile", metavar="NAME", help="a profile of dbt instead; in a dbt project its own"
+    )
+    of_tables.add_argument("--target", metavar="NAME", help="a target of that profile")
+    of_tables.add_argument("--profiles-dir", metavar="DIR", help="folder of profiles.yml")
+    of_tables.add_argument(
+        "--conf", metavar="KEY=VALUE", action="append", default=[], help="a setting of Spark; may be repeated"
+    )
+    of_clients = parser.add_argument_group("who may connect, and where")
+    of_clients.add_argument(
+        "--host", default=_DEFAULTS.host, help=f"address to listen on (default {_DEFAULTS.host})"
+    )
+    of_clients.add_argument(
+        "--port", type=int, default=_DEFAULTS.port, help=f"0 for any (default {_DEFAULTS.port})"
+    )
+    of_clients.add_argument("--auth", metavar="FILE", help="let in the users of a file, by their password")
+    of_clients.add_argument(
+        "--add-user", metavar="NAME", help="write a user into that file, asking for the password, and end"
+    )
+    of_clients.add_argument(
+        "--tls", nargs=2, metavar=("CERT", "KEY"), help="encrypt, with a certificate and its key in PEM"
+    )
+    of_use = parser.add_argument_group("limits")
+    for name, kind, default, what in (
+        ("--max-sessions", int, _LIMITS.sessions, "sessions at a time"),
+        ("--max-statements", int, _LIMITS.statements, "statements that run at a time; others wait"),
+        ("--max-statement-bytes", int, _LIMITS.statement_bytes, "longest statement"),
+        ("--idle", float, _LIMITS.idle_s, "seconds without a call, after which a session is closed"),
+        (
+            "--hold-drops",
+            float,
+            _DEFAULTS.hold_drops_s,
+            "seconds that a dropped Hudi table waits for its CREATE TABLE",
+        ),
+        ("--grace", float, _DEFAULTS.grace_s, "seconds that running statements have when the server ends"),
+    ):
+        of_use.add_argument(
+            name, type=kind, default=default, metavar="N", help=f"{what} (default {default:g})"
+        )
+    of_use.add_argument(
+        "--allow-code",
+        action="store_true",
+        help="accept ADD JAR, functions of Java classes, TRANSFORM and reflect",
+    )
+    return parser
+
+
+def server_options(options: Namespace) -> ServerOptions:
+    """Return what the command line asks of the server; ConfigError for what makes no sense."""
+    if options.hold_drops < 0:
+        raise ConfigError(f"--hold-drops is {options.hold_drops:g}; give seconds, 0 to hold no drop")
+    passwords = None if options.auth is None else Passwords.load(options.auth)
+    made = ServerOptions(
+        host=options.host,
+        port=options.port,
+        log_in=None if passwords is None else passwords.check,
+        tls=None if options.tls is None else tuple(options.tls),
+        grace_s=options.grace,
+        hold_drops_s=options.hold_drops,
+        limits=ServerLimits(
+            sessions=options.max_sessions,
+            statements=options.max_statements,
+            statement_bytes=options.max_statement_bytes,
+            idle_s=options.idle,
+            allow_code=options.allow_code,
+        ),
+    )
+    check_options(made)  # before Spark takes its time to start
+    return made
+
+
+def _warehouse(options: Namespace) -> ServedWarehouse:
+    """Return the warehouse of a folder, or of a dbt profile."""
+    settings = dict(each.partition("=")[::2] for each in options.conf)
+    of_profile = options.profile or options.target or options.profiles_dir
+    if options.warehouse and of_profile:
+        raise ConfigError(
+            "--warehouse names the folder of the tables, and so does a profile: leave one of them out"
+        )
+    project = str(Path.cwd()) if Path(_PROJECT).exists() else None
+    if options.warehouse is not None or not (project or of_profile):
+        root = options.warehouse or DEFAULT_WAREHOUSE
+        return ServedWarehouse(
+            HudiCredentials(schema=_SCHEMA, location_root=root, spark_conf=settings), None, writes=True
+        )
+    if project is None:
+        raise ConfigError(
+            f"there is no {_PROJECT} here, which names a profile: go to the project's folder, or give --warehouse"
+        )
+    credentials = _profile_credentials(options, project)
+    credentials.spark_conf.update(settings)
+    return ServedWarehouse(credentials, project, writes=True)
+
+
+def _profile_credentials(options: Namespace, project: str) -> HudiCredentials:
+    given = {"PROFILES_DIR": options.profiles_dir} if options.profiles_dir else {}
+    set_from_args(Namespace(**given, project_dir=project), None)
+    credentials = load_profile(project, {}, options.profile, options.target).credentials
+    if not isinstance(credentials, HudiCredentials):
+        raise ConfigError(
+            f"the profile is of type {credentials.type}; serve needs one of type hudi, or --warehouse DIR"
+        )
+    return credentials
+
+
+def _serve(warehouse: ServedWarehouse, options: ServerOptions) -> int:
+    _log_to_stderr()
+    served = Served(warehouse, options.hold_drops_s)
+    # A signal to all processes of the server, as systemd sends it, must not end Java before its writes have ended
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    spark = served.open().spark
+    server = HudiServer(served.open, options)
+    ended = _signals()
+    server.start()
+    _say(ready_lines(warehouse.places.location_root, spark.version, options, server.port))
+    ended.wait()
+    running = len(server.sessions.running)
+    _say(f"ending: {running} running statements have {options.grace_s:g} s" if running else "ending")
+    server.stop()
+    leave_spark()
+    _say("ended")
+    return 0
+
+
+def ready_lines(root: str, version: str, options: ServerOptions, port: int) -> str:
+    """Return what the server says when it listens: where, and how common clients connect."""
+    host = options.host if options.host not in ("0.0.0.0", "::") else "HOST"
+    secure = ";ssl=true" if options.tls else ""
+    user = "-n USER -p PASSWORD" if options.log_in else "-n me"
+    login = "USER:PASSWORD@" if options.log_in else ""
+    auth = "?auth=LDAP" if options.log_in else ""
+    keys = ", auth: LDAP, user: USER, password: PASSWORD" if options.log_in else ""
+    keys += ", use_ssl: true" if options.tls else ""
+    return "\n".join(
+        [
+            f"tables of {root}, Spark {version}, at {options.host}:{port} (HiveServer2: binary and HTTP)",
+            f"  beeline    beeline -u 'jdbc:hive2://{host}:{port}/default{secure}' {user}",
+            f"  dbt-spark  {{type: spark, method: thrift, host: {host}, port: {port}, schema: analytics{keys}}}",
+            f"  Superset   hive://{login}{host}:{port}/default{auth}",
+            "Ctrl-C or SIGTERM ends the server",
+        ]
+    )
+
+
+def _signals() -> threading.Event:
+    """Return what Ctrl-C and SIGTERM set; a second one ends the process at once."""
+    ended = threading.Event()
+
+    def end(number: int, _: object) -> None:
+        ended.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, end)
+    return ended
+
+
+def _log_to_stderr() -> None:
+    """Log what the engine, the server and the adapter do, a line each."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
+    log = logging.getLogger("hudi_engine")
+    log.handlers[:] = [handler]
+    cleanup_event_logger()
+    add_logger_to_manager(
+        LoggerConfig(
+            "serve", line_format=LineFormat.PlainText, level=EventLevel.INFO, output_stream=sys.stderr
+        )
+    )
+
+
+def _add_user(options: Namespace) -> int:
+    if options.auth is None:
+        raise ConfigError("--add-user needs the file to write to: --auth FILE")
+    password = (
+        getpass.getpass(f"password of {options.add_user}: ")
+        if sys.stdin.isatty()
+        else sys.stdin.readline().rstrip("\n")
+    )
+    if len(password) < _PASSWORD_LENGTH:
+        raise ConfigError(f"the password is shorter than {_PASSWORD_LENGTH} characters")
+    add_user(options.auth, options.add_user, password)
+    _say(f"{options.add_user} is in {options.auth}; a running server reads it when it is started again")
+    return 0
+
+
+def _say(text: str, to: object = None) -> None:
+    print(text, file=to, flush=True)  # type: ignore[call-overload]  # noqa: T201

@@ -1,0 +1,45 @@
+"""`dbt-hudi serve` as a person starts it."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from hudi_engine.server.passwords import Passwords
+
+from dbt.adapters.hudi.serve import main
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--host", "0.0.0.0"], "--auth FILE"),
+        (["--port", "70000"], "legal values: 0"),
+        (["--max-sessions", "0"], "sessions is 0"),
+        (["--hold-drops", "-1"], "0 to hold no drop"),
+        (["--auth", "nothing"], "--add-user NAME"),
+        (["--profile", "shop"], "no dbt_project.yml"),
+        (["--warehouse", "w", "--target", "dev"], "leave one of them out"),
+        (["--add-user", "ann"], "--auth FILE"),
+    ],
+)
+def test_what_cannot_be_served_is_an_error(
+    words: list[str],
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 1
+    assert reason in capsys.readouterr().err
+
+
+def test_users_are_added_by_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(tmp_path / "users")
+    monkeypatch.setattr("sys.stdin", io.StringIO("a long one\n"))
+    assert main(["--add-user", "ann", "--auth", path]) == 0
+    assert Passwords.load(path).check("ann", "a long one")
+    monkeypatch.setattr("sys.stdin", io.StringIO("short\n"))
+    assert main(["--add-user", "bob", "--auth", path]) == 1
