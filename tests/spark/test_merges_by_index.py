@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.errors import HudiError
+from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.spark.catalog import TableName, register_table
 from hudi_engine.spark.schema.fit import FitPolicy
@@ -119,6 +119,24 @@ def test_a_source_that_gives_other_rows_each_time_is_evaluated_once(spark, tmp_p
     run(spark, tmp_path, f"select distinct * from ({source})", UPSERT)
     found = values(table)
     assert len(found) == 18 and -1 in found.values()
+
+
+def test_a_merge_frees_the_rows_that_it_kept_also_when_it_fails(spark, table):
+    rows = spark.sql("select format_string('k%02d', cast(rand() as int)) id, 1L n, 'p1' p from range(2)")
+    table.upsert(rows, match_condition="DBT_INTERNAL_DEST.n < 10")
+    assert not rows.is_cached and not kept_plans(spark)
+    for call in (
+        lambda: table.upsert(rows, match_condition="nobody < 10"),
+        lambda: table.merge(rows, MergeClauses(matched_condition="nobody < 10")),
+    ):
+        with pytest.raises(ConfigError, match="nobody"):
+            call()
+        assert not kept_plans(spark)
+
+
+def kept_plans(spark):
+    """Tell whether Spark keeps the rows of any query."""
+    return not spark._jsparkSession.sharedState().cacheManager().isEmpty()
 
 
 def test_the_keys_of_a_batch_cost_one_job(spark, table):

@@ -374,11 +374,15 @@ def flag_unmatched(
     sides = Sides(SOURCE, TARGET)
     text = ClauseSql(None, f"the match condition {condition!r}", partial(expression, condition))
     plain = source.drop(_KEY, _PARTITION).alias(SOURCE)
-    with sides.explained(lambda: [text], stored.alias(TARGET), plain):
-        target = stored.alias(TARGET).withColumn(_FOUND, F.lit(True))
-        joined = source.alias(SOURCE).join(target, F.expr(same) & expression(condition), "left")
-        flagged = joined.select(
-            *[F.col(f"{SOURCE}.`{name.replace('`', '``')}`") for name in (*names, *batch.marks)],
-            F.col(_FOUND).isNull().alias(INSERT_FLAG),
-        )
+    try:
+        with sides.explained(lambda: [text], stored.alias(TARGET), plain):
+            target = stored.alias(TARGET).withColumn(_FOUND, F.lit(True))
+            joined = source.alias(SOURCE).join(target, F.expr(same) & expression(condition), "left")
+            flagged = joined.select(
+                *[F.col(f"{SOURCE}.`{name.replace('`', '``')}`") for name in (*names, *batch.marks)],
+                F.col(_FOUND).isNull().alias(INSERT_FLAG),
+            )
+    except BaseException:
+        batch.release()
+        raise
     return replace(batch, frame=flagged)
