@@ -193,7 +193,7 @@ def test_two_tables_are_compared_by_receipts_or_by_key(spark, tmp_path):
     assert other.instant
     diff = OPERATIONS["diff"]
     same = diff.call(table.services(), {"other": str(tmp_path / "u")})
-    assert same.ok and same.notes == ["the same rows, by the receipts of both"] and same.facts["rows"] == 10
+    assert same.ok and same.notes == ["the same rows, by the receipts of both"] and same.facts["here"] == 10
     table.upsert(rows(spark, [3, 40], 2, "b"))
     table.delete(rows(spark, [5], 9))
     found = diff.call(table.services(), {"other": str(tmp_path / "u")})
@@ -206,5 +206,8 @@ def test_two_tables_are_compared_by_receipts_or_by_key(spark, tmp_path):
         ("changed", "3", "name"),
     ]
     assert (found.rows[-1]["here"], found.rows[-1]["there"]) == ("b3", "a3")
+    again = table.diff(HudiTable.open(spark, str(tmp_path / "u")))
+    assert (again.changed, again.examples) == (1, found.rows) and table.diff().by_receipts
+    assert table.verify().ok and table.verify(as_of=first).counted.rows == 10
     assert diff.call(table.services(), {"as_of": first, "other": str(tmp_path / "u")}).ok
     assert diff.call(table.services(), {"other_as_of": first}).facts["changed"] == 1

@@ -27,6 +27,7 @@ from hudi_engine.table.inspect import (
     validate,
 )
 from hudi_engine.table.inspect.as_of import instant_as_of
+from hudi_engine.table.operations.contents import Difference, Side, Verified, difference, verified
 from hudi_engine.table.repair import Repair
 from hudi_engine.table.report import write_report
 from hudi_engine.table.services import VersionChange, result
@@ -35,6 +36,7 @@ from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.consumers import Consumer, forget_consumer, list_consumers, register_consumer
 from hudi_engine.table.txn.rollback import RestoreResult, RollbackResult
 from hudi_engine.table.txn.savepoint import Savepoint
+from hudi_engine.table.txn.swap import table_storage
 
 
 class TableOperations(Reads):
@@ -96,6 +98,38 @@ class TableOperations(Reads):
             *(damaged_files(state, resolved) if deep else []),
             *(duplicate_keys(state, resolved) if keys else []),
         ]
+
+    def verify(self, *, as_of: Moment | None = None, options: RawOptions | None = None) -> Verified:
+        """Count the rows and their content hash in one pass, without a Spark job, beside the receipt of the commits.
+
+        Args:
+            as_of: An earlier state, as `as_of` takes it.
+        """
+        return verified(self._side(as_of, options))
+
+    def diff(
+        self,
+        other: str | TableOperations | None = None,
+        *,
+        as_of: Moment | None = None,
+        other_as_of: Moment | None = None,
+        limit: int = 5,
+        options: RawOptions | None = None,
+    ) -> Difference:
+        """Compare the rows with those of another table, or of an earlier state: by receipts at once, else by key.
+
+        Args:
+            other: A table or its folder; None for this one.
+            limit: Keys of each kind that are shown.
+        """
+        if isinstance(other, str):
+            there = Side(TableState.load(table_storage(other)), self._resolved(options).raw, other_as_of)
+        else:
+            there = (other or self)._side(other_as_of, options)
+        return difference(self._side(as_of, options), there, limit)
+
+    def _side(self, as_of: Moment | None, options: RawOptions | None) -> Side:
+        return Side(TableState.load(self.storage), self._resolved(options).raw, as_of)
 
     def rollback(self, instant: str, *, options: RawOptions | None = None) -> RollbackResult:
         """Undo the newest completed write, or a pending instant."""

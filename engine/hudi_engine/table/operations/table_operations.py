@@ -27,7 +27,7 @@ from hudi_engine.table.inspect import (
 from hudi_engine.table.inspect import validate as findings_of
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.inspect.files import check_partition
-from hudi_engine.table.operations.contents import Side, difference
+from hudi_engine.table.operations.contents import Side, difference, verified
 from hudi_engine.table.operations.operation import Answer, Arg, Call, Operation, operation
 from hudi_engine.table.reader import filtered, looked_up
 from hudi_engine.table.repair import DUPLICATE_KEYS, KINDS
@@ -183,13 +183,13 @@ def verify(
 ) -> Answer:
     """Count the rows and their content hash in one pass, and compare them with the receipt of the commits."""
     side = Side(call.state, call.services.options.raw, as_of)
-    receipt, counted = side.receipt(), side.counted()
-    facts = {"instant": side.instant, "rows": counted.rows, "hash": counted.text}
+    found = verified(side)
+    counted, receipt = found.counted, found.noted
+    facts = {"instant": found.instant, "rows": counted.rows, "hash": counted.text}
     if receipt.since is None:
-        is_same = receipt == counted
-        facts["receipt"] = "the same" if is_same else f"{receipt.rows} rows, hash {receipt.text}"
-        notes = [] if is_same else ["the table has other rows than its commits have written"]
-        return Answer(facts=facts, notes=notes, ok=is_same)
+        facts["receipt"] = "the same" if found.ok else f"{receipt.rows} rows, hash {receipt.text}"
+        notes = [] if found.ok else ["the table has other rows than its commits have written"]
+        return Answer(facts=facts, notes=notes, ok=found.ok)
     facts["receipt"] = f"none since {receipt.since}"
     if not note or as_of is not None:
         return Answer(facts=facts, notes=["nothing is proved; with note the newest state gets a receipt"])
@@ -217,13 +217,10 @@ def diff(
     state = call.state if other is None else TableState.load(table_storage(other))
     options = call.services.options.raw
     here, there = Side(call.state, options, as_of), Side(state, options, other_as_of)
-    receipt = here.receipt()
-    if receipt.since is None and receipt == there.receipt():
-        facts = {"rows": receipt.rows, "hash": receipt.text}
-        return Answer(facts=facts, notes=["the same rows, by the receipts of both"])
     found = difference(here, there, limit)
     counts = ("here", "there", "only_here", "only_there", "changed")
-    notes = ["the same rows, by key and hash"] if found.is_none else []
+    how = "the receipts of both" if found.by_receipts else "key and hash"
+    notes = [f"the same rows, by {how}"] if found.is_none else []
     return Answer(found.examples, cells_of(found, *counts), notes, ok=found.is_none, rows_name="examples")
 
 
