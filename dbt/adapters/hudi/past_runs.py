@@ -206,14 +206,16 @@ class PastRuns(Operations):
         warehouse, manifest = self.connections.warehouse, self.get_macro_resolver()
         if warehouse.directory is None or manifest is None or (model.get("config") or {}).get("as_of"):
             return {}
-        found = {}
-        for table in sorted(tables_named(model, manifest)):
-            with suppress(HudiError, OSError):  # a note is no reason to fail
-                storage = warehouse.storage_on_disk(*table.split(".", 1))
-                writes = () if storage is None else TableState.load(storage).timeline.completed_writes
-                if writes:
-                    found[table] = writes[-1].requested_time
-        return found
+        tables = sorted(tables_named(model, manifest))
+        newest = on_threads(self._newest_of, tables)
+        return {table: instant for table, instant in zip(tables, newest, strict=True) if instant is not None}
+
+    def _newest_of(self, table: str) -> str | None:
+        with suppress(HudiError, OSError):  # a note is no reason to fail
+            storage = self.connections.warehouse.storage_on_disk(*table.split(".", 1))
+            writes = () if storage is None else TableState.load(storage).timeline.completed_writes
+            return writes[-1].requested_time if writes else None
+        return None
 
     def past_tables(self) -> list[PastTable]:
         """Return the Hudi tables of the warehouse."""
