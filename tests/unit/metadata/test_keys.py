@@ -18,6 +18,8 @@ from hudi_engine.format.metadata.keys import (
     partition_stats_key,
 )
 from hudi_engine.format.metadata.secondary_index import (
+    IndexedRows,
+    changed_keys,
     hashed_parts,
     is_indexed_type,
     key_prefixes,
@@ -120,3 +122,23 @@ def test_many_keys_are_hashed_at_once_as_one_by_one() -> None:
 
     assert together.tolist() == [group_of(key, 7) for key in keys]
     assert java_hashes(pa.array(["", "x" * 70])[1:]).dtype == np.int32
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.int64()])
+def test_keys_change_for_rows_whose_value_differs_alone(kind: pa.DataType) -> None:
+    before = {"a": "1", "b": None, "c": "3", "d": "4", "e": None, "f": "6"}
+    after = {"g": None, "f": "6", "e": "5", "d": None, "c": "9", "b": None}
+    old, new = (
+        IndexedRows(pa.array(rows.values()).cast(pa.string()), pa.array(rows)) for rows in (before, after)
+    )
+    new = IndexedRows(new.values.cast(kind), new.keys)
+    removed, added = changed_keys(old, new)
+    assert set(removed.to_pylist()) == {b"1$a", b"3$c", b"4$d", b"\0$e"}
+    assert set(added.to_pylist()) == {b"\0$g", b"5$e", b"\0$d", b"9$c"}
+
+
+def test_a_record_key_that_is_there_twice_has_the_keys_of_both_values() -> None:
+    old = IndexedRows(pa.array(["1", "2"]), pa.array(["a", "a"]))
+    new = IndexedRows(pa.array(["1", "3"]), pa.array(["a", "a"]))
+    removed, added = changed_keys(old, new)
+    assert (removed.to_pylist(), added.to_pylist()) == ([b"2$a"], [b"3$a"])

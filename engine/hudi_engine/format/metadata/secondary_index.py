@@ -6,6 +6,10 @@ before the signs that divide them. Values have the text of the number that Avro 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -42,6 +46,37 @@ def secondary_keys(values: pa.Array, record_keys: pa.Array) -> pa.Array:
     """Return the keys of some rows, as bytes."""
     keys = _escaped(record_keys.cast(pa.string()))
     return pc.binary_join_element_wise(key_prefixes(values), keys, "").cast(pa.binary())
+
+
+class IndexedRows(NamedTuple):
+    """Values of the indexed column and record keys of some rows."""
+
+    values: pa.Array
+    keys: pa.Array
+
+    def secondary_keys(self, some: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+        """Return the keys of the rows, or of some of them, in the index."""
+        mask = None if some is None else pa.array(some)
+        return secondary_keys(*(each if mask is None else each.filter(mask) for each in self))
+
+
+def changed_keys(before: IndexedRows, after: IndexedRows) -> tuple[pa.Array, pa.Array]:
+    """Return the keys of the index that a change of a file group's rows removes, and those that it adds.
+
+    Rows are compared by their record keys, so that keys of the index are made for those alone that differ.
+    """
+    places = pc.index_in(after.keys, before.keys)
+    known = places.drop_null().to_numpy()
+    if before.values.type != after.values.type or len(np.unique(known)) < len(known):
+        old, new = before.secondary_keys(), after.secondary_keys()  # a record key is there twice
+        return old.filter(pc.invert(pc.is_in(old, new))), new.filter(pc.invert(pc.is_in(new, old)))
+    stored = before.values.take(places)
+    equal = pc.equal(stored, after.values).fill_null(False)
+    both_null = pc.and_(places.is_valid(), pc.and_(stored.is_null(), after.values.is_null()))
+    same = pc.or_(equal, both_null)
+    gone = np.ones(len(before.keys), bool)
+    gone[places.filter(same).to_numpy()] = False
+    return before.secondary_keys(gone), after.secondary_keys(~np.asarray(same))
 
 
 def _escaped(texts: pa.Array) -> pa.Array:

@@ -65,7 +65,7 @@ from hudi_engine.table.metadata.changes import (
     stats_columns,
 )
 from hudi_engine.table.metadata.commit import DELTACOMMIT, commit_metadata, write_base_file
-from hudi_engine.table.metadata.data_files import slice_file_bounds, slice_keys, slice_values
+from hudi_engine.table.metadata.data_files import indexed_rows, slice_file_bounds, slice_keys
 from hudi_engine.table.metadata.index_build import INDEXING, INFLIGHT_PROPERTY, names_of_building
 from hudi_engine.table.metadata.writer import (
     PARTITIONS_PROPERTY,
@@ -399,7 +399,8 @@ class _Build:
         column = definitions.secondary_columns[partition]
         context = read_context(self.storage, self.config, self.timeline)
         slices = [each for some in self.slices.values() for each in some]
-        for keys in on_threads(lambda each: slice_values(context, each, column), slices):
+        rows = on_threads(lambda each: indexed_rows(context, each, column).secondary_keys(), slices)
+        for keys in rows:
             changes.put_all(keys, SECONDARY_RECORD)
 
 

@@ -22,6 +22,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.view import FileSystemView
 from hudi_engine.format.index.filters.footer import BLOOM_KEY, BLOOM_TYPE_KEY
+from hudi_engine.format.merge.slice_reader import ReadContext
 from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.metadata.definitions import IndexDefinitions
 from hudi_engine.format.metadata.keys import (
@@ -36,7 +37,7 @@ from hudi_engine.format.metadata.keys import (
 from hudi_engine.format.metadata.locations import Location, location_record
 from hudi_engine.format.metadata.record_index import locations
 from hudi_engine.format.metadata.records import MetadataPartition, Record, encode_record
-from hudi_engine.format.metadata.secondary_index import hashed_parts
+from hudi_engine.format.metadata.secondary_index import IndexedRows, changed_keys, hashed_parts
 from hudi_engine.format.metadata.statistics import (
     Bounds,
     Kind,
@@ -57,18 +58,19 @@ from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteSta
 from hudi_engine.table.metadata.data_files import (
     LogContents,
     file_keys,
+    indexed_rows,
     joined,
     keys_of,
     log_bounds,
     read_log,
     slice_file_bounds,
     slice_keys,
-    slice_values,
 )
 
 _PARTITIONS_TYPE, _FILES_TYPE, _BLOOM_TYPE = 1, 2, 4
 SECONDARY_RECORD: Record = {"type": 7, "SecondaryIndexMetadata": {"isDeleted": False}}
 _BINARY = pa.binary()
+_NO_KEYS = pa.array([], _BINARY)
 
 
 @dataclass
@@ -414,27 +416,29 @@ def _put_locations(written: Written, changes: Changes) -> None:
 def _put_values(written: Written, column: str, changes: Changes) -> None:
     """Add the keys of a secondary index for rows that are new or have another value, and delete those of before.
 
-    A key holds no place, so rows that are only moved change nothing.
+    A key that is deleted in one file group and added in another stays.
     """
     if written.metadata.compacted or written.metadata.operation_type == WriteOperation.CLUSTER.value:
         return
     groups = {(partition, str(stat.file_id)) for partition, stat in written.stats}
     going = {(partition, each) for partition, file_ids in written.replaced.items() for each in file_ids}
     done = written.timeline.as_if_completed(written.instant, written.action, written.metadata)
-    before = _values_in(written, written.before, written.timeline, column, groups | going)
-    after = _values_in(written, written.after, done, column, groups - going)
-    changes.delete(before.filter(pc.invert(pc.is_in(before, after))))
-    changes.put_all(after.filter(pc.invert(pc.is_in(after, before))), SECONDARY_RECORD)
+    old, new = (read_context(written.storage, each.config, each) for each in (written.timeline, done))
 
+    def rows_of(view: FileSystemView, context: ReadContext, group: FileGroupKey) -> IndexedRows | None:
+        partition, file_id = group
+        slices = view.all_slices(partition).get(file_id, [])
+        return indexed_rows(context, slices[0], column) if slices else None
 
-def _values_in(
-    written: Written, view: FileSystemView, timeline: Timeline, column: str, groups: Iterable[FileGroupKey]
-) -> pa.Array:
-    """Return the keys of a secondary index for the rows of some file groups."""
-    found = [view.all_slices(partition).get(file_id, [])[:1] for partition, file_id in groups]
-    slices = [each for some in found for each in some]
-    context = read_context(written.storage, timeline.config, timeline)
-    return joined(on_threads(lambda each: slice_values(context, each, column), slices))
+    def changed(group: FileGroupKey) -> tuple[pa.Array, pa.Array]:
+        before = rows_of(written.before, old, group)
+        after = None if group in going else rows_of(written.after, new, group)
+        empty = next((IndexedRows(*(part[:0] for part in each)) for each in (before, after) if each), None)
+        return (_NO_KEYS, _NO_KEYS) if empty is None else changed_keys(before or empty, after or empty)
+
+    for removed, added in on_threads(changed, sorted(groups | going)):
+        changes.delete(removed)
+        changes.put_all(added, SECONDARY_RECORD)
 
 
 def _check_single(written: Written, placed: Mapping[Location, pa.Array], deleted: pa.Array) -> None:

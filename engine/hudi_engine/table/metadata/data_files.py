@@ -18,7 +18,7 @@ from hudi_engine.format.logformat.reader import decode_data_block, read_blocks
 from hudi_engine.format.merge.delete_marker import delete_mask
 from hudi_engine.format.merge.slice_reader import ReadContext, read_slice
 from hudi_engine.format.merge.table_reader import read_context
-from hudi_engine.format.metadata.secondary_index import secondary_keys
+from hudi_engine.format.metadata.secondary_index import IndexedRows
 from hudi_engine.format.metadata.statistics import (
     Bounds,
     Kind,
@@ -125,10 +125,10 @@ def slice_keys(storage: Storage, timeline: Timeline, file_slice: FileSlice) -> p
     return keys_of(read_slice(context, file_slice, columns=[_KEY]))
 
 
-def slice_values(context: ReadContext, file_slice: FileSlice, column: str) -> pa.Array:
-    """Return the keys of a secondary index for a slice's rows, its logs merged in."""
+def indexed_rows(context: ReadContext, file_slice: FileSlice, column: str) -> IndexedRows:
+    """Return what a secondary index needs of a slice's rows, its logs merged in."""
     rows = read_slice(context, file_slice, columns=[_KEY, column])
-    return secondary_keys(one_array(rows.column(column)), one_array(rows.column(_KEY)))
+    return IndexedRows(one_array(rows.column(column)), one_array(rows.column(_KEY)))
 
 
 def keys_of(rows: pa.Table) -> pa.Array:
