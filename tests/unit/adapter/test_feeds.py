@@ -6,11 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.format.config.own_keys import CHECKPOINT, CHECKPOINT_BEFORE
 from hudi_engine.format.storage.base import FileStatus
 from hudi_engine.table.changes.new_files import TakenFiles
 
 from dbt.adapters.hudi.model.selected import check_takes_changes, tables_named, takes_changes
-from dbt.adapters.hudi.run import OF_A_SAMPLE, Feed
+from dbt.adapters.hudi.run import OF_A_SAMPLE, Feed, InputWindow
+from tests.unit.adapter.test_model_config import plan
 
 
 @pytest.mark.parametrize(
@@ -72,3 +74,14 @@ def test_files_that_were_taken_count_for_no_changes() -> None:
     assert feed.taken_files("raw.table") is None, "the source was a table before"
     with pytest.raises(DbtRuntimeError, match="was built with --sample"):
         feed.taken_files("raw.sample")
+
+
+def test_a_run_notes_the_checkpoint_and_the_one_that_it_follows() -> None:
+    feed = Feed({"s.a": "1", "s.b": "5"}, inputs={"s.a": InputWindow("1", "2", 1)})
+    assert feed.noted_in(plan(), rebuilds=False).given_options == {
+        CHECKPOINT: '{"s.a":"2","s.b":"5"}',
+        CHECKPOINT_BEFORE: '{"s.a":"1","s.b":"5"}',
+    }
+    assert feed.noted_in(plan(), rebuilds=True).given_options == {CHECKPOINT: '{"s.a":"2"}'}
+    feed.is_limited = True
+    assert feed.noted_in(plan(), rebuilds=False).given_options == {}, "of no rows nothing is noted"
