@@ -62,11 +62,11 @@ def check_plan(path, call):
         with planned_writes(examples=2):
             planned = call()
     except HudiError as refused:
+        assert files(path) == before
         with pytest.raises(type(refused)):
             call()
         return None
-    finally:
-        assert files(path) == before
+    assert files(path) == before
     done = call()
     assert planned.instant is None
     counts = ("operation", "rows_inserted", "rows_updated", "rows_deleted", "partitions_written")
