@@ -41,3 +41,24 @@ def test_copies_are_the_same_by_key_and_then_by_receipts(tmp_path: Path) -> None
     assert diff.call(services(table), {"other": str(copy)}).notes == [
         "the same rows, by the receipts of both"
     ]
+
+
+def test_a_state_before_the_oldest_commit_is_counted_not_taken_from_a_later_receipt(tmp_path: Path) -> None:
+    table = services(unpack(COW, tmp_path))
+    OPERATIONS["verify"].call(table, {"note": True})
+    before = OPERATIONS["diff"].call(table, {"as_of": "2020-01-01"})
+    assert not before.ok and before.notes != ["the same rows, by the receipts of both"]
+    verified = OPERATIONS["verify"].call(table, {"as_of": "2020-01-01"})
+    assert verified.ok and verified.facts["rows"] == 0
+
+
+def test_tables_of_other_key_fields_are_compared_by_rows(tmp_path: Path) -> None:
+    table = unpack(COW, tmp_path)
+    copy = tmp_path / "copy"
+    shutil.copytree(table, copy)
+    properties = copy / ".hoodie" / "hoodie.properties"
+    lines = [each for each in properties.read_text().splitlines() if "checksum" not in each]
+    properties.write_text(
+        "\n".join(f"{each},name" if "recordkey.fields" in each else each for each in lines) + "\n"
+    )
+    assert OPERATIONS["diff"].call(services(table), {"other": str(copy)}).ok

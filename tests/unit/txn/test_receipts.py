@@ -108,12 +108,36 @@ def test_a_write_that_left_the_timeline_is_taken_as_archived(commits: Commits) -
     assert commits.receipt() == Receipt(6, 60)
 
 
+def test_services_alone_on_the_timeline_of_a_table_with_rows_say_nothing(
+    commits: Commits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (2, 3):
+        commits.put(
+            number, CommitMetadata(extra_metadata={"schema": commits.schema}, operation_type="CLUSTER")
+        )
+    assert commits.receipt() == Receipt()
+    archived = commits.timeline
+    monkeypatch.setattr(Timeline, "archived", property(lambda _: archived))
+    assert commits.receipt().since == commits.time(2)
+    commits.commit(4, Content(1, 10))
+    assert commits.receipt().since == commits.time(4)
+
+
+def test_writes_that_overlapped_after_an_archived_one_are_put_together(commits: Commits) -> None:
+    commits.commit(1, Content(1, 10))
+    commits.commit(3, Content(3, 30))
+    commits.put(2, commits.noted(2, Content(2, 20)))
+    commits.table.storage.delete(f".hoodie/{commits.time(1)}.commit")
+    assert commits.receipt() == Receipt(6, 60)
+
+
 @pytest.mark.parametrize(
     ("columns", "keeps"),
     [
         ([("id", pa.string()), ("n", pa.int64())], True),
         ([("id", pa.string()), ("n", pa.int32()), ("m", pa.string())], True),
         ([("id", pa.string()), ("n", pa.string())], False),
+        ([("id", pa.string()), ("n", pa.float64())], False),
         ([("id", pa.string())], False),
     ],
 )

@@ -1,14 +1,16 @@
 """A hash of rows that depends on their values alone: not on their order, their files, nor on how a column is encoded.
 
 The hash of a row is made of its columns' names and values; a null is nothing, so that a column which is added changes no row. Whole
-numbers of any width are one type, and so are floating point numbers; times count in microseconds. Rows of a table are summed
-modulo 2^64, so that a write can add the rows that come and take away those that go.
+numbers of any width are one type; times count in microseconds; a value of another kind of type, or of a decimal of another scale,
+is another value. Rows of a table are summed modulo 2^64, so that a write can add the rows that come and take away those that go.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -84,12 +86,24 @@ def _mixed(values: Hashes) -> Hashes:
 
 
 def _of_values(column: pa.Array) -> Hashes:
-    """Return numbers for values, any number for a null."""
-    kind: Any = column.type
+    """Return numbers for values, any number for a null; those of two kinds of types are never the same by rule."""
     if not len(column):
         return np.zeros(0, np.uint64)
-    if pa.types.is_dictionary(kind):
+    if pa.types.is_dictionary(column.type):
         return _taken(column)
+    found = _untagged(column)
+    found ^= _tag(_kind(column.type))
+    return found
+
+
+@cache
+def _tag(kind: str) -> np.uint64:
+    return np.uint64(int.from_bytes(hashlib.blake2b(kind.encode(), digest_size=8).digest(), "little"))
+
+
+def _untagged(column: pa.Array) -> Hashes:
+    """Return numbers for values that differ within their kind of type, in an array of its own."""
+    kind: Any = column.type
     if pa.types.is_struct(kind):
         found = np.full(len(column), _LENGTH, np.uint64)
         for field, child in zip(kind, column.flatten(), strict=True):
@@ -222,7 +236,7 @@ def same_hash(one: pa.DataType, other: pa.DataType) -> bool:
 
 
 def _family(kind: Any) -> Any:
-    """Return what the hash goes by of a type."""
+    """Return what the hash goes by of a type, to the innermost."""
     if pa.types.is_dictionary(kind):
         return _family(kind.value_type)
     if pa.types.is_struct(kind):
@@ -231,11 +245,28 @@ def _family(kind: Any) -> Any:
         return ("map", _family(kind.key_type), _family(kind.item_type))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return ("list", _family(kind.value_type))
-    for name, test in (
-        ("integer", pa.types.is_integer),
-        ("floating", pa.types.is_floating),
-        ("timestamp", pa.types.is_timestamp),
-    ):
-        if test(kind):
-            return name
-    return ("decimal", kind.scale) if pa.types.is_decimal(kind) else str(kind)
+    return _kind(kind)
+
+
+_KINDS: tuple[tuple[str, Callable[[Any], bool]], ...] = (
+    ("integer", pa.types.is_integer),
+    ("timestamp", pa.types.is_timestamp),
+    ("time", pa.types.is_time),
+    ("date", pa.types.is_date32),
+    ("text", pa.types.is_string),
+    ("text", pa.types.is_large_string),
+    ("struct", pa.types.is_struct),
+    ("map", pa.types.is_map),
+    ("list", pa.types.is_list),
+    ("list", pa.types.is_large_list),
+    ("binary", pa.types.is_binary),
+    ("binary", pa.types.is_large_binary),
+    ("binary", pa.types.is_fixed_size_binary),
+)
+
+
+def _kind(kind: Any) -> str:
+    """Return the name of all types of which a value has one hash; a float's is not that of the double it is widened to."""
+    if pa.types.is_decimal(kind):
+        return f"decimal of scale {kind.scale}"
+    return next((name for name, test in _KINDS if test(kind)), str(kind))

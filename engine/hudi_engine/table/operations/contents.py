@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.parallel import run_in_threads
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY
-from hudi_engine.format.schema.row_hash import MODULUS, ContentChange, row_hashes
+from hudi_engine.format.schema.row_hash import MODULUS, ContentChange, row_hashes, same_hash
 from hudi_engine.format.timeline.moments import Moment
 from hudi_engine.table.inspect.as_of import instant_as_of
 from hudi_engine.table.reader import Rows, filtered
@@ -43,7 +44,13 @@ class Side:
 
     def receipt(self) -> Receipt:
         """Return what its commits note, without reading a row."""
-        return receipt_of(self.state.timeline, None if self.when is None else self.instant)
+        timeline = self.state.timeline
+        if self.when is None or not timeline.completed_writes:
+            return receipt_of(timeline)
+        # a state before the oldest active commit has no commit that could say anything
+        if self.instant is None:
+            return Receipt(since=timeline.completed_writes[0].requested_time)
+        return receipt_of(timeline, self.instant)
 
     def rows(self, columns: Iterable[str] | None = None) -> Rows:
         """Return its rows."""
@@ -55,6 +62,10 @@ class Side:
         rows = self.rows()
         parts = run_in_threads(lambda each: _content(rows, each), rows.slices)
         return Receipt(sum(each.rows for each in parts), sum(each.hash for each in parts) % MODULUS)
+
+    def types(self) -> dict[str, pa.DataType]:
+        """Return the type of each column."""
+        return {each.name: each.type for each in self.rows().schema}
 
     @property
     def has_keys(self) -> bool:
@@ -138,9 +149,10 @@ def difference(here: Side, there: Side, limit: int) -> Difference:
     receipt = here.receipt()
     if receipt.since is None and receipt == there.receipt():
         return Difference(receipt.rows, receipt.rows, 0, 0, 0, by_receipts=True)
-    is_keyed = here.has_keys and there.has_keys
+    one_config, two_config = here.state.config, there.state.config
+    is_keyed = here.has_keys and there.has_keys and _keys_of(one_config) == _keys_of(two_config)
     keys = [RECORD_KEY] if is_keyed else []
-    if is_keyed and here.state.config.is_partitioned and there.state.config.is_partitioned:
+    if is_keyed and one_config.is_partitioned and _paths_of(one_config) == _paths_of(two_config):
         keys = [PARTITION_PATH, RECORD_KEY]
     by = keys or [_HASH]
     one, two = here.hashes(keys), there.hashes(keys)
@@ -161,25 +173,47 @@ def difference(here: Side, there: Side, limit: int) -> Difference:
     return Difference(_sum(one), _sum(two), gone, new, changed, tuple(examples))
 
 
+def _keys_of(config: TableConfig) -> object:
+    """Return what two tables must share for one record key to be one row in both."""
+    return config.record_key_fields, config.key_generator
+
+
+def _paths_of(config: TableConfig) -> object:
+    """Return what two tables must share for one partition path to be one partition in both."""
+    return config.partition_fields, config.hive_style, config.url_encode
+
+
 def _sum(counted: pa.Table) -> int:
     return int(np.asarray(counted.column("count_all")).sum())
 
 
 def _examples(here: Side, there: Side, found: Mapping[str, pa.Table], limit: int) -> list[dict[str, Any]]:
     """Return keys of each kind in their order, those that changed with each column that differs."""
-    shown = []
+    shown, sides = [], (here, there)
+    types = [{name.lower(): kind for name, kind in side.types().items()} for side in sides]
+    other_types = {
+        name for name in types[0].keys() & types[1].keys() if not same_hash(types[0][name], types[1][name])
+    }
     for kind, keys in found.items():
         some = sorted(keys.column(RECORD_KEY).to_pylist())[:limit]
         if kind != "changed":
             shown += [{"what": kind, "key": key, "column": None, "here": None, "there": None} for key in some]
             continue
-        rows = [_by_key(side, some) for side in (here, there)]
+        rows = [_by_key(side, some) for side in sides]
         for key in some:
             one, two = (each.get(key, {}) for each in rows)
             for name in dict.fromkeys([*one, *two]):
-                if one.get(name) != two.get(name):
-                    cells = {"what": kind, "key": key, "column": name}
-                    shown.append({**cells, "here": str(one.get(name)), "there": str(two.get(name))})
+                cells = {"what": kind, "key": key, "column": name}
+                values = [each.get(name) for each in (one, two)]
+                if name.lower() in other_types:
+                    texts = [
+                        f"{value} ({each[name.lower()]})" for value, each in zip(values, types, strict=True)
+                    ]
+                    shown.append({**cells, "here": texts[0], "there": texts[1]})
+                elif values[0] != values[1] and not all(
+                    value != value for value in values
+                ):  # NaN is NaN here
+                    shown.append({**cells, "here": str(values[0]), "there": str(values[1])})
     return shown
 
 

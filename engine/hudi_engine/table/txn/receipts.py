@@ -78,13 +78,16 @@ def receipt_of(timeline: Timeline, as_of: str | None = None) -> Receipt:
         if note is None:
             return Receipt(since=write.requested_time)
         before = writes[place + 1].requested_time if place + 1 < len(writes) else None
-        # a write that has left the timeline is archived: a savepoint may keep an older one
-        follows = note.after == before or (note.after is not None and note.after not in known)
+        # a write that has left the timeline is archived: a savepoint may keep an older one, but one that is newer overlapped
+        after = note.after
+        is_archived = after is not None and after not in known and (before is None or before < after)
+        follows = after == before or is_archived
         if follows or note.whole:
             return note.table.plus(rows, added)
         rows, added = rows + note.added[0], added + note.added[1]
-    if writes and timeline.archived.completed_writes:
-        return Receipt(since=writes[-1].requested_time)
+    # services alone may be left on the timeline of a table that has rows
+    if known and timeline.archived.completed_writes:
+        return Receipt(since=writes[-1].requested_time if writes else min(known))
     return Receipt().plus(rows, added)
 
 
