@@ -13,9 +13,11 @@ from typing import Any
 import hudi_engine
 import pytest
 from dbt.tests.util import run_dbt, write_file
+from hudi_engine import HudiTable
 from hudi_engine.table.inspect import commit_facts
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.swap import table_storage
+from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.shell import main
 from tests.helpers.hudi_rs import rows_by_hudi_rs
@@ -116,7 +118,8 @@ class TestUndo:
         assert (newest["models"], first["models"]) == (10, 9)
         assert newest["rows_inserted"] > 0 and newest["first_commit"] > first["first_commit"]
 
-        project.run_sql("insert into {schema}.appended values (7)")
+        spark = SparkSession.builder.getOrCreate()
+        HudiTable.open(spark, self.path(project, "appended")).insert(spark.sql("select 7 as day"))
         undo = ["undo", "--last", "--yes", *self.options(project, 2)]
         assert main(undo) == 2
         said = capsys.readouterr().err

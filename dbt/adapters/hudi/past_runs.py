@@ -241,11 +241,11 @@ class PastRuns(Operations):
         rows = []
         for each, written in found.items():
             commits = [commit for own in written.values() for commit in own]
-            models = {commit.extra.get(NODE) for commit in commits}
+            models = {commit.extra[NODE] for commit in commits if NODE in commit.extra}
             rows.append({"run": each, **_times(commits), "models": len(models), **sums(commits)})
         return Answer(rows[: limit or None], notes=[] if rows else ["no table has a commit of a dbt run"])
 
-    def undo_plan(self, run: str | None, nodes: Collection[str] | None) -> UndoPlan:
+    def undo_plan(self, run: str | None, nodes: frozenset[str] | None) -> UndoPlan:
         """Return what taking a run back would do; nothing is written.
 
         Args:
@@ -271,7 +271,7 @@ class PastRuns(Operations):
         if unfinished is not None:
             own = [each for each in own if each.table.label in unfinished["tables"]]
         elif nodes is not None:
-            own = [each for each in own if each.own[0].extra.get(NODE) in nodes]
+            own = [each for each in own if not nodes.isdisjoint(one.extra.get(NODE, "") for one in each.own)]
         own.sort(key=lambda each: each.own[0].committed_at or datetime.min, reverse=True)
         return UndoPlan(name, tuple(own), unfinished is not None, _consumers(own, tables))
 

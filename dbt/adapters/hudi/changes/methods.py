@@ -263,7 +263,7 @@ class ChangeFeeds(TableAccess):
                     note_checkpoint(
                         table.storage,
                         lambda state: format_checkpoint(args.applied(read_checkpoint(state))),
-                        resolve_options(warehouse.options),
+                        resolve_options(warehouse.options_at(table.path)),
                     )
                     warehouse.show(session, name.database, name.name, table)
             readers = list_consumers(table.storage)

@@ -9,12 +9,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from dbt_common.events.contextvars import get_node_info
 from dbt_common.invocation import get_invocation_id
+from hudi_engine.format.config.own_keys import ORIGIN
 
 from dbt.adapters.hudi.model.merge import BatchWindow
 
 # Hudi takes keys with this start into the commit, unless hoodie.datasource.write.commitmeta.key.prefix is another.
-INVOCATION, NODE, GIT = "_dbt_invocation_id", "_dbt_node", "_dbt_git_sha"
+(INVOCATION, NODE), GIT = ORIGIN, "_dbt_git_sha"
 # The table by schema and name, which a clone's commits of its original have too; a digest of the code; inputs as JSON, each
 # with its newest instant.
 TABLE, CHECKSUM, INPUTS = "_dbt_table", "_dbt_checksum", "_dbt_inputs"
@@ -42,8 +44,7 @@ def notes_of_run(
     """
     end = None if window is None else window.end
     notes = {
-        INVOCATION: get_invocation_id(),
-        NODE: str(node.get("unique_id") or ""),
+        **origin(str(node.get("unique_id") or "")),
         TABLE: table,
         CHECKSUM: str((node.get("checksum") or {}).get("checksum") or ""),
         GIT: git_sha(project_root or ".", get_invocation_id()) or "",
@@ -51,6 +52,12 @@ def notes_of_run(
         BATCH_END: "" if end is None else end.isoformat(),
     }
     return {key: value for key, value in notes.items() if value}
+
+
+def origin(node: str | None = None) -> dict[str, str]:
+    """Return the notes of every commit: the run, and the node by its unique id, that which dbt is at in this thread when None."""
+    found = str(get_node_info().get("unique_id") or "") if node is None else node
+    return {INVOCATION: get_invocation_id(), **({NODE: found} if found else {})}
 
 
 @lru_cache(maxsize=8)

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine import build_table
+from hudi_engine import HudiTable, build_table
 from hudi_engine.errors import TableExistsError
 from hudi_engine.format.config.declared.engine_options import WriterOptions
 from hudi_engine.format.config.options import laid_over
@@ -62,7 +62,8 @@ def append_errors(
         if base is None:
             with suppress(TableExistsError):  # another process has set rows of this model aside meanwhile
                 result = build_table(session, own.base, rows, **own.definition_with(warehouse.options))
-        table = warehouse.table(session, base or own.base)
+        # without notes of the run, as undo leaves errors as they are
+        table = HudiTable.open(session, base or own.base, options=warehouse.options, hold=True)
         if result is None:
             result = table.upsert(rows, options=laid_over(own.write_options, _RETRIES))
         warehouse.register_plan(session, own, table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 
 from hudi_engine.spark.sql.router import StatementRouter
@@ -23,6 +24,10 @@ _OF_SNAPSHOTS = frozenset({_SNAPSHOT_KEY, "dbt_valid_from", "dbt_valid_to"})
 
 class ServedWarehouse(SqlWarehouse):
     """A warehouse whose tables dbt-spark makes too."""
+
+    def notes(self) -> Mapping[str, str]:
+        """Return none: a server has clients, and no run of dbt."""
+        return {}
 
     def create_table(self, session: SparkSession, new: NewTable) -> WriteResult | None:
         """Make a table; the record key of a snapshot of dbt-spark is that of its rows.

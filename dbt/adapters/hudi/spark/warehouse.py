@@ -52,6 +52,7 @@ from dbt.adapters.hudi.credentials import ANSI, HudiCredentials
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan, Places
 from dbt.adapters.hudi.model.reading import absolute_location
+from dbt.adapters.hudi.model.run_notes import origin
 from dbt.adapters.hudi.model.source import SourcePlace
 from dbt.adapters.hudi.preview import PREVIEW
 from dbt.adapters.hudi.response import counted
@@ -119,12 +120,12 @@ class Warehouse:
         return self.places.schema_folder(schema)
 
     def options_at(self, base: str) -> Mapping[str, str]:
-        """Return the options for writes to the table at a folder, those of the node that runs among them."""
+        """Return the options for writes to the table at a folder: those of the profile and of its node, and notes of the run."""
         plan = RUNS.current().planned
         return self._with_options(plan if plan is not None and same_place(plan.base, base) else None)
 
     def options_of(self, schema: str, name: str) -> Mapping[str, str]:
-        """Return the options for writes to the table of a name, those of the node that runs among them."""
+        """Return the options for writes to the table of a name, as for its folder."""
         plan = RUNS.current().planned
         is_own = plan is not None and (plan.schema.lower(), plan.name.lower()) == (
             schema.lower(),
@@ -133,7 +134,11 @@ class Warehouse:
         return self._with_options(plan if is_own else None)
 
     def _with_options(self, plan: ModelPlan | None) -> Mapping[str, str]:
-        return self.options if plan is None else laid_over(self.options, plan.hook_options)
+        return laid_over(self.options, {} if plan is None else plan.hook_options, self.notes())
+
+    def notes(self) -> Mapping[str, str]:
+        """Return the notes of each commit."""
+        return origin()
 
     # --- sessions -----------------------------------------------------------------------------------------------
 

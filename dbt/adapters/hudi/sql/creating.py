@@ -106,6 +106,7 @@ def _plan(warehouse: Warehouse, new: NewTable) -> ModelPlan:
         "partition_by": list(new.partition_by),
     }
     plan = resolve_plan({"config": config}, new.name.database, new.name.name, warehouse.places)
+    plan = replace(plan, run_notes=warehouse.notes())
     if new.location is None:
         return plan
     if problems := location_problems(new.location, f"LOCATION of {new.name.label}"):

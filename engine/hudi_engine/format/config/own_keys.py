@@ -14,6 +14,10 @@ BATCHES = "_hudi_streaming_sink_checkpoint"
 """Key of the extra metadata with the last batch of each stream that writes to a table, as JSON, under Apache Hudi's name for its
 streaming sink; every later commit carries it on."""
 
+ORIGIN = ("_dbt_invocation_id", "_dbt_node")
+"""Keys of the extra metadata with the dbt run and the node that a commit comes from. They alone are no reason for a commit of a
+statement that changes no row."""
+
 REPLACED_TABLE = "_hudi_engine_replaced"
 """Key of the extra metadata of a first commit: the newest instant of the table that was in the place of this one, whose history it
 does not have; ``""`` for a folder of another format."""

@@ -20,7 +20,7 @@ from hudi_engine.errors import ConfigError, RepeatedKeyError, translate_unicode_
 from hudi_engine.format.config.declared.engine_options import EngineOptions, WriterOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.config.own_keys import CHECKPOINT
+from hudi_engine.format.config.own_keys import CHECKPOINT, ORIGIN
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.generator import build_key_generator
 from hudi_engine.format.keygen.partition_path import check_new_partition
@@ -192,7 +192,7 @@ def _is_skipped(incoming: Incoming, request: WriteRequest) -> bool:
     if incoming.table is None or incoming.table.num_rows:
         return False
     statement = request.prepped or isinstance(request.changes, Decided)
-    if statement and not extra_metadata(request.options):
+    if statement and extra_metadata(request.options).keys() <= {*ORIGIN}:
         return True
     return request.options[WriteOptions.SKIP_EMPTY_COMMIT] and CHECKPOINT not in request.options.raw
 

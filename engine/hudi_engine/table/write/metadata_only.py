@@ -9,7 +9,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.engine_options import WriterOptions
 from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.config.own_keys import CHECKPOINT
+from hudi_engine.format.config.own_keys import CHECKPOINT, ORIGIN
 from hudi_engine.format.keygen.partition_path import check_partition_path
 from hudi_engine.format.spelling import no_such_partitions
 from hudi_engine.format.storage.base import Storage
@@ -136,6 +136,9 @@ def commit_without_files(
             transaction.inflight(CommitMetadata(operation_type=operation))
             now = TableState(storage, transaction.config, transaction.timeline)
             metadata = replace(change.metadata(now), operation_type=operation)
+            # not all notes of a write: what a checkpoint or a batch says comes with rows
+            origin = {key: options.raw[key] for key in ORIGIN if key in options.raw}
+            metadata = replace(metadata, extra_metadata={**origin, **metadata.extra_metadata})
             rows = rows_of_groups(now, metadata.partition_to_replace_file_ids or {})
             transaction.commit(metadata)
         return summarise(transaction.instant, metadata, "metadata", rows)
