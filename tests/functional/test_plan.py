@@ -138,3 +138,76 @@ class TestPlan:
         with pytest.raises(SystemExit):
             main(["plan", "--fail-if", "lost > 1"])
         assert "--fail-if is 'lost > 1'; legal are read, inserted" in capsys.readouterr().err
+
+
+DAY = "{{ var('day') }}"
+TABLE = "{{ config(materialized='table') }} "
+APPEND = "{{ config(materialized='incremental', incremental_strategy='append') }} "
+BY_PLACE = INCREMENTAL.format(
+    strategy="insert_overwrite",
+    kind="cow",
+    more="partition_by='at'",
+    query="select * from values {% if var('day') == 1 %} {FIRST} {% else %} {SECOND} {% endif %} as t(id, at)",
+)
+OTHER_WAYS = {
+    "grows.sql": f"{APPEND} select id + {DAY} as id from range(3)",
+    "shown.sql": "{{ config(materialized='view') }} select * from {{ ref('grows') }}",
+    "by_view.sql": TABLE + "select * from {{ ref('shown') }}",
+    "by_temporary_view.sql": """
+        {{ config(materialized='table', pre_hook="create or replace temporary view hooked as select * from {{ ref('grows') }}") }}
+        select * from hooked -- {{ ref('grows') }}""",
+    "by_header.sql": """
+        {{ config(materialized='table', sql_header="create or replace temporary view headed as select * from " ~ schema ~ '.grows;') }}
+        select * from headed -- {{ ref('grows') }}""",
+    "by_function.sql": TABLE
+    + "select id from hudi_table_changes('{{ schema }}.grows', 'latest_state', 'earliest') -- {{ ref('grows') }}",
+    "by_condition.sql": """
+        {{ config(materialized='incremental', incremental_strategy='replace_where',
+           incremental_predicates="id in (select id from " ~ schema ~ ".grows)") }}
+        select id from range(2) where id = 1 -- {{ ref('grows') }}""",
+    "with_meta.sql": TABLE + "select id, _hoodie_commit_time as at from {{ ref('grows') }}",
+    "logs.sql": f"{APPEND} select 1 as id where {DAY} = 1",
+    "hooked_to_logs.sql": """
+        {{ config(materialized='table', post_hook='insert into {{ schema }}.logs select 2 as id') }}
+        select 1 as id -- {{ ref('logs') }}""",
+    "of_logs.sql": TABLE + "select * from {{ ref('logs') }} -- {{ ref('hooked_to_logs') }}",
+    "nulls.sql": BY_PLACE.replace("{FIRST}", "(1, 'x'), (2, ''), (3, null)").replace("{SECOND}", "(9, '')"),
+    "of_nulls.sql": TABLE + "select * from {{ ref('nulls') }}",
+    "zeros.sql": BY_PLACE.replace("{FIRST}", "(1, 0.0D), (2, 1.5D)").replace("{SECOND}", "(9, -0.0D)"),
+    "of_zeros.sql": TABLE + "select * from {{ ref('zeros') }}",
+    "set_aside.sql": """
+        {{ config(materialized='incremental', unique_key='id', options={'hoodie.errortable.enable': true}, enabled=var('day') > 1) }}
+        select * from values (1), (null) as t(id)""",
+}
+NOT_KNOWN = {"by_temporary_view", "by_header", "by_function", "by_condition", "with_meta", "of_logs"}
+
+
+class TestOtherWays:
+    """Models that read what the plan changes by another way than its name."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> Mapping[str, str]:
+        return OTHER_WAYS
+
+    def planned(self, project: Any, capsys: Any, *words: str) -> dict[str, Any]:
+        where = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
+        capsys.readouterr()
+        code = main(["plan", "--json", *words, *where, "--vars", "{day: 2}"])
+        answer = json.loads(capsys.readouterr().out)
+        assert code == 0, answer
+        return {each["name"]: each for each in answer["nodes"]}
+
+    def test_a_model_has_the_figures_of_the_run_or_is_not_known(self, project: Any, capsys: Any) -> None:
+        run_dbt(["build", "--vars", "{day: 1}"])
+        alone = self.planned(project, capsys, "--select", "grows", "by_view", "--exclude", "shown")
+        assert "grows" in alone["by_view"]["unknown"]
+
+        nodes = self.planned(project, capsys)
+        assert {name for name, each in nodes.items() if each["unknown"]} == NOT_KNOWN, nodes
+        assert nodes["set_aside"]["set_aside"] == 1
+
+        results = run_dbt(["build", "--vars", "{day: 2}"])
+        done = {each.node.name: each.adapter_response for each in results}
+        for name in nodes.keys() - NOT_KNOWN - {"shown"}:
+            found = {each: nodes[name][each] for each in ("inserted", "updated", "deleted")}
+            assert found == {each: done[name][f"rows_{each}"] for each in found}, name

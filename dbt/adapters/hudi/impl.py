@@ -301,7 +301,7 @@ class HudiAdapter(PastRuns, FileFeeds, ColumnChanges, Names, SparkAdapter):
             if run.node.get("language") == "python":
                 for table in run.feed.named:
                     schema, _, name = table.partition(".")
-                    PREVIEW.check_unchanged(schema, name, "it is Python that may read")
+                    PREVIEW.check_unchanged(schema, name, "it is Python that may read", session)
                 return run_python_model(session, run.plan.name, code)
             return without_metadata(session.sql(handle.with_states(session, code)), run.feed)
 

@@ -100,7 +100,7 @@ class Operations(TableAccess):
         operation, relation, bound, options = _bound(name, given, others)
         if PREVIEW.is_on and not operation.only_looks(bound):
             if not operation.is_service:
-                PREVIEW.leave_out(f"hudi_{name}")
+                PREVIEW.leave_out(f"hudi_{name}", f"{relation} {bound}")
             return [f"{name} of {relation}: not run, as this run is planned"]
         label = f"{name.removeprefix('show_').replace('_', ' ')} of {relation}"
         if name in _OWN:
@@ -164,7 +164,7 @@ class Operations(TableAccess):
             found = find_procedure(procedure)
             found.bind(arguments)
         if PREVIEW.is_on and found.changes:
-            PREVIEW.leave_out(f"CALL {procedure}")
+            PREVIEW.leave_out(f"CALL {procedure}", str(given))
             return [f"{label}: not run, as this run is planned"]
         if not found.changes:
             with self._look(relation, label, {}) as services:

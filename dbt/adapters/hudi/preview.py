@@ -12,7 +12,9 @@ from typing import Any
 
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.format.storage.planned import planned_writes
+from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.query import with_texts
@@ -31,7 +33,10 @@ _INSERT = re.compile(r"\binsert\s+(into|overwrite)\b", re.IGNORECASE)
 _HOOK = "operation."
 """How the ids of ``on-run-start`` and ``on-run-end`` begin."""
 _AFTER = "in post-hook"
-_GLOBAL = "global_temp"
+_GLOBAL, _ROWS_TO_BE = "global_temp", "dbt_hudi_planned_"
+_FACE = re.compile(f"(?:{READ_OPTIMIZED_SUFFIX}|{REALTIME_SUFFIX})$")
+_META = re.compile(rf"\b(?:{'|'.join(META_FIELDS)})\b", re.IGNORECASE)
+_WORD = re.compile(r"\w+")
 
 
 class UnknownRowsError(DbtRuntimeError):
@@ -69,6 +74,8 @@ class Preview:
         self.nodes: dict[str, PlannedNode] = {}
         self.left_out: list[str] = []
         self._views: dict[tuple[str, str], str | None] = {}
+        # of statements that are left out: among them the names of the tables that they change
+        self._words: set[str] = set()
         self._lock = threading.RLock()
 
     @contextmanager
@@ -78,7 +85,7 @@ class Preview:
         Args:
             examples: How many rows of each kind of change are shown.
         """
-        self.nodes, self.left_out, self._views, self.is_on = {}, [], {}, True
+        self.nodes, self.left_out, self._views, self._words, self.is_on = {}, [], {}, set(), True
         try:
             with planned_writes(examples, everywhere=True):
                 yield
@@ -91,6 +98,8 @@ class Preview:
         """Note a write of the node that dbt is at."""
         node = self._node()
         if node is not None and result.plan is not None:
+            if self._own()[1] in self._words:
+                self._note_unknown(node, "a statement that a plan does not run names its table")
             node.writes.append(result)
             node.set_aside += set_aside
 
@@ -111,14 +120,19 @@ class Preview:
         inserts = keyword in ("with", "from") and _INSERT.search(statement)
         if (keyword in _RUN and not inserts) or (keyword == "create" and _TEMPORARY.search(statement)):
             return True
-        self.leave_out(keyword.upper())
+        self.leave_out(keyword.upper(), statement)
         return False
 
-    def leave_out(self, what: str) -> None:
+    def leave_out(self, what: str, names: str) -> None:
         """Note a statement or operation that would write and is not run; what the node would do without it is not known.
 
-        The hooks after a node change nothing of its own write, but the rows that others read of it.
+        The hooks after a node change nothing of its own write, but the rows that others read of it. Nodes that read or write a
+        table that the statement names are not known either.
+
+        Args:
+            names: The statement, or the tables that the operation is on.
         """
+        self._words.update(_WORD.findall(names.lower()))
         node, hook = self._node(), RUNS.current().hook
         if node is None:
             self.left_out.append(what)
@@ -162,7 +176,7 @@ class Preview:
             return
         view = None
         if rows is not None:
-            view = f"dbt_hudi_planned_{uuid.uuid4().hex}"
+            view = f"{_ROWS_TO_BE}{uuid.uuid4().hex}"
             rows.createOrReplaceGlobalTempView(view)
         self._views[schema.lower(), name.lower()] = view
 
@@ -172,22 +186,43 @@ class Preview:
         if changes or (result.plan is not None and result.plan.columns):
             self.note_rows(schema, name, rows)
 
-    def check_unchanged(self, schema: str, name: str, why: str) -> None:
-        """Refuse to plan the node that dbt is at where a table that it needs as it is on storage would change."""
-        if (schema.lower(), name.lower()) in self._views:
+    def check_unchanged(self, schema: str, name: str, why: str, session: SparkSession | None = None) -> None:
+        """Refuse to plan the node that dbt is at where a table that it needs as it is on storage would change.
+
+        Args:
+            session: Looks up the tables behind a view; None where the name is that of a table.
+        """
+        if self._changes(schema.lower(), name.lower()):
             self.refuse(f"{why} {schema}.{name}, which this run changes")
+        if session is not None:
+            self._check_behind(session, [schema, name])
+
+    def check_conditions(self, session: SparkSession, conditions: Sequence[str]) -> None:
+        """Refuse to plan the node that dbt is at where SQL of its config reads a table that this run changes."""
+        for each in conditions if self.is_on else ():
+            query = f"select 1 where {each}"
+            if self.in_statement(session, query) != query:
+                self.refuse(f"its config reads a table that this run changes: {each}")
 
     def in_statement(self, session: SparkSession, statement: str) -> str:
-        """Return a query that reads the rows to be where it names tables and views that the run changes."""
-        if not self._views or first_keyword(statement) not in _QUERIES:
+        """Return a query that reads the rows to be where it names tables and views that the run changes.
+
+        Refuses to plan the node that dbt is at where the query reads such a table by another way: a view, or a table function.
+        """
+        if not (self._views or self._words):
             return statement
         own = self._own()
 
         def instead(parts: list[str], has_alias: bool) -> str | None:
             lowered = [part.lower() for part in parts[-2:]]
             key = (session.catalog.currentDatabase().lower(), *lowered) if len(lowered) == 1 else (*lowered,)
-            if key == own or key not in self._views:
+            if key == own:
                 return None
+            if key not in self._views:
+                self._check_behind(session, parts)
+                return None
+            if _META.search(statement):
+                self.refuse(f"it reads Hudi's columns of {'.'.join(key)}, which a plan has no values of")
             view = self._view(key[0], key[1])
             return view if has_alias else f"{view} as {quoted(parts[-1])}"
 
@@ -195,15 +230,42 @@ class Preview:
             plan = plans.parse(session, statement)
         except PySparkException:
             return statement  # Spark runs it, and reports what is wrong with it
-        return with_texts(statement, plan, instead)
+        self._check_functions(plan)
+        return with_texts(statement, plan, instead) if first_keyword(statement) in _QUERIES else statement
 
     def shown_for(self, schema: str | None, name: str | None) -> str | None:
         """Return the rows to be of a relation, as SQL; None where that does not change."""
         key = (str(schema or "").lower(), str(name or "").lower())
-        return None if key == self._own() or key not in self._views else self._view(*key)
+        return None if key == self._own() or not self._changes(*key) else self._view(*key)
+
+    def _changes(self, schema: str, name: str) -> bool:
+        """Whether a table is changed, by a node or by a statement that is left out; so are the second names of it."""
+        names = (name, _FACE.sub("", name))
+        return any((schema, each) in self._views or each in self._words for each in names)
+
+    def _check_behind(self, session: SparkSession, parts: Sequence[str]) -> None:
+        """Refuse to plan the node that dbt is at where a name, or the view that it is of, leads to a table that is changed."""
+        name = ".".join(map(quoted, parts))
+        try:
+            plan = session.table(name)._jdf.queryExecution().analyzed()
+        except PySparkException:
+            return  # Spark runs the query, and reports it
+        for key in _names(plan):
+            if key != self._own() and self._changes(*key):
+                self.refuse(f"it reads {'.'.join(parts)}, of rows of {'.'.join(key)} that are not known")
+
+    def _check_functions(self, plan: plans.JavaPlan) -> None:
+        """Refuse to plan the node that dbt is at where a table function takes the name of a table that is changed."""
+        if plans.kind(plan) == "UnresolvedTableValuedFunction":
+            text = str(plan.toString())
+            words = set(_WORD.findall(text.lower()))
+            if words & (self._words | {name for _, name in self._views}):
+                self.refuse(f"it reads a table that this run changes by a function: {text}")
+        for each in plans.below(plan):
+            self._check_functions(each)
 
     def _view(self, schema: str, name: str) -> str:
-        view = self._views[schema, name]
+        view = self._views.get((schema, name))
         if view is None:
             self.refuse(f"it reads {schema}.{name}, whose rows would be others that are not known")
         return f"{_GLOBAL}.`{view}`"
@@ -211,6 +273,17 @@ class Preview:
     def _own(self) -> tuple[str, str]:
         relation: Any = get_node_info().get("node_relation") or {}
         return str(relation.get("schema") or "").lower(), str(relation.get("alias") or "").lower()
+
+
+def _names(plan: plans.JavaPlan) -> Iterator[tuple[str, str]]:
+    """Give schema and name of the tables and views that an analysed plan reads, but not what rows to be are made of."""
+    if plans.kind(plan) == "SubqueryAlias" and (schema := plans.texts(plan.identifier().qualifier())):
+        name = str(plan.identifier().name()).lower()
+        if name.startswith(_ROWS_TO_BE):
+            return
+        yield schema[-1].lower(), name
+    for each in plans.below(plan):
+        yield from _names(each)
 
 
 PREVIEW = Preview()

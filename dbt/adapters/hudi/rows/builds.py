@@ -25,6 +25,7 @@ from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.config.options import Options, laid_over, resolve_options
 from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.keygen.partition_path import DEFAULT_PARTITION_VALUE
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
@@ -40,7 +41,7 @@ from hudi_engine.table.txn.retry import retried
 from hudi_engine.table.write import operation as operations
 from hudi_engine.table.write.define.definition import table_properties
 from hudi_engine.table.write.result import WriteResult
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -255,6 +256,8 @@ def write_model(
     table = current_table(warehouse, session, plan)
     warn_of_writers(plan, table)
     _hint_at_compaction(warehouse, plan, table, run)
+    conditions, values = clause_sql(plan.merge.clauses)
+    PREVIEW.check_conditions(session, [plan.merge.condition or "true", *conditions, *values])
     table = table.as_read(rows.base or _state_for_clauses(warehouse, session, plan))
     plan = as_later_batch(plan, table, run or ModelRun())
     frame = drop_meta_columns(rows.frame)
@@ -334,18 +337,28 @@ def _rows_to_be(
     if operation == "insert_overwrite":
         if any(each.kind != "simple" for each in fields):
             return None
+        names = [f"__{each.name}" for each in fields]
         places = fitted.select(
-            *(F.col(quoted(each.name)).alias(f"__{each.name}") for each in fields)
+            *(_place(fitted, each.name).alias(name) for each, name in zip(fields, names))
         ).distinct()
-        same = reduce(
-            and_, (F.col(quoted(each.name)).eqNullSafe(F.col(quoted(f"__{each.name}"))) for each in fields)
+        same = (
+            _place(stored, each.name).eqNullSafe(F.col(quoted(name))) for each, name in zip(fields, names)
         )
-        stored = stored.join(places, same, "left_anti")
+        stored = stored.join(places, reduce(and_, same), "left_anti")
     elif operation not in ("insert", "bulk_insert"):
         return None
     if {each.lower() for each in stored.columns} - {each.lower() for each in fitted.columns}:
         return None
     return stored.unionByName(fitted, allowMissingColumns=True)
+
+
+def _place(rows: DataFrame, name: str) -> Column:
+    """Return what makes the folder of a partition column's value: null and ``''`` share one, 0.0 and -0.0 do not."""
+    value, kind = F.col(quoted(name)), rows.select(quoted(name)).schema[0].dataType
+    if isinstance(kind, (T.StringType, T.FloatType, T.DoubleType)):
+        text = value.cast("string")
+        return F.when(text != "", text).otherwise(F.lit(DEFAULT_PARTITION_VALUE))
+    return value
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.model.run_notes import INVOCATION, NODE
+from dbt.adapters.hudi.preview import PREVIEW
 
 if TYPE_CHECKING:
     from dbt.adapters.hudi.spark.warehouse import Warehouse
@@ -62,10 +63,14 @@ def append_errors(
         if base is None:
             with suppress(TableExistsError):  # another process has set rows of this model aside meanwhile
                 result = build_table(session, own.base, rows, **own.definition_with(warehouse.options))
+        if result is not None and PREVIEW.is_on:
+            PREVIEW.note_rows(own.schema, own.name, None)
+            return result  # the table is not there
         # without notes of the run, as undo leaves errors as they are
         table = HudiTable.open(session, base or own.base, options=warehouse.options, hold=True)
         if result is None:
             result = table.upsert(rows, options=laid_over(own.write_options, _RETRIES))
+            PREVIEW.note_change(own.schema, own.name, result, None)
         warehouse.register_plan(session, own, table)
     return result
 
