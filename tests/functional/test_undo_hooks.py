@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hudi_engine.table.inspect import commit_facts
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.swap import table_storage
 
+from dbt.adapters.hudi.past_runs import UNFINISHED, PastRuns
 from dbt.adapters.hudi.shell import main
 
 LATER = "{% if var('day') > 1 %}"
@@ -70,3 +72,69 @@ class TestHooks(Undoes):
 
     def test_a_statement_of_a_hook_that_changes_no_row_makes_no_commit(self, project: Any) -> None:
         assert len(commit_facts(TableState.load(table_storage(self.path(project, "idle"))))) == 1
+
+
+class TestStopped(Undoes):
+    @pytest.fixture(scope="class")
+    def models(self) -> Mapping[str, str]:
+        return {f"{name}.sql": MERGED for name in ("a", "b", "c")}
+
+    @pytest.mark.parametrize("broken", [".hoodie/hoodie.properties", "newest commit"])
+    def test_a_table_that_cannot_be_read_stops_it_by_name(
+        self, project: Any, capsys: Any, broken: str
+    ) -> None:
+        self.run(1, "--full-refresh")
+        self.run(2)
+        after, folder = self.rows(project, "a", "b", "c"), Path(self.path(project, "b"))
+        place = folder / broken
+        if broken == "newest commit":
+            place = max(folder.glob(".hoodie/**/*.commit"), key=lambda each: each.name)
+        good = place.read_bytes()
+        place.write_bytes(b"garbage")
+        assert self.undo(project) == 2
+        assert f"{project.test_schema}.b cannot be read" in capsys.readouterr().err
+        assert self.undo(project, "--last", "--select", "a", "b") == 2
+        assert "b cannot be read" in capsys.readouterr().err
+        assert self.undo(project, "--last", "--exclude", "b") == 0
+        where = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
+        capsys.readouterr()
+        assert main(["runs", *where, "--vars", "{day: 2}"]) == 0
+        assert "b cannot be read" in capsys.readouterr().out
+        place.write_bytes(good)
+        now = self.rows(project, "a", "b", "c")
+        assert now[1] == after[1] and now[0] != after[0] and now[2] != after[2]
+
+    def test_a_cut_off_undo_stops_at_later_commits_until_it_is_given_up(
+        self, project: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.run(1, "--full-refresh")
+        before = self.rows(project, "a", "b", "c")
+        self.run(2)
+        restore, calls = PastRuns._restore, []
+
+        def failing(self: Any, table: Any, target: str) -> None:
+            calls.append(table.label)
+            if len(calls) == 2:
+                raise OSError("cut off")
+            restore(self, table, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(PastRuns, "_restore", failing)
+            assert self.undo(project) == 2
+        self.run(3)
+        assert self.undo(project, "--last", "--exclude", "b") == 2
+        assert "leave out --select and --exclude" in capsys.readouterr().err
+        later = self.rows(project, "a", "b", "c")
+        for words in (("--last",), ("--last", "--force")):
+            assert self.undo(project, *words) == 2
+            said = capsys.readouterr().err
+            assert said.count("committed to since the undo began") == 2 and UNFINISHED in said
+            assert calls[0] + ":" not in said
+        assert self.rows(project, "a", "b", "c") == later
+
+        note = Path(project.project_root, "warehouse", UNFINISHED)
+        run = json.loads(note.read_text())["run"]
+        note.unlink()
+        assert self.undo(project) == 0
+        assert self.undo(project, "--run", run) == 0, capsys.readouterr().err
+        assert self.rows(project, "a", "b", "c") == before

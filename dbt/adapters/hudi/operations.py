@@ -144,11 +144,11 @@ class Operations(TableAccess):
         ]
 
     def _hudi_tables(self) -> list[tuple[TableName, str]]:
-        """Return the Hudi tables of the warehouse with their folders."""
+        """Return the Hudi tables of the warehouse with their folders, those that cannot be read too."""
         warehouse = self.connections.warehouse
         if warehouse.directory is not None:
-            names = [warehouse.directory.names(each, faces=False) for each in warehouse.directory.schemas()]
-            return [(name, base) for each in names for name, base in each.items() if base is not None]
+            schemas = warehouse.directory.schemas()
+            return [found for each in schemas for found in warehouse.directory.tables(each).items()]
         with self.connections.work("list the tables") as session:
             entries = [
                 each for schema in warehouse.schemas(session) for each in warehouse.entries(session, schema)

@@ -50,15 +50,12 @@ class PastTable:
     restoring: bool = False
 
     @classmethod
-    def load(cls, name: TableName, base: str) -> PastTable | None:
-        """Look at a table; None for one that cannot be read."""
-        try:
-            state = TableState.load(open_storage(base))
-            orders = {each.requested_time: each.order for each in state.timeline.completed_writes}
-            found = sorted(commit_facts(state), key=lambda each: orders[each.instant], reverse=True)
-            restoring = any(each.action == "restore" for each in state.timeline.pending)
-        except (HudiError, OSError):
-            return None
+    def load(cls, name: TableName, base: str) -> PastTable:
+        """Look at a table; raises HudiError or OSError for one that cannot be read."""
+        state = TableState.load(open_storage(base))
+        orders = {each.requested_time: each.order for each in state.timeline.completed_writes}
+        found = sorted(commit_facts(state), key=lambda each: orders[each.instant], reverse=True)
+        restoring = any(each.action == "restore" for each in state.timeline.pending)
         return cls(name, base, state, tuple(found), restoring)
 
     def runs(self) -> dict[str, list[CommitFacts]]:
@@ -84,6 +81,7 @@ class Undoing:
         own: The commits of the run, newest first.
         target: The instant before them; None where the run made the table, which is dropped then.
         others: Later commits that are none of the run's and no service's, newest first.
+        since: Those of them that are newer than a cut-off undo of the run, which did not ask about them.
         problem: Why the table cannot go back; ``""`` if it can.
     """
 
@@ -91,6 +89,7 @@ class Undoing:
     own: tuple[CommitFacts, ...]
     target: str | None
     others: tuple[CommitFacts, ...] = ()
+    since: tuple[CommitFacts, ...] = ()
     problem: str = ""
 
     @classmethod
@@ -110,6 +109,8 @@ class Undoing:
     @property
     def does(self) -> str:
         """What is done to the table."""
+        if self.problem:
+            return "not undone"
         return "dropped" if self.target is None else f"restored to {self.target}"
 
     def cells(self) -> dict[str, Any]:
@@ -161,18 +162,28 @@ class UndoPlan:
         tables: Those that are written back or dropped.
         is_continued: An undo of this run was cut off before.
         consumers: Tables that are not among them and have taken changes of theirs that go.
+        unreadable: Tables that may have commits of the run and cannot be read, each with the error.
     """
 
     run: str
     tables: tuple[Undoing, ...]
     is_continued: bool = False
     consumers: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
     def problems(self, *, force: bool) -> list[str]:
         """Return why it cannot be carried out; later commits of others are none with ``force``."""
-        found = [f"{each.table.name.label}: {each.problem}" for each in self.tables if each.problem]
-        for each in self.tables if not force else ():
-            if each.others:
+        found = [
+            f"{each}; whether the run has written it is not known: repair or drop it, or leave it out with --exclude"
+            for each in self.unreadable
+        ]
+        found += [f"{each.table.name.label}: {each.problem}" for each in self.tables if each.problem]
+        for each in self.tables:
+            if each.since:
+                found.append(
+                    f"{each.table.name.label}: committed to since the undo began: {', '.join(map(_who, each.since[:3]))}"
+                )
+            elif each.others and not force:
                 who = ", ".join(_who(other) for other in each.others[:3])
                 found.append(
                     f"{each.table.name.label}: {counted(len(each.others), 'later commit')} of others would go too ({who}); undo "
@@ -217,11 +228,20 @@ class PastRuns(Operations):
             return writes[-1].requested_time if writes else None
         return None
 
-    def past_tables(self) -> list[PastTable]:
-        """Return the Hudi tables of the warehouse."""
+    def past_tables(self) -> tuple[list[PastTable], dict[str, str]]:
+        """Return the Hudi tables of the warehouse, and by schema and name in lower case why others cannot be read."""
+
+        def look(named: tuple[TableName, str]) -> PastTable | tuple[str, str]:
+            try:
+                return PastTable.load(*named)
+            except (HudiError, OSError) as error:
+                label = named[0].label
+                return label.lower(), f"{label} cannot be read: {error}"
+
         with dbt_errors("read the runs of the tables"):
-            found = on_threads(lambda each: PastTable.load(*each), self._hudi_tables())
-        return [each for each in found if each is not None]
+            found = on_threads(look, self._hudi_tables())
+        tables = [each for each in found if isinstance(each, PastTable)]
+        return tables, dict(each for each in found if not isinstance(each, PastTable))
 
     def hudi_runs(self, run: str | None = None, limit: int = 20) -> Answer:
         """List the runs that the active timelines have commits of, newest first.
@@ -230,20 +250,22 @@ class PastRuns(Operations):
             run: The only one, of which each table is listed; the beginning of its invocation id.
             limit: How many; 0 for all.
         """
-        tables = self.past_tables()
-        found = _by_run(tables)
+        tables, unreadable = self.past_tables()
+        found, notes = _by_run(tables), [*unreadable.values()]
         if run is not None:
             rows = []
             for label, commits in sorted(found[_run_named(found, run)].items()):
                 cells = {"table": label, "model": commits[0].extra.get(NODE), "commits": len(commits)}
                 rows.append({**cells, **sums(commits), **_times(commits), "newest": commits[0].instant})
-            return Answer(rows)
+            return Answer(rows, notes=notes)
         rows = []
         for each, written in found.items():
             commits = [commit for own in written.values() for commit in own]
             models = {commit.extra[NODE] for commit in commits if NODE in commit.extra}
             rows.append({"run": each, **_times(commits), "models": len(models), **sums(commits)})
-        return Answer(rows[: limit or None], notes=[] if rows else ["no table has a commit of a dbt run"])
+        return Answer(
+            rows[: limit or None], notes=notes if rows else [*notes, "no table has a commit of a dbt run"]
+        )
 
     def undo_plan(self, run: str | None, nodes: frozenset[str] | None) -> UndoPlan:
         """Return what taking a run back would do; nothing is written.
@@ -255,12 +277,17 @@ class PastRuns(Operations):
         Raises:
             DbtRuntimeError: There is no such run, or the undo of another one was cut off.
         """
-        tables = self.past_tables()
+        tables, unreadable = self.past_tables()
         found, unfinished = _by_run(tables), self._unfinished()
         cut_off = None if unfinished is None else str(unfinished["run"])
         if cut_off is not None and run is not None and not cut_off.startswith(run):
             raise DbtRuntimeError(
                 f"the undo of run {cut_off} was cut off and is not finished; finish it first: dbt-hudi undo --run {cut_off}"
+            )
+        if cut_off is not None and nodes is not None:
+            raise DbtRuntimeError(
+                f"the undo of run {cut_off} was cut off, and is finished for the tables that it began with: leave out --select and "
+                f"--exclude. {self._way_out()}"
             )
         if cut_off is None and not found:
             raise DbtRuntimeError(
@@ -269,11 +296,29 @@ class PastRuns(Operations):
         name = cut_off or (next(iter(found)) if run is None else _run_named(found, run))
         own = [each for each in (Undoing.of(table, name) for table in tables) if each is not None]
         if unfinished is not None:
-            own = [each for each in own if each.table.label in unfinished["tables"]]
+            begun, seen = unfinished["tables"], unfinished["newest"]
+            own = [_since(each, seen.get(each.table.label)) for each in own if each.table.label in begun]
+            unreadable = {label: why for label, why in unreadable.items() if label in begun}
         elif nodes is not None:
             own = [each for each in own if not nodes.isdisjoint(one.extra.get(NODE, "") for one in each.own)]
+            labels = self._labels_of(nodes)
+            unreadable = {label: why for label, why in unreadable.items() if label in labels}
         own.sort(key=lambda each: each.own[0].committed_at or datetime.min, reverse=True)
-        return UndoPlan(name, tuple(own), unfinished is not None, _consumers(own, tables))
+        return UndoPlan(
+            name, tuple(own), unfinished is not None, _consumers(own, tables), (*unreadable.values(),)
+        )
+
+    def _labels_of(self, nodes: Collection[str]) -> set[str]:
+        """Return schema and name of the tables of nodes, in lower case."""
+        known = self.get_macro_resolver().nodes
+        return {f"{known[each].schema}.{known[each].alias}".lower() for each in nodes if each in known}
+
+    def _way_out(self) -> str:
+        """Return how an undo that was cut off is given up."""
+        return (
+            f"To give it up, delete {self.connections.warehouse.places.location_root}/{UNFINISHED}: tables that it has not reached "
+            "keep their commits of the run; undo later runs first then, and this one after them"
+        )
 
     def undo(self, plan: UndoPlan, *, force: bool = False) -> Answer:
         """Take a run back: each table goes to the instant before it, and those that it made are dropped.
@@ -286,19 +331,19 @@ class PastRuns(Operations):
         storage = open_storage(self.connections.warehouse.places.location_root)
         unfinished = self._unfinished()
         if unfinished is not None:
-            for table in self.past_tables():
+            for table in self.past_tables()[0]:
                 if table.restoring and (target := unfinished["tables"].get(table.label)) is not None:
                     self._restore(table, target)
             plan = self.undo_plan(plan.run, None)
         problems = plan.problems(force=force)
         if problems:
-            raise DbtRuntimeError(
-                "\n".join(
-                    ["the run cannot be undone; nothing was changed:", *(f"  {each}" for each in problems)]
-                )
-            )
+            head = "the run cannot be undone; nothing was changed:"
+            tail = [] if unfinished is None else [self._way_out()]
+            raise DbtRuntimeError("\n".join([head, *(f"  {each}" for each in problems), *tail]))
         if unfinished is None:
-            body = {"run": plan.run, "tables": {each.table.label: each.target for each in plan.tables}}
+            tables = {each.table.label: each.target for each in plan.tables}
+            newest = {each.table.label: each.table.commits[0].instant for each in plan.tables}
+            body = {"run": plan.run, "tables": tables, "newest": newest}
             storage.replace(UNFINISHED, json.dumps(body, indent=2).encode())
         done: list[Undoing] = []
         for each in plan.tables:
@@ -328,15 +373,13 @@ class PastRuns(Operations):
             raise DbtRuntimeError(
                 f"{where} cannot be read: {error}; look at the runs of the tables with dbt-hudi runs, and delete the file"
             ) from error
-        return {"run": str(found["run"]), "tables": dict(found["tables"])}
+        return {"run": str(found["run"]), "tables": dict(found["tables"]), "newest": dict(found["newest"])}
 
     def _check_unchanged(self, undoing: Undoing) -> None:
         """Refuse a table that another writer has committed to since the list was made."""
         known = {each.instant for each in undoing.table.commits}
         now = PastTable.load(undoing.table.name, undoing.table.base)
-        new = [
-            each for each in (now.commits if now else ()) if each.instant not in known and not each.is_service
-        ]
+        new = [each for each in now.commits if each.instant not in known and not each.is_service]
         if new:
             raise DbtRuntimeError(f"{_who(new[0])} was committed meanwhile")
 
@@ -391,6 +434,13 @@ def _run_named(runs: Collection[str], given: str) -> str:
             f"{len(found)} runs begin with {given!r}; the newest runs are: {listed}. `dbt-hudi runs` lists all"
         )
     return found[0]
+
+
+def _since(undoing: Undoing, seen: str | None) -> Undoing:
+    """Return what becomes of a table, with the later commits of others that are newer than an instant."""
+    places = [each.instant for each in undoing.table.commits]
+    newer = set(places[: places.index(seen)] if seen in places else places)
+    return replace(undoing, since=tuple(each for each in undoing.others if each.instant in newer))
 
 
 def _consumers(own: Iterable[Undoing], tables: Iterable[PastTable]) -> tuple[str, ...]:

@@ -195,6 +195,10 @@ class DirectoryCatalog:
                 found.update({TableName(schema, name.name + suffix): None for suffix in _SECOND_FACES})
         return found
 
+    def tables(self, schema: str) -> dict[TableName, str]:
+        """Return the tables of a schema with their folders, also those that have no columns yet or cannot be read."""
+        return self._places(schema, self._storage.list(checked_name(schema)), self._look([]))
+
     def create_schema(self, schema: str) -> None:
         """Make a schema's folder; nothing happens when it is there."""
         self._storage.make_dirs(checked_name(schema))
