@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 from hudi_engine import HudiTable, read
 from hudi_engine.errors import RepeatedKeyError
+from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.storage import open_storage
+from hudi_engine.table.table_services import TableServices
 
 from tests.helpers.metadata_table import differences, open_metadata
 
@@ -108,3 +112,42 @@ def test_long_decimals_and_late_dates_are_found(spark, tmp_path):
 
     early = [("d", "<", datetime.date(2021, 1, 1))]
     assert read(table.path, filters=early, columns=["id"]).to_arrow()["id"].to_pylist() == [2]
+
+
+CHANGED = [
+    ("cast(0.1 as float)", "9.1D", [("f", "=", 0.1)]),
+    ("5", "'x'", [("f", "=", "5")]),
+    ("5", "9.5D", [("f", "<", 6.0)]),
+    ("date '2024-05-05'", "'x'", [("f", "=", "2024-05-05")]),
+    ("cast(1.5 as decimal(10,2))", "cast(2.25 as decimal(14,3))", [("f", "=", Decimal("1.5"))]),
+]
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize(("before", "after", "filters"), CHANGED)
+def test_rows_of_a_column_that_changed_its_type_are_found(
+    spark, tmp_path, table_type, before, after, filters
+):
+    options = {
+        "hoodie.write.table.version": "9",
+        "hoodie.metadata.enable": "true",
+        "hoodie.metadata.index.column.stats.enable": "true",
+        "hoodie.parquet.small.file.limit": "0",
+        "hoodie.engine.schema.evolution": "any",
+    }
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        partition_by=["p"],
+        table_type=table_type,
+        options=options,
+    )
+    table.insert(spark.sql(f"select 'a' as id, {before} as f, 'p0' as p"))
+    table.insert(spark.sql(f"select 'b' as id, {after} as f, 'p0' as p"))
+    services = TableServices(open_storage(table.path), resolve_options({}))
+    for _ in range(2):  # what the write kept, and what a new build reads
+        assert len(read(table.path, filters=filters).to_arrow()) == 1
+        services.drop_index("column_stats")
+        services.create_index("column_stats")

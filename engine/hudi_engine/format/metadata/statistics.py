@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from hudi_engine.format.metadata.records import PARTITION_STATS_TYPE, Record
 from hudi_engine.format.schema.avro import full_name
+from hudi_engine.format.schema.casting import cast_column
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.damage import damaged_parquet
 
@@ -181,7 +182,7 @@ class _Chunks:
             sum(each.total_uncompressed_size for each in chunks),
         )
         statistics = [each.statistics for each in chunks]
-        if not all(
+        if not _is_stored_as(self._type(name), kind) or not all(
             each is not None and each.has_null_count and (each.has_min_max or not each.num_values)
             for each in statistics
         ):
@@ -194,6 +195,13 @@ class _Chunks:
         plain = self._plain(place, kind)
         lows, highs = [plain(low) for low, _ in known], [plain(high) for _, high in known]
         return Bounds(min(lows, default=None), max(highs, default=None), rows, nulls, *sizes)
+
+    def _type(self, name: str) -> pa.DataType:
+        first, *inner = name.split(".")
+        found = self._file.schema_arrow.field(first).type
+        for part in inner:
+            found = found.field(part).type
+        return found
 
     def _plain(self, place: int, kind: Kind) -> Any:
         """Return what makes a value as stored of one in the statistics."""
@@ -219,7 +227,9 @@ def _with_sizes(bounds: Bounds, sizes: tuple[int, int]) -> Bounds:
 
 
 def values_bounds(values: pa.ChunkedArray, kind: Kind) -> Bounds:
-    """Return the bounds of some values; NaN is larger than all numbers, as in Spark."""
+    """Return the bounds of some values as the column reads them; NaN is larger than all numbers, as in Spark."""
+    if not _is_stored_as(values.type, kind):
+        values = cast_column(values, _arrow_type(kind), "")
     stored = _stored(values, kind)
     if stored.null_count == len(stored):
         return Bounds(None, None, len(stored), stored.null_count)
@@ -229,6 +239,37 @@ def values_bounds(values: pa.ChunkedArray, kind: Kind) -> Bounds:
     if kind.ordinal == DECIMAL_ORDINAL:
         bounds = {side: int(value.scaleb(_scale(kind.info), _EXACT)) for side, value in bounds.items()}
     return Bounds(bounds["min"], bounds["max"], len(stored), stored.null_count)
+
+
+_ARROW = {
+    2: pa.bool_(),
+    3: pa.int32(),
+    4: pa.int64(),
+    5: pa.float32(),
+    6: pa.float64(),
+    7: pa.string(),
+    8: pa.binary(),
+    DATE_ORDINAL: pa.date32(),
+}
+
+
+def _arrow_type(kind: Kind) -> Any:
+    """Return the type that values are read in; None where there are several."""
+    if kind.ordinal == DECIMAL_ORDINAL:
+        return pa.decimal128(*map(int, str(kind.info).split(",")))
+    return _ARROW.get(kind.ordinal)
+
+
+def _is_stored_as(stored: Any, kind: Kind) -> bool:
+    """Return whether values have the bounds that they had before their column was changed to this kind."""
+    wanted = _arrow_type(kind)
+    if wanted is None or stored == wanted:
+        return True
+    if pa.types.is_decimal(stored) and pa.types.is_decimal(wanted):
+        return bool(stored.scale == wanted.scale)
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    families = ((pa.types.is_integer,), texts)
+    return any(any(test(stored) for test in some) and any(test(wanted) for test in some) for some in families)
 
 
 def _stored(values: pa.ChunkedArray, kind: Kind) -> pa.ChunkedArray:
@@ -334,6 +375,21 @@ def stored_bound(member: Mapping[str, Any], side: str, info: str | None = None) 
         return found
     unscaled = int.from_bytes(found.value, "big", signed=True)
     return found._replace(value=Decimal(unscaled).scaleb(-_scale(info), _EXACT))
+
+
+def is_of_kind(record: Record, kind: Kind) -> bool:
+    """Return whether the bounds of a record are those of a column of this kind, and not of its type of before."""
+    member = record["ColumnStatsMetadata"]
+    found = [stored_bound(member, side, kind.info) for side in ("minValue", "maxValue")]
+    whole = {"IntWrapper", "LongWrapper"}
+    return all(
+        each is None
+        or each.wrapper == kind.wrapper
+        and each.ordinal in (None, kind.ordinal)
+        or {each.wrapper, kind.wrapper} == whole
+        and not kind.unit
+        for each in found
+    )
 
 
 def bounds_of_record(record: Record, kind: Kind) -> Bounds:

@@ -10,6 +10,7 @@ import datetime
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -187,5 +188,6 @@ def _value(literal: JavaPlan, kind: pa.DataType) -> Any:
         if given == "date":
             return _EPOCH + datetime.timedelta(days=int(value))
         if given == "string" and _DAY.fullmatch(str(value)):
-            return datetime.date.fromisoformat(str(value))
+            with suppress(ValueError):  # 2024-02-30 is no day, and null in Spark
+                return datetime.date.fromisoformat(str(value))
     return None

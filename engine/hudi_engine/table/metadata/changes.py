@@ -44,6 +44,7 @@ from hudi_engine.format.metadata.statistics import (
     base_file_bounds,
     bounds_of_record,
     indexed_columns,
+    is_of_kind,
     merged_bounds,
     statistics_record,
 )
@@ -325,7 +326,10 @@ def _kept_bounds(
     columns: Mapping[str, Kind],
     known: Collection[str],
 ) -> dict[str, dict[str, Bounds]]:
-    """Return the bounds of files that were there before, as the metadata table has them, else from the files."""
+    """Return the bounds of files that were there before, as the metadata table has them, else from the files.
+
+    Those of a column whose type was changed are read again: 0.1 as a float is none as the double it is read as.
+    """
     files = [(each.partition, path) for each in slices for path in each.row_paths if path not in known]
     keys = {
         (path, column): column_stats_key(column, partition, path.rpartition("/")[2])
@@ -336,7 +340,7 @@ def _kept_bounds(
     found: dict[str, dict[str, Bounds]] = {}
     for _, path in files:
         of_file = {column: records.get(keys[path, column]) for column in columns}
-        if all(record is not None for record in of_file.values()):
+        if all(record is not None and is_of_kind(record, columns[name]) for name, record in of_file.items()):
             found[path] = {
                 column: bounds_of_record(record, columns[column])
                 for column, record in of_file.items()
