@@ -205,6 +205,10 @@ class TestOtherWays:
         nodes = self.planned(project, capsys)
         assert {name for name, each in nodes.items() if each["unknown"]} == NOT_KNOWN, nodes
         assert nodes["set_aside"]["set_aside"] == 1
+        rebuilt = self.planned(
+            project, capsys, "--full-refresh", "--select", "logs", "hooked_to_logs", "of_logs"
+        )
+        assert ".logs" in rebuilt["of_logs"]["unknown"]
 
         results = run_dbt(["build", "--vars", "{day: 2}"])
         done = {each.node.name: each.adapter_response for each in results}

@@ -252,21 +252,22 @@ class Preview:
             return  # Spark runs the query, and reports it
         for key in _names(plan):
             if key != self._own() and self._changes(*key):
-                self.refuse(f"it reads {'.'.join(parts)}, of rows of {'.'.join(key)} that are not known")
+                self.refuse(f"it reads {'.'.join(parts)}, and rows of {'.'.join(key)} would be others there")
 
     def _check_functions(self, plan: plans.JavaPlan) -> None:
         """Refuse to plan the node that dbt is at where a table function takes the name of a table that is changed."""
         if plans.kind(plan) == "UnresolvedTableValuedFunction":
-            text = str(plan.toString())
-            words = set(_WORD.findall(text.lower()))
+            words = set(_WORD.findall(str(plan.toString()).lower()))
             if words & (self._words | {name for _, name in self._views}):
-                self.refuse(f"it reads a table that this run changes by a function: {text}")
+                self.refuse(
+                    f"it reads a table that this run changes by {'.'.join(plans.texts(plan.name()))}()"
+                )
         for each in plans.below(plan):
             self._check_functions(each)
 
     def _view(self, schema: str, name: str) -> str:
         view = self._views.get((schema, name))
-        if view is None:
+        if view is None or name in self._words:
             self.refuse(f"it reads {schema}.{name}, whose rows would be others that are not known")
         return f"{_GLOBAL}.`{view}`"
 
