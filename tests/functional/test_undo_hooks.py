@@ -10,11 +10,14 @@ from typing import Any
 import hudi_engine
 import pytest
 from dbt.tests.util import run_dbt
+from hudi_engine.format.config.options import resolve_options
+from hudi_engine.spark.catalog import TableName
 from hudi_engine.table.inspect import commit_facts
 from hudi_engine.table.state import TableState
+from hudi_engine.table.table_services import TableServices
 from hudi_engine.table.txn.swap import table_storage
 
-from dbt.adapters.hudi.past_runs import UNFINISHED, PastRuns
+from dbt.adapters.hudi.past_runs import UNFINISHED, PastRuns, PastTable
 from dbt.adapters.hudi.shell import main
 
 LATER = "{% if var('day') > 1 %}"
@@ -138,3 +141,23 @@ class TestStopped(Undoes):
         assert self.undo(project) == 0
         assert self.undo(project, "--run", run) == 0, capsys.readouterr().err
         assert self.rows(project, "a", "b", "c") == before
+
+
+class TestOtherNames(Undoes):
+    @pytest.fixture(scope="class")
+    def models(self) -> Mapping[str, str]:
+        return {"a.sql": MERGED}
+
+    def test_a_renamed_table_goes_back_and_a_clone_has_none_of_its_originals_runs(
+        self, project: Any, capsys: Any
+    ) -> None:
+        self.run(1)
+        before = self.rows(project, "a")
+        self.run(2)
+        base = f"{project.project_root}/other/{project.test_schema}/a"
+        TableServices(table_storage(self.path(project, "a")), resolve_options({})).clone(base)
+        assert PastTable.load(TableName(project.test_schema, "a"), base).runs() == {}
+
+        project.run_sql("alter table {schema}.a rename to {schema}.moved")
+        assert self.undo(project) == 0, capsys.readouterr().err
+        assert self.rows(project, "moved") == before

@@ -13,7 +13,7 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.errors import HudiError
 from hudi_engine.format.config.options import resolve_options
-from hudi_engine.format.config.own_keys import REPLACED_TABLE
+from hudi_engine.format.config.own_keys import CLONE_OF, REPLACED_TABLE
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.storage import open_storage
 from hudi_engine.format.timeline.rolled_back import names_of
@@ -24,7 +24,7 @@ from hudi_engine.table.operations import Answer
 from hudi_engine.table.state import TableState
 from hudi_engine.table.table_services import TableServices
 
-from dbt.adapters.hudi.model.run_notes import INVOCATION, NODE, TABLE
+from dbt.adapters.hudi.model.run_notes import INVOCATION, NODE
 from dbt.adapters.hudi.model.selected import tables_named
 from dbt.adapters.hudi.operations import Operations
 from dbt.adapters.hudi.response import counted
@@ -61,9 +61,10 @@ class PastTable:
     def runs(self) -> dict[str, list[CommitFacts]]:
         """Return the commits of each run, by its invocation id; a clone has those of its original, which are none of its own."""
         found: dict[str, list[CommitFacts]] = {}
+        until = self.state.config.properties.get(CLONE_OF, "")
         for each in self.commits:
             run = each.extra.get(INVOCATION)
-            if run and each.extra.get(TABLE, self.label) == self.label:
+            if run and each.instant > until:
                 found.setdefault(run, []).append(each)
         return found
 

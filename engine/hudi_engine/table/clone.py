@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypedDict
 from hudi_engine.errors import ConfigError, CorruptTableError, StorageError, TableExistsError, TimelineError
 from hudi_engine.format.config.enums import CleanPolicy
 from hudi_engine.format.config.options import Options, resolve_options
-from hudi_engine.format.config.own_keys import CLONE_REPLACED
+from hudi_engine.format.config.own_keys import CLONE_OF, CLONE_REPLACED
 from hudi_engine.format.config.properties import TABLE_NAME_KEY
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.config.table_config import TableConfig
@@ -468,7 +468,8 @@ def clone_table(
                     mark_builder(build.storage)
                     sharing = Sharing(storage, build.storage, copy=given.get("copy", False))
                     result = _fill(build.storage, content, bound, sharing, target.base)
-                    config = state.config.with_properties({TABLE_NAME_KEY: name}, METADATA_PROPERTIES)
+                    own = {TABLE_NAME_KEY: name, CLONE_OF: content.newest or ""}
+                    config = state.config.with_properties(own, METADATA_PROPERTIES)
                     build.storage.create(PROPERTIES_PATH, config.to_bytes())
                     if make_room is not None and not is_there:
                         build.put()

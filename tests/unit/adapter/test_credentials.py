@@ -204,7 +204,7 @@ def test_options_and_settings_of_a_profile_hold_for_every_look_at_a_table(
 
     warehouse.table(None, "s3://b-bucket/wh/shop/orders")  # type: ignore[arg-type]
 
-    assert given["options"] == {**options, "hoodie.write.lock.wait_time_ms": "7"}
+    assert given["options"] == {**options, "hoodie.write.lock.wait_time_ms": "7", **warehouse.notes()}
     assert open_storage("s3://b-bucket/wh/shop/orders")._client.address == "http://minio.example:9"  # type: ignore[attr-defined]
 
     Warehouse(profile(location_root="s3://b-bucket/wh", storage_options={"region": "x"}), None)

@@ -17,8 +17,7 @@ from dbt.adapters.hudi.model.merge import BatchWindow
 
 # Hudi takes keys with this start into the commit, unless hoodie.datasource.write.commitmeta.key.prefix is another.
 (INVOCATION, NODE), GIT = ORIGIN, "_dbt_git_sha"
-# The table by schema and name, which a clone's commits of its original have too; a digest of the code; inputs as JSON, each
-# with its newest instant.
+# The table by schema and name; a digest of the code; inputs as JSON, each with its newest instant.
 TABLE, CHECKSUM, INPUTS = "_dbt_table", "_dbt_checksum", "_dbt_inputs"
 # Of a batch: the end of its window, and whether its run built the table.
 BATCH_END, BUILDS = "_dbt_batch_end", "_dbt_batch_of_build"

@@ -22,6 +22,9 @@ REPLACED_TABLE = "_hudi_engine_replaced"
 """Key of the extra metadata of a first commit: the newest instant of the table that was in the place of this one, whose history it
 does not have; ``""`` for a folder of another format."""
 
+CLONE_OF = "dbt_hudi.clone.until"
+"""Property of a clone: its newest instant when it was made. The commits up to it are those of its original."""
+
 CLONE_REPLACED = "dbt_hudi.clone.replaced"
 """Property of a clone that took the place of another table: the newest instant of that one. Up to it an instant that the clone
 does not know may have been noted by a reader of what was there before."""
