@@ -192,4 +192,6 @@ class TestUndo:
         )
         self.build(project, 2, "--full-refresh", "--select", "merged")
         assert main(["undo", "--last", "--yes", *self.options(project, 2)]) == 2
-        assert "has rebuilt it with another key" in capsys.readouterr().err
+        said = capsys.readouterr()
+        assert "has rebuilt it with another key" in said.err
+        assert "not undone" in said.out and "dropped" not in said.out
