@@ -182,7 +182,9 @@ def edits(word: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "name", [*USED, "unique_key", "incremental_strategy", "on_schema_change", "materialized"]
+    # with one of three letters wrong, a word is near to anything
+    "name",
+    [*sorted({*USED} - {"wap"}), "unique_key", "incremental_strategy", "on_schema_change", "materialized"],
 )
 def test_each_config_name_with_one_wrong_letter_gets_its_name_back(name: str) -> None:
     known = {*USED, *OF_DBT, *OF_OTHER_ADAPTERS, *REFUSED_OF_MERGES, *known_configs.REFUSED}
