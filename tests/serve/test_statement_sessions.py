@@ -6,6 +6,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,6 +45,27 @@ def test_rows_come_as_arrow_with_the_types_of_spark(open_session: Open) -> None:
         {"id": 8},
         {"id": 9},
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select sum(id) from range(3) where id > 5 group by id",
+        "select 1 a, 2 a where false",
+        "select count(*), id `order id`, interval '1' day from range(3) group by id limit 0",
+    ],
+)
+def test_a_result_without_rows_has_columns_of_any_names(open_session: Open, text: str) -> None:
+    assert result(open_session(), text).table.num_rows == 0
+
+
+def test_a_schema_in_a_folder_of_other_files_is_not_dropped(open_session: Open, tmp_path: Path) -> None:
+    session, kept = open_session(), tmp_path / "kept.txt"
+    kept.write_text("kept")
+    result(session, f"create schema elsewhere location '{tmp_path}'")
+    with pytest.raises(Exception, match="which is not empty"):
+        result(session, "drop schema elsewhere cascade")
+    assert kept.read_text() == "kept"
 
 
 def test_writes_return_their_counts(open_session: Open) -> None:

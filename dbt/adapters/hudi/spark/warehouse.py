@@ -305,12 +305,24 @@ class Warehouse:
             )
         shared = SharedFolders(self.directory, dropped_schema=schema)
         shared.refuse_shared_schema(schema)
+        self._refuse_other_files(session, schema)
         for entry in self.entries(session, schema):
             self.drop(session, schema, entry.name.name, shared)
         session.sql(f"drop database if exists `{schema}` cascade")
         # also what no name leads to, such as the folder of a first build that failed
         remove_schema_folder(self.places.schema_folder(schema))
         self.changed()
+
+    def _refuse_other_files(self, session: SparkSession, schema: str) -> None:
+        """Refuse a schema with a place of its own that holds anything: Spark would remove that folder as it is."""
+        if self.directory is None or not session.catalog.databaseExists(schema):
+            return
+        place = session.catalog.getDatabase(schema).locationUri
+        if not same_place(place, self.schema_folder(schema)) and open_storage(place).list(""):
+            raise DbtRuntimeError(
+                f"the schema {schema} was made with LOCATION {public_location(place)}, which is not empty, and dropping it would "
+                "remove that folder with all its files; drop its tables by their names, and remove the folder yourself"
+            )
 
     # --- names --------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from hudi_engine.errors import HudiError, StorageError
 from hudi_engine.format.parallel import (
@@ -57,6 +58,12 @@ def worker_errors_raised() -> Iterator[None]:
 def to_arrow(frame: DataFrame) -> pa.Table:
     """Collect a DataFrame as an Arrow table (one Spark job)."""
     return _as_table(frame, _batches(frame))
+
+
+def query_rows(frame: DataFrame) -> pa.Table:
+    """Collect the rows of a query, whose columns may have any names and types, as those of a table may not."""
+    found = _batches(frame)
+    return pa.Table.from_batches(found) if found else to_arrow_schema(frame.schema).empty_table()
 
 
 def _batches(frame: DataFrame) -> list[pa.RecordBatch]:

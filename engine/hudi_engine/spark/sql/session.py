@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 from hudi_engine.errors import StatementError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
-from hudi_engine.spark.read.collect import to_arrow
+from hudi_engine.spark.read.collect import query_rows
 from hudi_engine.spark.read.small_plans import interpreted_if_small
 from hudi_engine.spark.sql.held_drops import HeldDrops
 from hudi_engine.spark.sql.jobs import JobGroup
@@ -114,7 +114,7 @@ class StatementSession:
             return NO_ROWS
         collected = frame if shown is None else shown(frame)
         with interpreted_if_small(collected, EngineOptions.SMALL_PLAN_BYTES.default):
-            return Rows(frame.schema, to_arrow(collected))
+            return Rows(frame.schema, query_rows(collected))
 
     def _carry_out(self, statement: str) -> None:
         self._router.run(self.spark, statement, str)
