@@ -16,6 +16,7 @@ from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.format.storage.planned import planned_writes
 from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.jvm.frames import analyzed_plan
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.query import with_texts
 from hudi_engine.spark.sql.statements import first_keyword
@@ -247,7 +248,7 @@ class Preview:
         """Refuse to plan the node that dbt is at where a name, or the view that it is of, leads to a table that is changed."""
         name = ".".join(map(quoted, parts))
         try:
-            plan = session.table(name)._jdf.queryExecution().analyzed()
+            plan = analyzed_plan(session.table(name))
         except PySparkException:
             return  # Spark runs the query, and reports it
         for key in _names(plan):

@@ -71,7 +71,6 @@ from hudi_engine.table.metadata.data_files import (
 _PARTITIONS_TYPE, _FILES_TYPE, _BLOOM_TYPE = 1, 2, 4
 SECONDARY_RECORD: Record = {"type": 7, "SecondaryIndexMetadata": {"isDeleted": False}}
 _BINARY = pa.binary()
-_NO_KEYS = pa.array([], _BINARY)
 
 
 @dataclass
@@ -438,7 +437,9 @@ def _put_values(written: Written, column: str, changes: Changes) -> None:
         before = rows_of(written.before, old, group)
         after = None if group in going else rows_of(written.after, new, group)
         empty = next((IndexedRows(*(part[:0] for part in each)) for each in (before, after) if each), None)
-        return (_NO_KEYS, _NO_KEYS) if empty is None else changed_keys(before or empty, after or empty)
+        if empty is None:
+            return pa.array([], _BINARY), pa.array([], _BINARY)
+        return changed_keys(before or empty, after or empty)
 
     for removed, added in on_threads(changed, sorted(groups | going)):
         changes.delete(removed)
