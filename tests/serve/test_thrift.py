@@ -309,15 +309,35 @@ class TestLimits:
             "select `reflect` /**/ ('java.lang.System', 'getenv')",
             "select java_method('java.lang.Math', 'abs', -1) -- x\radd jar b",
             "begin add jar '/tmp/a.jar'; end",
+            "execute immediate 'add jar b'",
+            "create temporary view v using jdbc options (url 'jdbc:derby:memory:x;create=true', dbtable 'a')",
+            "select 1; create temporary view v USING /**/ `org.apache.spark.sql.jdbc` options (url 'u')",
+            "create table shop.t using org.apache.spark.sql.execution.datasources.jdbc.JdbcRelationProvider",
+            "insert overwrite directory using jdbc options (url 'u') select 1",
+            "create table shop.t (a int) using ${spark.format}",
+            "select * from `jdbc`.`jdbc:derby:memory:x`",
+            "create table shop.t (a int) using com.example.Source",
+            "set spark.sql.catalog.x = com.example.Catalog",
+            "SET `spark.sql.Sources.commitProtocolClass`=com.example.Protocol",
+            "set spark.sql.sources.default=jdbc",
+            "set fs.x.impl=com.example.FileSystem",
         ):
             with pytest.raises(OperationalError, match="--allow-code"):
                 rows(connection, text)
         assert rows(
             connection, "select transform(array(1), x -> x + 1) using_it, 'add jar reflect(' text"
         ) == [("[2]", "add jar reflect(")]
+        rows(
+            connection,
+            "create table shop.csvs using csv as select a from (select 1 a) join (select 1 a) using (a)",
+        )
+        rows(connection, "set spark.sql.shuffle.partitions=1")
+        with pytest.raises(OperationalError, match="--conf spark.sql.catalog.x="):
+            connect(configuration={"spark.sql.catalog.x": "com.example.Catalog"})
         allowed = start_server(limits=ServerLimits(allow_code=True))
         connection = hive.connect("127.0.0.1", allowed.port, auth="NOSASL")
         assert rows(connection, "select java_method('java.lang.Math', 'abs', -1)") == [("1",)]
+        rows(connection, "set spark.sql.catalog.x=com.example.Catalog")
 
 
 def test_any_bytes_leave_the_server_up(server: HudiServer, connect: Connect) -> None:

@@ -1,10 +1,21 @@
-"""Statements that would run code of their sender on the server: jars, Java classes, programs."""
+"""Statements and settings that would run code of their sender on the server: jars, Java classes, programs.
+
+A guard for clients that are trusted with the tables, and no sandbox.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+
+from pyspark.sql import SparkSession
 
 from hudi_engine.errors import StatementError
+from hudi_engine.spark.sql.statements import split_statements
+
+_FORMATS = frozenset({"hudi", "parquet", "orc", "csv", "json", "text", "avro"})
+_FORMATS_OF_EXTENSIONS = ("delta", "iceberg")
+_WITHOUT = "this server rejects it; it was started without --allow-code"
 
 _PART = re.compile(
     r"""--[^\r\n]*|/\*.*?(?:\*/|\Z)|(?P<raw>\b[rR](?:'[^']*'|"[^"]*"))|'(?:[^'\\]|\\.)*'|"(?P<double>(?:[^"\\]|\\.)*)"|`(?P<name>(?:[^`]|``)*)`""",
@@ -25,25 +36,75 @@ _LOADS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\busing\s+''"), "TRANSFORM ... USING runs a program"),
     (re.compile(rf"\b(?:{'|'.join(_CALLS_JAVA)})\s*\("), f"{', '.join(_CALLS_JAVA)} call Java"),
     (
-        re.compile(r"\A[\s(]*(?:begin|declare\s+\w+\s+\w+\s+handler)\b"),
-        "BEGIN ... END hides statements; send them one by one",
+        re.compile(
+            r"\A[\s(]*(?:\w+\s*:\s*)?(?:begin|declare\s+\w+\s+\w+\s+handler)\b|\bexecute\s+immediate\b"
+        ),
+        "BEGIN ... END and EXECUTE IMMEDIATE hide statements; send them one by one",
     ),
+    (re.compile(r"\bjdbc\s*\."), "a query of jdbc runs statements in a database inside the server"),
+)
+# JOIN ... USING has brackets, MERGE INTO ... USING a table and CREATE INDEX ... USING a kind: every other one has a format.
+_NO_FORMAT = re.compile(
+    r"\bmerge\s+(?:with\s+schema\s+evolution\s+)?into\b.*?\busing\b|\A\s*create\s+index\b.*?\busing\b",
+    re.DOTALL,
+)
+_FORMAT = re.compile(r"\busing\s+([^\s('][^\s(']*(?:\s*\.\s*[^\s('.]+)*)")
+_SET = re.compile(r"\A[\s(]*set\s([^=]*)=")
+# Settings whose value is a class, or a format that is one.
+_NAMES_CLASS = re.compile(
+    r"(?!hoodie\.)(?:spark\.sql\.(?:catalog\..*|extensions|sources\.default|queryexecutionlisteners|cache\.serializer)"
+    r"|(?:.*\.)?(?:fs\..*\.impl|io\.compression\.codecs)|.*class)"
 )
 
 
-def check_no_code(statement: str) -> None:
-    """Raise StatementError for a statement that loads or runs code of its sender."""
-    plain = _PART.sub(_without_texts, statement).lower()
-    for pattern, reason in _LOADS:
-        if pattern.search(plain):
-            raise StatementError(f"{reason}: this server rejects it; it was started without --allow-code")
+def allowed_formats(spark: SparkSession) -> frozenset[str]:
+    """Return the formats that clients may name after USING: Spark's of files, and those of the server's extensions."""
+    configured = " ".join(
+        spark.conf.get(each, "") or "" for each in ("spark.sql.extensions", "spark.sql.catalog.spark_catalog")
+    ).lower()
+    return _FORMATS | {each for each in _FORMATS_OF_EXTENSIONS if each in configured}
+
+
+def check_no_code(text: str, formats: Collection[str]) -> None:
+    """Raise StatementError for statements of which one loads or runs code of its sender.
+
+    Args:
+        text: One or more statements, separated by semicolons.
+        formats: What may follow USING.
+    """
+    if "${" in text:
+        raise StatementError(
+            f"${{...}} hides what a statement runs; write concat('$', '{{') for the text: {_WITHOUT}"
+        )
+    for statement in split_statements(text):
+        plain = _PART.sub(_without_texts, statement).lower()
+        for pattern, reason in _LOADS:
+            if pattern.search(plain):
+                raise StatementError(f"{reason}: {_WITHOUT}")
+        for each in _FORMAT.findall(_NO_FORMAT.sub(" ", plain)):
+            if each not in formats:
+                raise StatementError(
+                    f"USING {each} may run code; formats of this server: {', '.join(sorted(formats))}: {_WITHOUT}"
+                )
+        setting = _SET.search(plain)
+        if setting is not None:
+            check_setting("".join(setting[1].split()))
+
+
+def check_setting(key: str) -> None:
+    """Raise StatementError for a setting that names a class to load, such as ``spark.sql.catalog.sales``."""
+    if _NAMES_CLASS.fullmatch(key.lower()):
+        raise StatementError(
+            f"{key} names a class to load; give it to the server as --conf {key}=...: {_WITHOUT}"
+        )
 
 
 def _without_texts(found: re.Match[str]) -> str:
     """Return a name without its quotes, nothing of a comment, and an empty text for a text."""
     name = found["name"]
     if name is not None:
-        return f" {name} "
+        # one word, so that no name reads as several
+        return f" {'_'.join(name.split())} "
     if found[0].startswith(("--", "/*")):
         return " "
     # with spark.sql.ansi.doubleQuotedIdentifiers it is a name

@@ -16,7 +16,7 @@ from pyspark.sql import types as T
 
 from hudi_engine.errors import ConfigError, StatementError
 from hudi_engine.format.storage.redact import redacted
-from hudi_engine.server.code_loading import check_no_code
+from hudi_engine.server.code_loading import allowed_formats, check_no_code, check_setting
 from hudi_engine.server.row_sets import as_texts
 from hudi_engine.spark.sql.failure import Failure, failure_of
 from hudi_engine.spark.sql.jobs import JobGroup
@@ -61,7 +61,7 @@ class ServerLimits:
         window_bytes: Most bytes of rows in one answer, but for a row that is longer.
         idle_s: Seconds without a call after which a session is closed; one with a running statement is kept.
         poll_s: Seconds that a question for the state of a running statement waits for its end.
-        allow_code: Accept ADD JAR and other statements that run code of the client.
+        allow_code: Accept ADD JAR, sources such as jdbc, and whatever else runs code of the client.
     """
 
     sessions: int = 100
@@ -197,6 +197,8 @@ class Sessions:
             if key == _DATABASE:
                 self._on_spark(partial(spark.catalog.setCurrentDatabase, value))
             elif setting.startswith(("spark.", "hoodie.")):
+                if not self.limits.allow_code:
+                    check_setting(setting)
                 if not spark.conf.isModifiable(setting) and setting.startswith("spark."):
                     log.warning("%s of a client is not used: it counts when Spark starts", setting)
                     continue
@@ -236,7 +238,7 @@ class Sessions:
                 "54000",
             )
         if not self.limits.allow_code:
-            check_no_code(text)
+            check_no_code(text, self._on_spark(partial(allowed_formats, session.statements.spark)))
         operation = self._add(Operation(session, text))
         self._pool.submit(operation.run)
         return operation
