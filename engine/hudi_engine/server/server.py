@@ -76,11 +76,11 @@ def check_options(options: ServerOptions) -> None:
         raise ConfigError(f"port is {options.port}; legal values: 0 (any that is free) to 65535")
     if options.grace_s < 0:
         raise ConfigError(f"grace is {options.grace_s} s; give 0 or more")
-    if is_loopback(options.host) or options.log_in is not None or options.tls is not None:
+    if is_loopback(options.host) or options.log_in is not None:
         return
     raise ConfigError(
-        f"host {options.host!r} can be reached from other machines: ask for user and password (--auth FILE), encrypt (--tls CERT "
-        "KEY), or both; without them the server listens on 127.0.0.1 only"
+        f"host {options.host!r} can be reached from other machines: ask for user and password (--auth FILE), and encrypt them "
+        "(--tls CERT KEY); without --auth the server listens on 127.0.0.1 only"
     )
 
 
