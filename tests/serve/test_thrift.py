@@ -95,6 +95,36 @@ class TestStatements:
         assert [json.loads(each) for each in first[count:-1]] == [value for _, value in nested.values()]
         assert second == (None,) * (len(every) + 1)
 
+    def test_json_has_microseconds_and_map_keys_as_text(self, connect: Connect) -> None:
+        connection = connect(configuration={"spark.sql.session.timeZone": "UTC"})
+        text = (
+            "select array(timestamp'2026-01-02 03:04:05.123456'), "
+            "named_struct('a', timestamp_ntz'2026-01-02 03:04:05.000001'), "
+            "array(map(date'2026-01-02', map(timestamp'2026-01-02 03:04:05.6', 1)))"
+        )
+        assert [json.loads(each) for each in rows(connection, text)[0]] == [
+            ["2026-01-02T03:04:05.123456Z"],
+            {"a": "2026-01-02T03:04:05.000001"},
+            [{"2026-01-02": {"2026-01-02 03:04:05.6": 1}}],
+        ]
+
+    def test_bytes_that_are_no_utf8_are_shown_as_such(self, connect: Connect) -> None:
+        connection = connect()
+        text = "select if(id = 1, null, concat('ü', cast(x'ff' as string), id)) from range(3) order by id"
+        assert rows(connection, text) == [("ü\ufffd0",), (None,), ("ü\ufffd2",)]
+        assert rows(connection, "select cast(x'ff' as binary)") == [(b"\xff",)]
+
+    def test_an_answer_is_no_longer_than_clients_take(self, connect: Connect, start_server: Start) -> None:
+        assert ServerLimits().window_bytes <= 8 * 1024 * 1024
+        server = start_server(limits=ServerLimits(window_bytes=1000))
+        connection = hive.connect("127.0.0.1", server.port, auth="NOSASL")
+        for text in ("select repeat('x', 100) from range(5000)", "select true from range(5000)"):
+            request = ttypes.TFetchResultsReq(executed(connection, text), 0, 5000)
+            (column,) = connection.client.FetchResults(request).results.columns
+            values = column.stringVal.values if column.stringVal else column.boolVal.values
+            assert 0 < len(values) <= 1000
+        assert len(rows(connection, "select true from range(5000)")) == 5000
+
     def test_rows_come_in_windows(self, connect: Connect) -> None:
         cursor = connect().cursor(arraysize=300)
         cursor.execute(

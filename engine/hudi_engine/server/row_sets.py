@@ -11,7 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from hudi_engine.server import binary
@@ -43,6 +44,11 @@ _AS_THEY_ARE = frozenset(
     "boolean tinyint smallint int bigint float double string varchar char binary".split()
 )
 _JSON = frozenset("array map struct variant".split())
+_JSON_OPTIONS: Mapping[str, str] = {
+    "ignoreNullFields": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
 # Field of TColumn, and type of its values.
 _KINDS: Mapping[pa.DataType, tuple[int, int]] = {
     pa.bool_(): (1, binary.BOOL),
@@ -82,16 +88,34 @@ def as_texts(frame: DataFrame) -> DataFrame:
         return frame
     # by position, since names may be there twice
     columns = [f"c{position}" for position in range(len(names))]
-    shown = [_as_text(column, name) for column, name in zip(columns, names)]
-    return frame.toDF(*columns).selectExpr(*shown)
+    shown = [
+        _as_text(F.col(column), field.dataType).alias(column)
+        for column, field in zip(columns, frame.schema.fields)
+    ]
+    return frame.toDF(*columns).select(*shown)
 
 
-def _as_text(column: str, name: str) -> str:
+def _as_text(column: Column, kind: T.DataType) -> Column:
+    name = type_name(kind)
     if name in _AS_THEY_ARE:
         return column
     if name in _JSON:
-        return f"to_json({column}, map('ignoreNullFields', 'false')) as {column}"
-    return f"cast({column} as string) as {column}"
+        wanted = _with_text_keys(kind)
+        return F.to_json(column if wanted == kind else column.cast(wanted), dict(_JSON_OPTIONS))
+    return column.cast("string")
+
+
+def _with_text_keys(kind: T.DataType) -> T.DataType:
+    """Return a type whose maps have texts as keys: ``to_json`` writes others as Spark keeps them, dates as days."""
+    if isinstance(kind, T.MapType):
+        return T.MapType(T.StringType(), _with_text_keys(kind.valueType), kind.valueContainsNull)
+    if isinstance(kind, T.ArrayType):
+        return T.ArrayType(_with_text_keys(kind.elementType), kind.containsNull)
+    if isinstance(kind, T.StructType):
+        return T.StructType(
+            [T.StructField(each.name, _with_text_keys(each.dataType), each.nullable) for each in kind.fields]
+        )
+    return kind
 
 
 def table_schema(field: int, schema: T.StructType) -> bytes:
@@ -142,13 +166,25 @@ def _column(values: pa.ChunkedArray) -> bytes:
     if kind is None:
         is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
         member, element = (_TEXTS if is_text else _BINARIES), binary.STRING
-        raw = _packed_texts(pc.fill_null(values.cast(pa.large_binary()), b""))
+        texts = _valid(values) if is_text else values
+        raw = _packed_texts(pc.fill_null(texts.cast(pa.large_binary()), b""))
     else:
         member, element = kind
         zero = pa.scalar(0, pa.int8()).cast(values.type)
         numbers = pc.fill_null(values, zero).to_numpy()
         raw = numbers.astype(_BYTES[element]).tobytes()
     return binary.struct(member, binary.packed_items(1, element, count, raw), binary.text(2, nulls))
+
+
+def _valid(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return texts with U+FFFD for bytes that are no UTF-8, which Spark keeps and clients cannot read."""
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        raw = texts.cast(pa.large_binary()).to_pylist()
+        shown = [None if each is None else each.decode("utf-8", "replace") for each in raw]
+        return pa.chunked_array([pa.array(shown, pa.large_string())])
+    return texts
 
 
 def _packed_texts(values: pa.ChunkedArray) -> bytes:

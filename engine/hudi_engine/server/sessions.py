@@ -58,7 +58,7 @@ class ServerLimits:
         sessions: Most sessions at a time; connections may be twice as many.
         statements: Most statements that run at a time; further ones wait.
         statement_bytes: Longest statement.
-        window_bytes: Most bytes of rows in one answer, but for a row that is longer.
+        window_bytes: Most bytes of one answer, but for a row that is longer; PyHive takes 16384000.
         idle_s: Seconds without a call after which a session is closed; one with a running statement is kept.
         poll_s: Seconds that a question for the state of a running statement waits for its end.
         allow_code: Accept ADD JAR, sources such as jdbc, and whatever else runs code of the client.
@@ -67,7 +67,7 @@ class ServerLimits:
     sessions: int = 100
     statements: int = 16
     statement_bytes: int = 8 * 1024 * 1024
-    window_bytes: int = 32 * 1024 * 1024
+    window_bytes: int = 8 * 1024 * 1024
     idle_s: float = 3600.0
     poll_s: float = 5.0
     allow_code: bool = False
