@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,3 +46,22 @@ def test_users_are_added_by_the_command(tmp_path: Path, monkeypatch: pytest.Monk
     assert Passwords.load(path).check("ann", "a long one")
     monkeypatch.setattr("sys.stdin", io.StringIO("short\n"))
     assert main(["--add-user", "bob", "--auth", path]) == 1
+
+
+def test_sigterm_while_spark_starts_ends_the_server(tmp_path: Path) -> None:
+    program = (
+        "import dbt.adapters.hudi.serve.command as c; opened = c.Served.open\n"
+        "c.Served.open = lambda served: (print('starting', flush=True), opened(served))[1]\n"
+        f"c.main(['--port', '0', '--warehouse', {str(tmp_path)!r}])"
+    )
+    with subprocess.Popen(  # noqa: S603
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "starting\n"
+            process.send_signal(signal.SIGTERM)
+            assert process.communicate(timeout=120)[0].endswith("ended\n")
+            assert process.returncode == 0
+        finally:
+            process.kill()

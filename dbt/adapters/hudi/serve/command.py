@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import getpass
 import logging
+import os
 import signal
 import sys
 import threading
 from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from dbt.config.runtime import load_profile
@@ -35,7 +37,7 @@ _LIMITS = _DEFAULTS.limits
 _ABOUT = """\
 Hudi tables for every client of HiveServer2: beeline, dbt-spark, Superset, Metabase, Tableau, DBeaver. Statements on Hudi
 tables run in the engine, everything else in Spark. On the loopback interface everyone is let in unless --auth is given;
-beyond it --auth or --tls is required.
+beyond it --auth is required, with or without --tls.
 """
 
 
@@ -103,7 +105,7 @@ def command_parser() -> argparse.ArgumentParser:
     of_use.add_argument(
         "--allow-code",
         action="store_true",
-        help="accept ADD JAR, functions of Java classes, TRANSFORM and reflect",
+        help="accept ADD JAR, functions of Java classes, TRANSFORM, reflect, jdbc and classes in settings",
     )
     return parser
 
@@ -170,10 +172,10 @@ def _serve(warehouse: ServedWarehouse, options: ServerOptions) -> int:
     _log_to_stderr()
     served = Served(warehouse, options.hold_drops_s)
     # A signal to all processes of the server, as systemd sends it, must not end Java before its writes have ended
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.register_at_fork(after_in_child=partial(signal.signal, signal.SIGTERM, signal.SIG_IGN))
+    ended = _signals()  # one that comes while Spark starts counts when it has
     spark = served.open().spark
     server = HudiServer(served.open, options)
-    ended = _signals()
     server.start()
     _say(ready_lines(warehouse.places.location_root, spark.version, options, server.port))
     ended.wait()
