@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hudi_engine.server.server import HudiServer, ServerOptions
+from hudi_engine.spark.sql.held_drops import Holds
 from hudi_engine.spark.sql.router import StatementRouter
 from hudi_engine.spark.sql.session import StatementSession
 from pyhive import hive
@@ -32,10 +34,12 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedWareho
 def open_session(warehouse: ServedWarehouse) -> Iterator[Callable[..., StatementSession]]:
     """Open statement sessions, with the options that a test gives."""
     opened: list[StatementSession] = []
+    holds: Holds = {}
 
-    def make(**options: float) -> StatementSession:
+    def make(**options: Any) -> StatementSession:
+        given = {"holds": holds, **options}
         opened.append(
-            StatementSession(warehouse.open_session(), warehouse, StatementRouter(warehouse), **options)
+            StatementSession(warehouse.open_session(), warehouse, StatementRouter(warehouse), **given)
         )
         return opened[-1]
 

@@ -154,6 +154,10 @@ class TestDropThenCreate:
         result(session, f"drop table {name}")
         with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
             result(session, f"select * from {name}")
+        table(session, "noticed", "type = 'mor'")
+        result(session, f"drop table {name}")
+        with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+            result(session, f"select * from {name}_ro")
         table(session, "noticed")
         result(session, f"drop table {name}")
         assert "noticed" not in [each[1] for each in rows(session, "show tables in shop")]
@@ -179,6 +183,95 @@ class TestDropThenCreate:
         with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
             result(session, f"create table {name} using hudi as select 1 div 0 id")
         assert rows(session, f"select count(*) from {name}") == [(2,)]
+
+    def test_a_failed_create_if_not_exists_keeps_it_too(self, open_session: Open) -> None:
+        session, reader = open_session(hold_drops_s=60), open_session()
+        name = table(session, "kept_if")
+        result(session, f"drop table {name}")
+        create = f"create /* dbt */ table if not exists {name} using hudi as select"
+        with pytest.raises(Exception, match="PARSE_SYNTAX_ERROR"):
+            result(session, f"{create} 1 id from (")
+        assert rows(reader, f"select count(*) from {name}") == [(2,)]
+        with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+            result(session, f"{create} 1 div 0 id")
+        assert rows(reader, f"select count(*) from {name}") == [(2,)]
+        result(session, f"drop table {name}")
+        result(session, f"{create} 7 id")
+        assert rows(reader, f"select * from {name}") == [(7,)]
+
+    def test_the_table_that_was_dropped_goes_whatever_the_schema_is_by_then(self, open_session: Open) -> None:
+        session, reader = open_session(hold_drops_s=60), open_session()
+        table(session, "moved")
+        result(session, "create schema other")
+        result(session, "create table other.moved using hudi as select 1 id")
+        result(session, "use shop; drop table moved; use other")
+        session.close()
+        assert rows(reader, "select count(*) from other.moved") == [(1,)]
+        assert not rows(reader, "show tables in shop like 'moved'")
+
+    def test_a_table_that_changed_meanwhile_stays(self, open_session: Open) -> None:
+        session, reader = open_session(hold_drops_s=60), open_session()
+        # a session with holds of its own stands for another process
+        process = open_session(holds={})
+        name = table(session, "changed")
+        result(session, f"drop table {name}")
+        result(process, f"insert into {name} values (3, 'c')")
+        session.close()
+        assert rows(reader, f"select count(*) from {name}") == [(3,)]
+        result(session, f"drop table {name}")
+        result(process, f"create or replace table {name} using hudi as select 4 id")
+        with pytest.raises(Exception, match="drop it first"):
+            result(session, f"create table {name} using hudi as select 5 id")
+        assert rows(reader, f"select * from {name}") == [(4,)]
+
+    def test_other_sessions_write_to_no_table_whose_drop_is_held(self, open_session: Open) -> None:
+        session, other = open_session(hold_drops_s=60), open_session()
+        name = table(session, "written")
+        result(session, f"drop table {name}")
+        result(other, f"with old as (select * from {name}) select * from old -- {name}")
+        result(other, f"create or replace table shop.copied using hudi as select * from {name}")
+        assert rows(other, "select count(*) from shop.copied") == [(2,)]
+        with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+            result(other, f"insert into {name} values (3, 'c')")
+        create = f"create table if not exists {name} using hudi as select"
+        table(session, "written")
+        result(session, f"drop table {name}")
+        result(other, f"{create} 8 id")
+        result(other, f"insert into {name} values (9)")
+        result(session, f"{create} 7 id")
+        session.close()
+        assert rows(other, f"select id from {name} order by id") == [(8,), (9,)]
+
+    @pytest.mark.parametrize(
+        ("stem", "change"),
+        [
+            ("to_rename", "alter table {} rename to shop.renamed"),
+            ("to_drop", "drop table {}"),
+            ("to_merge", "merge into {} t using (select 1 id) s on t.id = s.id when matched then delete"),
+            ("to_delete", "use shop; delete from to_delete where id = 1"),
+            ("to_call", "call show_commits(table => '{}')"),
+            ("by_text", "insert into identifier('{}') values (3, 'c')"),
+            ("with_rows", "with new as (select 3 id, 'c' v) insert into {} select * from new"),
+        ],
+    )
+    def test_other_sessions_find_no_table_to_change(self, open_session: Open, stem: str, change: str) -> None:
+        session, other = open_session(hold_drops_s=60), open_session()
+        name = table(session, stem)
+        result(session, f"drop table {name}")
+        with pytest.raises(Exception, match=r"TABLE_OR_VIEW_NOT_FOUND|is not a Hudi table"):
+            result(other, change.format(name))
+        assert not rows(other, f"show tables in shop like '{stem}'")
+
+    def test_letters_of_the_name_and_a_second_drop_leave_it_held(self, open_session: Open) -> None:
+        session, reader = open_session(hold_drops_s=60), open_session()
+        name = table(session, "at")
+        result(session, f"drop table {name}")
+        result(session, "select 1 as data /* model.shop.at */")
+        result(session, f"drop table if exists {name}")
+        assert rows(reader, f"select count(*) from {name}") == [(2,)]
+        with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+            result(session, f"drop table {name}")
+        assert not rows(reader, "show tables in shop like 'at'")
 
     def test_drops_of_other_formats_are_not_held(self, open_session: Open) -> None:
         session, reader = open_session(hold_drops_s=60), open_session()

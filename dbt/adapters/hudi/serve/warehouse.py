@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
+from hudi_engine.spark.sql.held_drops import Holds
 from hudi_engine.spark.sql.router import StatementRouter
 from hudi_engine.spark.sql.session import StatementSession
 from hudi_engine.spark.sql.warehouse import NewTable
@@ -56,6 +57,7 @@ class Served:
         self._warehouse = warehouse
         self._router = StatementRouter(warehouse)
         self._hold_drops_s = hold_drops_s
+        self._holds: Holds = {}
         self._looked = time.monotonic()
         self._lock = threading.Lock()
 
@@ -63,7 +65,9 @@ class Served:
         """Open a session for a client."""
         spark = self._warehouse.open_session()
         self._look(spark)
-        return StatementSession(spark, self._warehouse, self._router, hold_drops_s=self._hold_drops_s)
+        return StatementSession(
+            spark, self._warehouse, self._router, hold_drops_s=self._hold_drops_s, holds=self._holds
+        )
 
     def _look(self, spark: SparkSession) -> None:
         directory = self._warehouse.directory

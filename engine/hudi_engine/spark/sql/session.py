@@ -15,7 +15,7 @@ from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
 from hudi_engine.spark.read.collect import query_rows
 from hudi_engine.spark.read.small_plans import interpreted_if_small
-from hudi_engine.spark.sql.held_drops import HeldDrops
+from hudi_engine.spark.sql.held_drops import HeldDrops, Holds
 from hudi_engine.spark.sql.jobs import JobGroup
 from hudi_engine.spark.sql.listings import with_hudi_names
 from hudi_engine.spark.sql.router import StatementRouter
@@ -59,6 +59,7 @@ class StatementSession:
     Args:
         spark: The session; ``SparkSession.newSession()`` makes one that shares Java and tables with others.
         hold_drops_s: How long a DROP TABLE of a Hudi table waits for the CREATE TABLE that replaces it, in seconds; 0 not to wait.
+        holds: The drops that wait, shared by all sessions of the warehouse.
     """
 
     def __init__(
@@ -68,11 +69,12 @@ class StatementSession:
         router: StatementRouter,
         *,
         hold_drops_s: float = 0,
+        holds: Holds | None = None,
     ) -> None:
         self.spark = spark
         self.warehouse = warehouse
         self._router = router
-        self.held = HeldDrops(spark, warehouse, self._carry_out, hold_drops_s)
+        self.held = HeldDrops(spark, warehouse, {} if holds is None else holds, hold_drops_s)
 
     def run(self, text: str, jobs: JobGroup, shown: Shown | None = None) -> Rows:
         """Run one or more statements, separated by semicolons, and return the rows of the last one.
@@ -115,9 +117,6 @@ class StatementSession:
         collected = frame if shown is None else shown(frame)
         with interpreted_if_small(collected, EngineOptions.SMALL_PLAN_BYTES.default):
             return Rows(frame.schema, query_rows(collected))
-
-    def _carry_out(self, statement: str) -> None:
-        self._router.run(self.spark, statement, str)
 
     def close(self) -> None:
         """End the session: what it holds is carried out, and its temporary views and cached settings are dropped."""

@@ -42,6 +42,17 @@ def first_word(sql: str) -> int:
     return next((index for index, _ in _significant(sql) if sql[index] != "("), len(sql))
 
 
+def without_comments(sql: str) -> str:
+    """Return SQL with one blank for each stretch of blanks and comments."""
+    pieces, end = [], 0
+    for index, is_code in _significant(sql):
+        if index > end:
+            pieces.append(" ")
+        end = index + 1 if is_code else _end_of_quote(sql, index)
+        pieces.append(sql[index:end])
+    return "".join(pieces)
+
+
 def closing_bracket(sql: str, start: int) -> int:
     """Return the position behind the bracket that closes the first one after ``start``; the end without brackets."""
     depth = 0
@@ -56,7 +67,7 @@ def closing_bracket(sql: str, start: int) -> int:
 def clause_after(sql: str, keyword: str) -> tuple[int, int] | None:
     """Return start and end of the text after ``where`` or ``set`` outside brackets; None without the keyword."""
     start = None
-    for position, word in _outer_words(sql):
+    for position, word in outer_words(sql):
         if start is not None and word in ("where", "set"):
             return start, position
         if start is None and word == keyword:
@@ -103,8 +114,8 @@ def order_keys(clause: str) -> list[dict[str, str | bool]]:
     return found
 
 
-def _outer_words(sql: str) -> Iterator[tuple[int, str]]:
-    """Words outside brackets and quotes, in lower case, with their positions."""
+def outer_words(sql: str) -> Iterator[tuple[int, str]]:
+    """Give the words outside brackets and quotes, in lower case, with their positions."""
     depth, skip_to = 0, 0
     for index, is_code in _significant(sql):
         if index < skip_to or not is_code:
