@@ -122,6 +122,7 @@ def test_a_source_that_gives_other_rows_each_time_is_evaluated_once(spark, tmp_p
 
 
 def test_a_merge_frees_the_rows_that_it_kept_also_when_it_fails(spark, table):
+    spark.catalog.clearCache()  # of other tests
     rows = spark.sql("select format_string('k%02d', cast(rand() as int)) id, 1L n, 'p1' p from range(2)")
     table.upsert(rows, match_condition="DBT_INTERNAL_DEST.n < 10")
     assert not rows.is_cached and not kept_plans(spark)

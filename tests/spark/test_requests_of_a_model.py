@@ -13,7 +13,7 @@ from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 OWN = ("hudi_engine", "adapters/hudi")
-MODULES, FUNCTIONS = 11, 24
+MODULES, FUNCTIONS = 11, 25
 CONFIG = {"materialized": "incremental", "unique_key": "id"}
 
 
