@@ -79,7 +79,7 @@ TIERS = (
     Tier(
         "dbt",
         "dbt projects, dbt's conformance suite and the server on PySpark 4",
-        ((*_PYTEST, "tests/functional", "tests/serve"),),
+        ((*_PYTEST, "tests/functional"), (*_PYTEST, "tests/serve")),
     ),
     Tier("spark", "the engine on PySpark 4", ((*_PYTEST, "tests/spark"),)),
     Tier(
