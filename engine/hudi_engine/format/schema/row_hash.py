@@ -8,7 +8,7 @@ is another value. Rows of a table are summed modulo 2^64, so that a write can ad
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_engine.format.schema.meta_fields import META_FIELDS, OPERATION
+from hudi_engine.format.schema.nested import is_list, type_parts
 
 Hashes = npt.NDArray[np.uint64]
 _MULTIPLY, _AGAIN = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
@@ -111,7 +112,7 @@ def _untagged(column: pa.Array) -> Hashes:
         return found
     if pa.types.is_map(kind):
         return _of_lists(column, _of_items(column.keys, column.items), ordered=False)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if is_list(kind):
         return _of_lists(column, _elements(column.values), ordered=True)
     if pa.types.is_decimal(kind):
         if kind.bit_width < 128:
@@ -239,34 +240,24 @@ def _family(kind: Any) -> Any:
     """Return what the hash goes by of a type, to the innermost."""
     if pa.types.is_dictionary(kind):
         return _family(kind.value_type)
-    if pa.types.is_struct(kind):
-        return ("struct", tuple((each.name.lower(), _family(each.type)) for each in kind))
-    if pa.types.is_map(kind):
-        return ("map", _family(kind.key_type), _family(kind.item_type))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return ("list", _family(kind.value_type))
-    return _kind(kind)
+    return _kind(kind), [(name.lower(), _family(part)) for name, part in type_parts(kind)]
 
 
-_KINDS: tuple[tuple[str, Callable[[Any], bool]], ...] = (
-    ("integer", pa.types.is_integer),
-    ("timestamp", pa.types.is_timestamp),
-    ("time", pa.types.is_time),
-    ("date", pa.types.is_date32),
-    ("text", pa.types.is_string),
-    ("text", pa.types.is_large_string),
-    ("struct", pa.types.is_struct),
-    ("map", pa.types.is_map),
-    ("list", pa.types.is_list),
-    ("list", pa.types.is_large_list),
-    ("binary", pa.types.is_binary),
-    ("binary", pa.types.is_large_binary),
-    ("binary", pa.types.is_fixed_size_binary),
-)
+_KINDS: Mapping[str, tuple[Callable[[Any], bool], ...]] = {
+    "integer": (pa.types.is_integer,),
+    "timestamp": (pa.types.is_timestamp,),
+    "time": (pa.types.is_time,),
+    "date": (pa.types.is_date32,),
+    "text": (pa.types.is_string, pa.types.is_large_string),
+    "struct": (pa.types.is_struct,),
+    "map": (pa.types.is_map,),
+    "list": (is_list,),
+    "binary": (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary),
+}
 
 
 def _kind(kind: Any) -> str:
     """Return the name of all types of which a value has one hash; a float's is not that of the double it is widened to."""
     if pa.types.is_decimal(kind):
         return f"decimal of scale {kind.scale}"
-    return next((name for name, test in _KINDS if test(kind)), str(kind))
+    return next((name for name, tests in _KINDS.items() if any(test(kind) for test in tests)), str(kind))

@@ -17,6 +17,7 @@ from itertools import islice
 from pyspark.sql import SparkSession
 
 from hudi_engine.errors import StatementError, TableNotFoundError
+from hudi_engine.format.timeline.instant import WRITE_ACTIONS
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.sql.ddl import makes_hudi_table
@@ -33,7 +34,6 @@ _BEFORE_QUERIES = ("with", "from")
 # Statements that the engine reads where Spark's parser does not.
 _UNPARSED = ("show", "call")
 _CREATES = ("CreateTable", "CreateTableAsSelect")
-_WRITES = ("commit", "deltacommit", "replacecommit")
 Name = tuple[str, str]
 
 
@@ -168,7 +168,7 @@ class HeldDrops:
         except TableNotFoundError as error:
             raise StatementError(f"no Hudi table is at {base}") from error
         return frozenset(
-            each.requested_time for each in timeline if each.is_completed and each.action in _WRITES
+            each.requested_time for each in timeline if each.is_completed and each.action in WRITE_ACTIONS
         )
 
     def _is_unchanged(self, held: HeldDrop) -> bool:
