@@ -61,6 +61,14 @@ SNAPSHOT = """
 {% endsnapshot %}
 """
 UNKNOWN = {"of_merged", "taken", "of_hooked"}
+LATER_MACROS = """
+{% if var('day') > 1 %}
+  {% do drop_schema(api.Relation.create(schema=target.schema ~ '_aside')) %}
+  {% set rebuilt = api.Relation.create(schema=target.schema, identifier='rebuilt') %}
+  {% do alter_relation_comment(rebuilt, 'of a hook') %}
+  {% do alter_column_comment(rebuilt, {'id': {'description': 'of a hook'}}) %}
+{% endif %}
+"""
 
 
 def files(root: Path) -> dict[str, tuple[int, bytes]]:
@@ -91,6 +99,7 @@ class TestPlan:
         return {
             "vars": {"day": 1},
             "on-run-start": ["create table {{ target.schema }}.of_hook using parquet as select 1"],
+            "on-run-end": [LATER_MACROS],
         }
 
     def planned(self, project: Any, capsys: Any, *words: str, code: int = 0) -> str:
@@ -102,6 +111,8 @@ class TestPlan:
     def test_the_run_has_the_figures_of_its_plan(self, project: Any, capsys: Any) -> None:
         run_dbt(["build", "--vars", "{day: 1}"])
         project.run_sql("drop table {schema}.of_hook")
+        project.run_sql("create schema {schema}_aside")
+        project.run_sql("create table {schema}_aside.kept using hudi as select 1 as id")
         write_file(LATER, project.project_root, "seeds", "people.csv")
         root = Path(project.project_root) / "hudi_warehouse"
         root = root if root.exists() else Path(project.adapter.connections.warehouse.places.location_root)
@@ -112,7 +123,8 @@ class TestPlan:
         nodes = {each["name"]: each for each in answer["nodes"]}
         assert {name for name, each in nodes.items() if each["unknown"]} == UNKNOWN, nodes
         assert nodes["seen"]["does"] == "replace view"
-        assert (answer["statements_left_out"], nodes["rebuilt"]["hooks_left_out"]) == (["CREATE"], ["DELETE"])
+        assert answer["statements_left_out"] == ["CREATE", "DROP", "COMMENT", "COMMENT"]
+        assert nodes["rebuilt"]["hooks_left_out"] == ["DELETE"]
         assert nodes["merged_cow"]["columns"] == ["+ city string"]
         changed = [each for each in nodes["merged_mor"]["examples"] if each["change"] == "update"]
         assert {"id": 2, "name": "b", "dt": "x", "city": None} in [each["before"] for each in changed]

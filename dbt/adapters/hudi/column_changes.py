@@ -17,6 +17,7 @@ from pyspark.sql.types import _parse_datatype_string
 from dbt.adapters.hudi.column import HudiColumn, explicit_type
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.parts import TableAccess
+from dbt.adapters.hudi.preview import PREVIEW
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.rows.failing_rows import failures_query
@@ -103,6 +104,8 @@ class ColumnChanges(TableAccess):
     @available.parse_none
     def hudi_add_comments(self, relation: BaseRelation, comments: Mapping[str, str]) -> None:
         """Store descriptions of some columns of a Hudi table and keep those of the others."""
+        if not PREVIEW.runs(f"comment on {relation}"):
+            return
         with self.connections.work(f"comments of {relation}") as session:
             warehouse, name = self.connections.warehouse, named(relation)
             table = warehouse.require_table(session, name.database, name.name)

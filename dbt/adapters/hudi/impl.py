@@ -427,6 +427,8 @@ class HudiAdapter(PastRuns, FileFeeds, ColumnChanges, Names, SparkAdapter):
         column_comments: Mapping[str, str] | None = None,
     ) -> None:
         """Store descriptions of a Hudi table."""
+        if not PREVIEW.runs(f"comment on {relation}"):
+            return
         with self._work(f"comments of {relation}") as session:
             name = named(relation)
             self._warehouse.note(

@@ -87,6 +87,8 @@ class Names(AdapterPart):
             self.connections.warehouse.create_schema(session, named(relation).database)
 
     def drop_schema(self, relation: BaseRelation) -> None:
+        if not PREVIEW.runs(f"drop schema {relation}"):
+            return
         with self.connections.work(f"drop schema {relation.schema}") as session:
             self.connections.warehouse.drop_schema(session, named(relation).database)
         self.cache.drop_schema(relation.database, relation.schema)
