@@ -318,7 +318,8 @@ class Warehouse:
         if self.directory is None or not session.catalog.databaseExists(schema):
             return
         place = session.catalog.getDatabase(schema).locationUri
-        if not same_place(place, self.schema_folder(schema)) and open_storage(place).list(""):
+        own = (self.schema_folder(schema), self.directory.managed_location(schema.lower()))
+        if not any(same_place(place, each) for each in own) and open_storage(place).list(""):
             raise DbtRuntimeError(
                 f"the schema {schema} was made with LOCATION {public_location(place)}, which is not empty, and dropping it would "
                 "remove that folder with all its files; drop its tables by their names, and remove the folder yourself"
