@@ -22,7 +22,7 @@ from hudi_engine.format.keygen.partition_path import partition_paths
 from hudi_engine.format.keygen.text import complex_keys, key_text
 from hudi_engine.format.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.format.keygen.timestamp_format import TimestampFormat
-from hudi_engine.format.schema.nested import one_array
+from hudi_engine.format.schema.nested import nested_values, one_array
 
 _GIVEN_PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
 _FIELD_KINDS = ("simple", "timestamp")
@@ -152,11 +152,7 @@ def field_values(table: pa.Table, name: str) -> pa.Array:
     Names are matched exactly, else without regard to case when that is unambiguous. A field of a null struct
     is null.
     """
-    steps = resolve_field(table.schema, name)
-    values = one_array(table.column(steps[0]))
-    for step in steps[1:]:
-        values = pc.struct_field(values, step)
-    return values
+    return one_array(nested_values(table, resolve_field(table.schema, name)))
 
 
 def resolve_field(schema: pa.Schema, name: str) -> tuple[str, ...]:
@@ -179,14 +175,6 @@ def resolve_field(schema: pa.Schema, name: str) -> tuple[str, ...]:
         children = list(kind) if pa.types.is_struct(kind) else []
         names, fields = [each.name for each in children], {each.name: each.type for each in children}
     return tuple(steps)
-
-
-def field_type(schema: pa.Schema, steps: Sequence[str]) -> pa.DataType:
-    """Return type of a field that `resolve_field` found."""
-    kind = schema.field(steps[0]).type
-    for step in steps[1:]:
-        kind = kind.field(step).type
-    return kind
 
 
 def _find(names: Sequence[str], wanted: str) -> str | None:

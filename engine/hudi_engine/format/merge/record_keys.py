@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudi_engine.errors import CorruptTableError, UnsupportedTableError
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.text import complex_keys, key_text
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
+from hudi_engine.format.schema.nested import nested_values
 
 
 def key_column_names(config: TableConfig) -> list[str]:
@@ -40,12 +38,9 @@ def made_keys(table: pa.Table, config: TableConfig) -> pa.ChunkedArray:
 
 
 def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
-    parts: Sequence[str] = name.split(".")
+    parts = name.split(".")
     if parts[0] not in table.column_names:
         raise CorruptTableError(
             f"the key column {name!r} is not among the table's columns {table.column_names}"
         )
-    column = table.column(parts[0])
-    for part in parts[1:]:
-        column = pc.struct_field(column, part)
-    return column
+    return nested_values(table, parts)

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from hudi_engine.format.metadata.records import PARTITION_STATS_TYPE, Record
 from hudi_engine.format.schema.avro import full_name
 from hudi_engine.format.schema.casting import cast_column
+from hudi_engine.format.schema.nested import field_type, nested_values
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.damage import damaged_parquet
 
@@ -182,26 +183,18 @@ class _Chunks:
             sum(each.total_uncompressed_size for each in chunks),
         )
         statistics = [each.statistics for each in chunks]
-        if not _is_stored_as(self._type(name), kind) or not all(
+        steps = name.split(".")
+        if not _is_stored_as(field_type(self._file.schema_arrow, steps), kind) or not all(
             each is not None and each.has_null_count and (each.has_min_max or not each.num_values)
             for each in statistics
         ):
-            read = self._file.read(columns=[name]).column(0)
-            for part in name.split(".")[1:]:
-                read = pc.struct_field(read, part)
-            return _with_sizes(values_bounds(read, kind), sizes)
+            values = nested_values(self._file.read(columns=[name]), steps)
+            return _with_sizes(values_bounds(values, kind), sizes)
         nulls = sum(each.null_count for each in statistics)
         known = [(each.min_raw, each.max_raw) for each in statistics if each.has_min_max]
         plain = self._plain(place, kind)
         lows, highs = [plain(low) for low, _ in known], [plain(high) for _, high in known]
         return Bounds(min(lows, default=None), max(highs, default=None), rows, nulls, *sizes)
-
-    def _type(self, name: str) -> pa.DataType:
-        first, *inner = name.split(".")
-        found = self._file.schema_arrow.field(first).type
-        for part in inner:
-            found = found.field(part).type
-        return found
 
     def _plain(self, place: int, kind: Kind) -> Any:
         """Return what makes a value as stored of one in the statistics."""

@@ -114,6 +114,26 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks or [pa.array([], column.type)])
 
 
+def nested_values(table: pa.Table, steps: Sequence[str]) -> pa.ChunkedArray:
+    """Return the values of a column, or of a field inside structs; a field of a null struct is null.
+
+    Args:
+        steps: Name of the column, and those of the fields on the way.
+    """
+    values = table.column(steps[0])
+    for step in steps[1:]:
+        values = pc.struct_field(values, step)
+    return values
+
+
+def field_type(schema: pa.Schema, steps: Sequence[str]) -> pa.DataType:
+    """Return the type of a column, or of a field inside structs, as `nested_values` names it."""
+    kind = schema.field(steps[0]).type
+    for step in steps[1:]:
+        kind = kind.field(step).type
+    return kind
+
+
 def walk_avro(schema: Any) -> Iterator[Mapping[str, Any]]:
     """Yield each type that an Avro schema defines, at every level; names that refer to one are not followed."""
     if isinstance(schema, list):

@@ -10,13 +10,14 @@ import pyarrow as pa
 from hudi_engine.errors import SchemaError
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.index.filters.footer import KeyFooter, key_footer, read_key_footer
-from hudi_engine.format.keygen.generator import field_type, field_values, resolve_field
+from hudi_engine.format.keygen.generator import field_values, resolve_field
 from hudi_engine.format.keygen.text import key_text
 from hudi_engine.format.merge.base_reader import opened_base_file, select_schema
 from hudi_engine.format.merge.log_records import block_rows
 from hudi_engine.format.merge.log_scanner import load_blocks, scan_slice
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
+from hudi_engine.format.schema.nested import field_type
 
 
 def some_stored_keys(read: ReadContext, file_slice: FileSlice) -> list[str]:

@@ -27,7 +27,7 @@ from hudi_engine.format.metadata.statistics import (
     values_bounds,
 )
 from hudi_engine.format.schema.meta_fields import META_FIELDS
-from hudi_engine.format.schema.nested import one_array
+from hudi_engine.format.schema.nested import nested_values, one_array
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.damage import damaged_parquet
 from hudi_engine.format.timeline.active import Timeline
@@ -92,13 +92,10 @@ def log_bounds(log: LogContents, columns: Mapping[str, Kind]) -> dict[str, Bound
 
 
 def _column_bounds(table: pa.Table, name: str, kind: Kind) -> Bounds:
-    first, *inner = name.split(".")
-    if first not in table.column_names:
+    steps = name.split(".")
+    if steps[0] not in table.column_names:
         return Bounds(None, None, table.num_rows, table.num_rows)
-    column = table.column(first)
-    for part in inner:
-        column = pc.struct_field(column, part)
-    return values_bounds(column, kind)
+    return values_bounds(nested_values(table, steps), kind)
 
 
 def slice_file_bounds(

@@ -26,7 +26,6 @@ from hudi_engine.format.filegroup.log_file import parse_log_file
 from hudi_engine.format.keygen.generator import (
     KeyGenerator,
     build_key_generator,
-    field_type,
     field_values,
     resolve_field,
 )
@@ -34,6 +33,7 @@ from hudi_engine.format.keygen.timestamp_format import PREFIX
 from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.schema.avro import avro_to_arrow
 from hudi_engine.format.schema.evolution import can_change
+from hudi_engine.format.schema.nested import field_type
 from hudi_engine.format.schema.sql_names import spark_name
 from hudi_engine.format.schema.time_units import in_units_of
 from hudi_engine.format.timeline.active import newest_first

@@ -17,11 +17,12 @@ from pyspark.sql.types import StringType, StructField, StructType
 from hudi_engine.errors import InvalidKeyError
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.keygen.generator import KeyGenerator, build_key_generator, field_type, resolve_field
+from hudi_engine.format.keygen.generator import KeyGenerator, build_key_generator, resolve_field
 from hudi_engine.format.keygen.partition_path import DEFAULT_PARTITION_VALUE, ESCAPED_CHARACTERS
 from hudi_engine.format.keygen.text import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER, key_text
 from hudi_engine.format.schema.casting import cast_array
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.format.schema.nested import field_type
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.table.state import TableState
 

@@ -31,11 +31,12 @@ from hudi_engine.format.config.version_properties import (
     EVENT_TIME_PAYLOAD,
     new_properties,
 )
-from hudi_engine.format.keygen.generator import build_key_generator, field_type, resolve_field
+from hudi_engine.format.keygen.generator import build_key_generator, resolve_field
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.avro import arrow_to_avro
 from hudi_engine.format.schema.meta_fields import META_FIELDS
+from hudi_engine.format.schema.nested import field_type
 from hudi_engine.format.schema.sql_names import spark_name
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.write.define.table_options import (
