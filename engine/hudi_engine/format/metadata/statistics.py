@@ -370,29 +370,21 @@ def stored_bound(member: Mapping[str, Any], side: str, info: str | None = None) 
     return found._replace(value=Decimal(unscaled).scaleb(-_scale(info), _EXACT))
 
 
-def is_of_kind(record: Record, kind: Kind) -> bool:
-    """Return whether the bounds of a record are those of a column of this kind, and not of its type of before."""
+def bounds_of_record(record: Record, kind: Kind) -> Bounds | None:
+    """Return the bounds that a record of statistics has; None where they are of the type that its column had before."""
     member = record["ColumnStatsMetadata"]
-    found = [stored_bound(member, side, kind.info) for side in ("minValue", "maxValue")]
-    whole = {"IntWrapper", "LongWrapper"}
-    return all(
-        each is None
-        or each.wrapper == kind.wrapper
-        and each.ordinal in (None, kind.ordinal)
-        or {each.wrapper, kind.wrapper} == whole
-        and not kind.unit
-        for each in found
-    )
-
-
-def bounds_of_record(record: Record, kind: Kind) -> Bounds:
-    """Return the bounds that a record of statistics has."""
-    member = record["ColumnStatsMetadata"]
-    low, high = (
-        _comparable(stored_bound(member, side, kind.info), kind) for side in ("minValue", "maxValue")
-    )
+    stored = [stored_bound(member, side, kind.info) for side in ("minValue", "maxValue")]
+    if not all(each is None or _is_of_kind(each, kind) for each in stored):
+        return None
     counts = ("valueCount", "nullCount", "totalSize", "totalUncompressedSize")
+    low, high = (_comparable(each, kind) for each in stored)
     return Bounds(low, high, *(member.get(each) or 0 for each in counts))
+
+
+def _is_of_kind(stored: StoredBound, kind: Kind) -> bool:
+    if {stored.wrapper, kind.wrapper} == {"IntWrapper", "LongWrapper"}:
+        return not kind.unit
+    return stored.wrapper == kind.wrapper and stored.ordinal in (None, kind.ordinal)
 
 
 def _comparable(stored: StoredBound | None, kind: Kind) -> Any:

@@ -44,7 +44,6 @@ from hudi_engine.format.metadata.statistics import (
     base_file_bounds,
     bounds_of_record,
     indexed_columns,
-    is_of_kind,
     merged_bounds,
     statistics_record,
 )
@@ -338,15 +337,15 @@ def _kept_bounds(
     records = written.table.lookup(MetadataPartition.COLUMN_STATS.value, list(keys.values()))
     found: dict[str, dict[str, Bounds]] = {}
     for _, path in files:
-        of_file = {column: records.get(keys[path, column]) for column in columns}
-        if all(record is not None and is_of_kind(record, columns[name]) for name, record in of_file.items()):
-            found[path] = {
-                column: bounds_of_record(record, columns[column])
-                for column, record in of_file.items()
-                if record is not None
-            }
-        else:
-            found[path] = slice_file_bounds(written.storage, written.config, path, columns)
+        kept = {
+            column: bounds
+            for column, kind in columns.items()
+            if (record := records.get(keys[path, column])) is not None
+            and (bounds := bounds_of_record(record, kind)) is not None
+        }
+        if len(kept) < len(columns):
+            kept = slice_file_bounds(written.storage, written.config, path, columns)
+        found[path] = kept
     return found
 
 
