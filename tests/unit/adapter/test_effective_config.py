@@ -65,6 +65,7 @@ def test_each_setting_has_the_place_it_comes_from(project: Path) -> None:
     assert found["hoodie.parquet.compression.codec"] == ("zstd", "options of the profile")
     assert found["hoodie.parquet.max.file.size"] == ("2000", model)
     assert found["hoodie.clean.commits.retained"] == ("3", "compaction, clean, archive, clustering")
+    assert found["hoodie.combine.before.insert"] == ("true", "unique_key and precombine_field")
     assert "hoodie.engine.receipts" not in found
     assert "hoodie.engine.receipts" in run(project, "show-config", "orders", "--all").stdout
 

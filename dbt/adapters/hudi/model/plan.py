@@ -131,6 +131,8 @@ def _given_index(raw: RawConfig, problems: Problems) -> tuple[str | None, dict[s
 
 SNAPSHOT_KEY = "dbt_scd_id"
 _COMBINE = WriteOptions.COMBINE_BEFORE_INSERT.key
+_OF_TABLE, _OF_ORDERING = "table_type, partition_by and the like", "unique_key and precombine_field"
+OPTIONS_OF_MODEL = "options"
 _NAME = re.compile(r"^\w+$", re.ASCII)
 
 
@@ -207,15 +209,28 @@ class ModelPlan:
         }
 
     @property
+    def layers(self) -> dict[str, Mapping[str, str]]:
+        """Options of creating the table by the configs that they come from; the later ones win.
+
+        With an ordering, of rows with one key the newest is kept.
+        """
+        merges = (
+            self.table.record_key and self.table.precombine_field and self.merge.strategy in ONE_ROW_A_KEY
+        )
+        return {
+            _OF_TABLE: self.table.options(),
+            _OF_ORDERING: {_COMBINE: "true"} if merges else {},
+            "index": self.index.options(),
+            "compaction, clean, archive, clustering": self.services.options(),
+            "incremental_strategy and the like": self.merge.options(),
+            OPTIONS_OF_MODEL: self.given_options,
+        }
+
+    @property
     def options(self) -> dict[str, str]:
         """Options of index, services and the model itself, which come last; the profile's are not among them."""
-        return laid_over(
-            self.index.options(),
-            self.services.options(),
-            self.merge.options(),
-            self.given_options,
-            self.run_notes,
-        )
+        of_writes = [given for name, given in self.layers.items() if name not in (_OF_TABLE, _OF_ORDERING)]
+        return laid_over(*of_writes, self.run_notes)
 
     @property
     def write_options(self) -> dict[str, str]:
@@ -229,12 +244,8 @@ class ModelPlan:
 
     @property
     def create_options(self) -> dict[str, str]:
-        """Options of creating or rebuilding the table; with an ordering, of rows with one key the newest is kept."""
-        merges = (
-            self.table.record_key and self.table.precombine_field and self.merge.strategy in ONE_ROW_A_KEY
-        )
-        combine = {_COMBINE: "true"} if merges else {}
-        return laid_over(self.table.options(), combine, self.options)
+        """Options of creating or rebuilding the table."""
+        return laid_over(*self.layers.values(), self.run_notes)
 
     @property
     def definition(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from hudi_engine.table.operations import Answer
 
 from dbt.adapters.hudi.credentials import shown_options
 from dbt.adapters.hudi.model.known_configs import PLACE, USED
+from dbt.adapters.hudi.model.plan import OPTIONS_OF_MODEL
 
 _OF_DBT = (
     "materialized",
@@ -35,25 +36,19 @@ def effective_config(adapter: Any, node: Any, *, defaults: bool = False) -> Answ
     """
     config = adapter.hudi_configs(node.to_dict())
     plan = adapter._resolve(node.schema, node.alias, config)
-    rows = []
-    for key in (*_OF_DBT, *USED):
-        if config.get(key) not in (None, "", [], {}):
-            rows.append({"setting": key, "value": str(config[key]), "from": _origin(adapter, node, key)})
-    layers = {
-        PROFILE: adapter.connections.warehouse.options,
-        "table_type, partition_by and the like": plan.table.options(),
-        "index": plan.index.options(),
-        "compaction, clean, archive, clustering": plan.services.options(),
-        "incremental_strategy and the like": plan.merge.options(),
-        "options": plan.given_options,
-    }
-    # as ModelPlan lays them over each other, the last one wins
+    place_of = _places(adapter, node)
+    rows = [
+        {"setting": key, "value": str(config[key]), "from": place_of(key)}
+        for key in (*_OF_DBT, *USED)
+        if config.get(key) not in (None, "", [], {})
+    ]
+    # the last one wins
+    layers = {PROFILE: adapter.connections.warehouse.options, **plan.layers}
     found = {DEFAULT: {key: each.default for key, each in OPTIONS.items()}} if defaults else {}
     options: dict[str, tuple[str, str]] = {}
-    for place, given in {**found, **layers}.items():
-        for key, value in given.items():
-            where = _origin(adapter, node, "options", "hudi_options") if place == "options" else place
-            options[canonical_key(key)] = (str(value), where)
+    for layer, given in {**found, **layers}.items():
+        place = place_of("options", "hudi_options") if layer == OPTIONS_OF_MODEL else layer
+        options.update({canonical_key(key): (str(value), place) for key, value in given.items()})
     shown = shown_options({key: value for key, (value, _) in options.items()})
     rows += [
         {"setting": key, "value": shown[key], "from": where} for key, (_, where) in sorted(options.items())
@@ -63,24 +58,28 @@ def effective_config(adapter: Any, node: Any, *, defaults: bool = False) -> Answ
     )
 
 
-def _origin(adapter: Any, node: Any, *keys: str) -> str:
-    """Return where a config of a node is given, the nearest place first."""
-    root = Path(adapter.config.project_root)
+def _places(adapter: Any, node: Any) -> Callable[..., str]:
+    """Return what finds where a config of a node is given, under one of some keys, the nearest place first."""
     calls = " ".join(_CALL.findall(node.raw_code or ""))
-    if any(re.search(rf"\b{re.escape(key)}['\"]?\s*[=:]", calls) for key in keys):
-        return str(node.original_file_path)
     patch = str(getattr(node, "patch_path", None) or "").partition("://")[2]
-    entries = list(_entries(root / patch, node.name)) if patch else []
-    if any(key in given for given in entries for key in keys):
-        return patch
+    of_patch = list(_entries(Path(adapter.config.project_root) / patch, node.name)) if patch else []
     project = getattr(adapter.config, f"{node.resource_type}s", None) or {}
+    of_project = [project]
     for name in node.fqn:
         project = project.get(name) if isinstance(project, Mapping) else None
-        entries.append(project if isinstance(project, Mapping) else {})
-    whole = getattr(adapter.config, f"{node.resource_type}s", None) or {}
-    if any(f"+{key}" in each or key in each for each in (whole, *entries) for key in keys):
-        return PROJECT
-    return "dbt"
+        of_project.append(project if isinstance(project, Mapping) else {})
+
+    def place_of(*keys: str) -> str:
+        """Return the nearest place."""
+        if any(re.search(rf"\b{re.escape(key)}['\"]?\s*[=:]", calls) for key in keys):
+            return str(node.original_file_path)
+        if any(key in given for given in of_patch for key in keys):
+            return patch
+        if any(f"+{key}" in each or key in each for each in of_project for key in keys):
+            return PROJECT
+        return "dbt"
+
+    return place_of
 
 
 def _entries(path: Path, name: str) -> Iterator[Mapping[str, Any]]:
