@@ -10,6 +10,7 @@ from hudi_engine.errors import WriteConflictError
 from hudi_engine.format.schema.row_hash import MODULUS
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, Content
+from hudi_engine.format.timeline.instant import Instant
 from hudi_engine.table.txn.receipts import Receipt, newest_write, receipt_of, with_receipt
 
 from tests.helpers.handmade import HandmadeTable
@@ -48,6 +49,23 @@ class Commits:
 @pytest.fixture
 def commits(tmp_path: Path) -> Commits:
     return Commits(tmp_path)
+
+
+def test_the_newest_commit_and_the_one_before_are_read(
+    commits: Commits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(1, 9):
+        commits.commit(number, Content(1, 10))
+    timeline, read = commits.timeline, Timeline.commit_metadata
+    asked: set[str] = set()
+
+    def counted(self: Timeline, instant: Instant) -> CommitMetadata:
+        asked.add(instant.requested_time)
+        return read(self, instant)
+
+    monkeypatch.setattr(Timeline, "commit_metadata", counted)
+    assert receipt_of(timeline) == Receipt(8, 80)
+    assert asked == {commits.time(8), commits.time(7)}
 
 
 def test_each_commit_adds_to_the_one_before(commits: Commits) -> None:

@@ -18,6 +18,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from hudi_engine.errors import CorruptTableError, TimelineError
+from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.timeline.archived import ArchivedTimeline, archived_completion_times
@@ -583,3 +584,11 @@ def newest_first(
         # another writer may have archived it without its metadata
         with suppress(TimelineError):
             yield instant, (timeline if instant in held else timeline.archived).commit_metadata(instant)
+
+
+def since_all_was_replaced(timeline: Timeline) -> Iterator[CommitMetadata]:
+    """Yield what the newest writes did, up to and with the one that replaced all rows."""
+    for _, metadata in newest_first(timeline, attrgetter("requested_time")):
+        yield metadata
+        if metadata.operation_type == WriteOperation.INSERT_OVERWRITE_TABLE:
+            return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from hudi_engine.table.reader import Rows, filtered
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.receipts import Receipt, receipt_of
 
-_HASH, _COUNT, _HERE, _THERE = "__hash", "__count", "__here", "__there"
+_HASH, _HERE, _THERE = "__hash", "__here", "__there"
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Side:
     options: Mapping[str, object]
     when: Moment | None = None
 
-    @property
+    @cached_property
     def instant(self) -> str | None:
         """The newest instant that counts."""
         writes = [each.requested_time for each in self.state.timeline.completed_writes]

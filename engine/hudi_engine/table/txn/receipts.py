@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from hudi_engine.errors import WriteConflictError
-from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.schema.avro import avro_to_arrow
 from hudi_engine.format.schema.row_hash import MODULUS, same_hash
-from hudi_engine.format.timeline.active import Timeline, newest_first
+from hudi_engine.format.timeline.active import Timeline, since_all_was_replaced
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, Content
 from hudi_engine.format.timeline.instant import Instant
 
@@ -71,13 +70,16 @@ def receipt_of(timeline: Timeline, as_of: str | None = None) -> Receipt:
         as_of: Newest requested time that counts; None for all.
     """
     known = {each.requested_time for each in timeline.completed_writes}
-    writes = list(_writes(timeline, as_of))
+    write, older = None, _writes(timeline, as_of)
+    following = next(older, None)
     rows = added = 0
-    for place, write in enumerate(writes):
+    while following is not None:
+        # each commit is a request: only the newest and the one before it are read where nothing overlapped
+        write, following = following, next(older, None)
         note = _Note.of(timeline.commit_metadata(write))
         if note is None:
             return Receipt(since=write.requested_time)
-        before = writes[place + 1].requested_time if place + 1 < len(writes) else None
+        before = None if following is None else following.requested_time
         # a write that has left the timeline is archived: a savepoint may keep an older one, but one that is newer overlapped
         after = note.after
         is_archived = after is not None and after not in known and (before is None or before < after)
@@ -87,7 +89,7 @@ def receipt_of(timeline: Timeline, as_of: str | None = None) -> Receipt:
         rows, added = rows + note.added[0], added + note.added[1]
     # services alone may be left on the timeline of a table that has rows
     if known and timeline.archived.completed_writes:
-        return Receipt(since=writes[-1].requested_time if writes else min(known))
+        return Receipt(since=min(known) if write is None else write.requested_time)
     return Receipt().plus(rows, added)
 
 
@@ -118,10 +120,8 @@ def with_receipt(metadata: CommitMetadata, *, instant: str, current: Timeline) -
             f"the receipt of the table at {content.counted_at} cannot be noted: {after} was committed meanwhile. Run it again"
         )
     replaces = content.whole or content.counted_at is not None
-    if not replaces and not _keeps_hashes(metadata, current):
-        return metadata
     before = Receipt() if replaces else receipt_of(current, as_of)
-    if before.since is not None:
+    if before.since is not None or (not replaces and not _keeps_hashes(metadata, current)):
         return metadata
     table = before.plus(content.rows, content.hash)
     added = Content(0, 0) if content.counted_at is not None else content
@@ -147,13 +147,11 @@ def _keeps_hashes(metadata: CommitMetadata, current: Timeline) -> bool:
 
 def _were_there(names: Sequence[str] | set[str], current: Timeline) -> bool:
     """Return whether a column was in the table before, whose values older files have."""
-    for _, metadata in newest_first(current, attrgetter("requested_time")):
-        schema = metadata.schema_json
-        if schema and any(each["name"].lower() in names for each in json.loads(schema)["fields"]):
-            return True
-        if metadata.operation_type == WriteOperation.INSERT_OVERWRITE_TABLE:
-            break
-    return False
+    return any(
+        any(each["name"].lower() in names for each in json.loads(metadata.schema_json)["fields"])
+        for metadata in since_all_was_replaced(current)
+        if metadata.schema_json
+    )
 
 
 def content_of(metadata: CommitMetadata, *, whole: bool = False) -> Content | None:

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from operator import attrgetter
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.errors import ConfigError, HudiError, SchemaError
 from hudi_engine.format.config.declared.table_options import TableOptions
-from hudi_engine.format.config.enums import KeyGeneratorType, WriteOperation
+from hudi_engine.format.config.enums import KeyGeneratorType
 from hudi_engine.format.config.options import Options, canonical_key
 from hudi_engine.format.config.table_config import TableConfig, partition_kinds
 from hudi_engine.format.filegroup.base_file import parse_base_file
@@ -36,7 +35,7 @@ from hudi_engine.format.schema.evolution import can_change
 from hudi_engine.format.schema.nested import field_type
 from hudi_engine.format.schema.sql_names import spark_name
 from hudi_engine.format.schema.time_units import in_units_of
-from hudi_engine.format.timeline.active import newest_first
+from hudi_engine.format.timeline.active import since_all_was_replaced
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.table.lookup.stored_keys import some_stored_rows
 from hudi_engine.table.state import TableState
@@ -302,8 +301,7 @@ def check_returning(
     known = set(before.names)
     added = {field.name.lower(): field for field in after if field.name not in known}
     problems, returned = [], set()
-    writes = newest_first(state.timeline, attrgetter("requested_time")) if added else ()
-    for _, metadata in writes:
+    for metadata in since_all_was_replaced(state.timeline) if added else ():
         for field in avro_to_arrow(metadata.schema_json) if metadata.schema_json else ():
             wanted = added.get(field.name.lower())
             problem = None if wanted is None else _problem(field, wanted)
@@ -312,8 +310,6 @@ def check_returning(
                 problems.append(problem)
             elif wanted is not None:
                 returned.add(field.name)
-        if metadata.operation_type == WriteOperation.INSERT_OVERWRITE_TABLE:
-            break
     if problems:
         raise SchemaError(f"{'; '.join(problems)}. Give it another name, or rebuild the table")
     if returned:
