@@ -144,6 +144,14 @@ class TestUndo:
         assert main(["undo", "--run", first["run"], "--yes", *self.options(project, 2)]) == 2
         assert f"the undo of run {newest['run']} was cut off" in capsys.readouterr().err
 
+        # what is half taken back stays so until the rest is agreed to
+        root = Path(project.project_root, "warehouse")
+        files = {each: each.stat().st_mtime_ns for each in root.rglob("*") if each.is_file()}
+        for words in ((), ("--force",)):
+            assert main(["undo", "--last", *words, *self.options(project, 2)]) == 2
+        assert "nothing was changed; --yes" in capsys.readouterr().err
+        assert {each: each.stat().st_mtime_ns for each in root.rglob("*") if each.is_file()} == files
+
         assert main([*undo, "--force"]) == 0, capsys.readouterr().err
         assert f"run {newest['run']} is undone" in capsys.readouterr().out
         assert self.rows(project) == before

@@ -5,7 +5,7 @@ An operation that only looks, or has ``dry_run``, is answered without Spark wher
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
@@ -111,37 +111,34 @@ class Operations(TableAccess):
         if operation.only_looks(bound) and bound.get("where") is None:
             with self._look(relation, label, options) as services:
                 if name == "restore":
-                    undone = self._consumed_by(relation, services, bound)
+                    undone = self._gap_left(relation, services, bound)
                 answer = operation.execute(Call(services, options), **bound)
         elif operation.is_service:
             return self._service(operation, relation, bound, options)
         else:
             with self._changed(relation, label) as table:
                 if name == "restore":
-                    undone = self._consumed_by(relation, table.services(options), bound)
+                    undone = self._gap_left(relation, table.services(options), bound)
                 answer = operation.execute(Call(table.services(options), options), **bound)
         return self._raise_if_no(name, [*_lines(label, answer), *undone], answer)
 
-    def _consumed_by(self, relation: Relation, services: TableServices, bound: Given) -> list[str]:
+    def _gap_left(self, relation: Relation, services: TableServices, bound: Given) -> list[str]:
         """Return a line that names the models of this warehouse which have taken changes that a restore removes."""
-        state, source = TableState.load(services.storage), self._names(relation).label.lower()
         try:
             removed = {time for time, _ in services.would_be_undone(bound["instant"])}
         except HudiError:  # which the restore itself raises
             return []
-        writes = [each for each in state.timeline.completed_writes if each.requested_time in removed]
-        going = {each for write in writes for each in names_of(write)}
-        found = []
-        for name, base in self._hudi_tables() if going else ():
-            with suppress(HudiError):  # one that cannot be read does not keep another from being restored
-                if read_checkpoint(TableState.load(open_storage(base))).get(source) in going:
-                    found.append(name.label)
-        if not found:
-            return []
-        return [
-            f"  {', '.join(sorted(found))} has taken changes that are removed: the next run stops with a gap in the history, "
-            "unless hudi_changes() has on_gap='compare' or it is run with --full-refresh"
-        ]
+        label = self._names(relation).label.lower()
+        gap = gap_left(
+            {label: (TableState.load(services.storage), removed)}, self._states() if removed else ()
+        )
+        return [f"  {gap}"] if gap else []
+
+    def _states(self) -> Iterator[tuple[TableName, TableState]]:
+        """Give the Hudi tables of the warehouse that can be read."""
+        for name, base in self._hudi_tables():
+            with suppress(HudiError):
+                yield name, TableState.load(open_storage(base))
 
     def _hudi_tables(self) -> list[tuple[TableName, str]]:
         """Return the Hudi tables of the warehouse with their folders, those that cannot be read too."""
@@ -344,6 +341,37 @@ class Operations(TableAccess):
         folder = root / str(self.config.target_path) / "hudi_reports"
         folder.mkdir(parents=True, exist_ok=True)
         return folder / default_name(f"{name.database}-{name.name}")
+
+
+def gap_left(
+    removed: Mapping[str, tuple[TableState, Collection[str]]], readers: Iterable[tuple[TableName, TableState]]
+) -> str:
+    """Return what becomes of tables that have taken changes which go; ``""`` where none has.
+
+    Args:
+        removed: By schema and name in lower case, a table and those of its instants that go.
+    """
+    going = {
+        label: {
+            name
+            for each in state.timeline.completed_writes
+            if each.requested_time in times
+            for name in names_of(each)
+        }
+        for label, (state, times) in removed.items()
+    }
+    found = []
+    for name, reader in readers:
+        with suppress(HudiError):  # a note that cannot be read keeps nothing from being restored
+            noted = read_checkpoint(reader)
+            if any(noted.get(label) in names for label, names in going.items()):
+                found.append(name.label)
+    if not found:
+        return ""
+    return (
+        f"{', '.join(sorted(found))} has taken changes that are removed: the next run stops with a gap in the history, unless "
+        "hudi_changes() has on_gap='compare' or it is run with --full-refresh"
+    )
 
 
 def _lines(label: str, answer: Answer) -> list[str]:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from operator import attrgetter
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -16,9 +15,7 @@ from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.own_keys import CLONE_OF, REPLACED_TABLE
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.storage import open_storage
-from hudi_engine.format.timeline.rolled_back import names_of
 from hudi_engine.spark.catalog import TableName
-from hudi_engine.table.changes.checkpoint import read_checkpoint
 from hudi_engine.table.inspect import CommitFacts, commit_facts
 from hudi_engine.table.operations import Answer
 from hudi_engine.table.state import TableState
@@ -26,7 +23,7 @@ from hudi_engine.table.table_services import TableServices
 
 from dbt.adapters.hudi.model.run_notes import INVOCATION, NODE
 from dbt.adapters.hudi.model.selected import tables_named
-from dbt.adapters.hudi.operations import Operations
+from dbt.adapters.hudi.operations import Operations, gap_left
 from dbt.adapters.hudi.response import counted
 from dbt.adapters.hudi.spark.errors import dbt_errors
 
@@ -161,15 +158,15 @@ class UndoPlan:
 
     Args:
         tables: Those that are written back or dropped.
-        is_continued: An undo of this run was cut off before.
-        consumers: Tables that are not among them and have taken changes of theirs that go.
+        way_out: How an undo of this run that was cut off is given up; ``""`` where none was.
+        gap: What becomes of other tables, which have taken changes of theirs that go; ``""`` where none has.
         unreadable: Tables that may have commits of the run and cannot be read, each with the error.
     """
 
     run: str
     tables: tuple[Undoing, ...]
-    is_continued: bool = False
-    consumers: tuple[str, ...] = ()
+    way_out: str = ""
+    gap: str = ""
     unreadable: tuple[str, ...] = ()
 
     def problems(self, *, force: bool) -> list[str]:
@@ -184,7 +181,7 @@ class UndoPlan:
                 found.append(
                     f"{each.table.name.label}: committed to since the undo began: {', '.join(map(_who, each.since[:3]))}"
                 )
-            elif each.others and not force:
+            elif each.others and not force and not (self.way_out and each.table.restoring):
                 who = ", ".join(_who(other) for other in each.others[:3])
                 found.append(
                     f"{each.table.name.label}: {counted(len(each.others), 'later commit')} of others would go too ({who}); undo "
@@ -192,16 +189,19 @@ class UndoPlan:
                 )
         return found
 
+    def check(self, *, force: bool) -> None:
+        """Raise DbtRuntimeError, with all `problems`, if it cannot be carried out."""
+        if problems := [f"  {each}" for each in self.problems(force=force)]:
+            lines = ["the run cannot be undone; nothing was changed:", *problems, self.way_out]
+            raise DbtRuntimeError("\n".join(lines).rstrip())
+
     def answer(self) -> Answer:
         """Return the list of what would go."""
         notes = [f"run {self.run}"]
-        if self.is_continued:
+        if self.way_out:
             notes.append("its undo was cut off, and is finished")
-        if self.consumers:
-            notes.append(
-                f"{', '.join(self.consumers)} has taken changes that go: the next run stops with a gap in the history, unless "
-                "hudi_changes() has on_gap='compare' or it is run with --full-refresh"
-            )
+        if self.gap:
+            notes.append(self.gap)
         return Answer([each.cells() for each in self.tables], {}, notes)
 
 
@@ -299,15 +299,26 @@ class PastRuns(Operations):
         if unfinished is not None:
             begun, seen = unfinished["tables"], unfinished["newest"]
             own = [_since(each, seen.get(each.table.label)) for each in own if each.table.label in begun]
+            known = {each.table.label for each in own}
+            half = [
+                each
+                for each in tables
+                if each.restoring and begun.get(each.label) and each.label not in known
+            ]
+            own += [Undoing(each, (), begun[each.label]) for each in half]
             unreadable = {label: why for label, why in unreadable.items() if label in begun}
         elif nodes is not None:
             own = [each for each in own if not nodes.isdisjoint(one.extra.get(NODE, "") for one in each.own)]
             labels = self._labels_of(nodes)
             unreadable = {label: why for label, why in unreadable.items() if label in labels}
-        own.sort(key=lambda each: each.own[0].committed_at or datetime.min, reverse=True)
-        return UndoPlan(
-            name, tuple(own), unfinished is not None, _consumers(own, tables), (*unreadable.values(),)
-        )
+        own.sort(key=lambda each: (each.own and each.own[0].committed_at) or datetime.min, reverse=True)
+        way_out = "" if unfinished is None else self._way_out()
+        going = {
+            each.table.label: (each.table.state, {one.instant for one in (*each.own, *each.others)})
+            for each in own
+        }
+        gap = gap_left(going, [(each.name, each.state) for each in tables if each.label not in going])
+        return UndoPlan(name, tuple(own), way_out, gap, (*unreadable.values(),))
 
     def _labels_of(self, nodes: Collection[str]) -> set[str]:
         """Return schema and name of the tables of nodes, in lower case."""
@@ -329,19 +340,11 @@ class PastRuns(Operations):
         Raises:
             DbtRuntimeError: Something stands against it (nothing was changed), or a table has failed.
         """
+        plan.check(force=force)
         storage = open_storage(self.connections.warehouse.places.location_root)
-        unfinished = self._unfinished()
-        if unfinished is not None:
-            for table in self.past_tables()[0]:
-                if table.restoring and (target := unfinished["tables"].get(table.label)) is not None:
-                    self._restore(table, target)
-            plan = self.undo_plan(plan.run, None)
-        problems = plan.problems(force=force)
-        if problems:
-            head = "the run cannot be undone; nothing was changed:"
-            tail = [] if unfinished is None else [self._way_out()]
-            raise DbtRuntimeError("\n".join([head, *(f"  {each}" for each in problems), *tail]))
-        if unfinished is None:
+        if (self._unfinished() is None) == bool(plan.way_out):
+            raise DbtRuntimeError("another undo has begun or ended meanwhile; look at what would go again")
+        if not plan.way_out:
             tables = {each.table.label: each.target for each in plan.tables}
             newest = {each.table.label: each.table.commits[0].instant for each in plan.tables}
             body = {"run": plan.run, "tables": tables, "newest": newest}
@@ -379,6 +382,9 @@ class PastRuns(Operations):
     def _check_unchanged(self, undoing: Undoing) -> None:
         """Refuse a table that another writer has committed to since the list was made."""
         known = {each.instant for each in undoing.table.commits}
+        state = TableState.load(open_storage(undoing.table.base))
+        if known.issuperset(each.requested_time for each in state.timeline.completed_writes):
+            return
         now = PastTable.load(undoing.table.name, undoing.table.base)
         new = [each for each in now.commits if each.instant not in known and not each.is_service]
         if new:
@@ -439,23 +445,8 @@ def _run_named(runs: Collection[str], given: str) -> str:
 
 def _since(undoing: Undoing, seen: str | None) -> Undoing:
     """Return what becomes of a table, with the later commits of others that are newer than an instant."""
+    if undoing.table.restoring:
+        return undoing  # a write after it would have finished the restore
     places = [each.instant for each in undoing.table.commits]
     newer = set(places[: places.index(seen)] if seen in places else places)
     return replace(undoing, since=tuple(each for each in undoing.others if each.instant in newer))
-
-
-def _consumers(own: Iterable[Undoing], tables: Iterable[PastTable]) -> tuple[str, ...]:
-    """Return tables that stay and have taken changes of commits that go."""
-    going: dict[str, set[str]] = {}
-    for each in own:
-        newest = {commit.instant for commit in (*each.own, *each.others)}
-        writes = [one for one in each.table.state.timeline.completed_writes if one.requested_time in newest]
-        going[each.table.label] = {name for one in writes for name in names_of(one)}
-    found = []
-    for table in sorted(tables, key=attrgetter("label")):
-        if table.label not in going:
-            with suppress(HudiError):
-                noted = read_checkpoint(table.state)
-                if any(noted.get(label) in instants for label, instants in going.items()):
-                    found.append(table.name.label)
-    return tuple(found)

@@ -77,14 +77,10 @@ def runs(adapter: Any, nodes: frozenset[str] | None, given: Namespace) -> int:  
 def undo(adapter: Any, nodes: frozenset[str] | None, given: Namespace) -> int:
     """Take every table that a dbt run wrote back to the instant before it; tables that the run made are dropped."""
     plan = adapter.undo_plan(given.run, nodes)
-    problems = plan.problems(force=given.force)
-    agreed = given.yes and not problems
-    if not (given.json and agreed):
+    if not (given.json and given.yes) or plan.problems(force=given.force):
         show(plan.answer(), given)
-    if problems:
-        # the list is there already; what stands against it is the error
-        adapter.undo(plan, force=given.force)
-    if not agreed and not _agreed(len(plan.tables)):
+    plan.check(force=given.force)
+    if not given.yes and not _agreed(len(plan.tables)):
         sys.stderr.write("nothing was changed; --yes takes the tables back without a question\n")
         return FAILED
     show(adapter.undo(plan, force=given.force), given)
