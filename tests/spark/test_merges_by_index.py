@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -98,6 +98,35 @@ def test_a_match_condition_reads_the_files_of_its_keys(spark, table):
     with only(table, 1):
         table.upsert(rows, match_condition="DBT_INTERNAL_DEST.n < 10")
     assert values(table)["k04"] == 100
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (f"update {NAME} set n = n + 100 where id = 'k04'", {"k04": 104}),
+        (f"update {NAME} as o set n = 0 where o.id in ('k03', 'k05') and o.n < 5", {"k03": 0}),
+        (f"delete from {NAME} where id = 'k04' and n = 4", {"k04": None}),
+        (
+            f"delete from {NAME} where orders.id >= 'k03' and orders.id < 'k06'",
+            dict.fromkeys(["k03", "k04", "k05"]),
+        ),
+    ],
+)
+def test_an_update_and_a_delete_read_the_files_of_their_condition(
+    spark, tmp_path, table, statement, expected
+):
+    is_answered = ">=" not in statement or "column_stats" in table.config.metadata_partitions
+    before = values(table)
+    with only(table, 1) if is_answered else nullcontext():
+        StatementRouter(Folder(tmp_path)).route(spark, statement)
+    after = {key: n for key, n in {**before, **expected}.items() if n is not None}
+    assert values(table) == after
+    assert differences(table.storage) == []
+
+
+def test_a_condition_that_no_index_answers_changes_rows_of_every_file(spark, tmp_path, table):
+    StatementRouter(Folder(tmp_path)).route(spark, f"update {NAME} set n = -1 where id = 'k04' or n = 17")
+    assert {key for key, n in values(table).items() if n == -1} == {"k04", "k17"}
 
 
 @pytest.mark.parametrize(

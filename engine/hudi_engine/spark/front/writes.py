@@ -25,8 +25,12 @@ from hudi_engine.format.telemetry.callback import Commit, report_commit
 from hudi_engine.format.telemetry.phases import timed
 from hudi_engine.spark.front.reads import RawOptions, Reads
 from hudi_engine.spark.hive_sync import check_sync, sync_after_commit
+from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.frames import under_name
+from hudi_engine.spark.read.conditions import plan_of_condition
 from hudi_engine.spark.read.expression import expression
+from hudi_engine.spark.read.session import prepare_session
+from hudi_engine.spark.read.spark_read import slices_frame
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.write.pipeline import write
 from hudi_engine.spark.write.request import WriteRequest
@@ -525,7 +529,18 @@ class Writes(Reads):
     def _rows_where(self, base: TableState, condition: str, named: Sequence[str]) -> DataFrame:
         parts = column_names(named, "named") or ()
         with resolving(f"the condition {condition!r} cannot be resolved"):
-            return under_name(self._snapshot_of(base), parts).where(expression(condition))
+            stored = self._stored_where(base, condition, parts)
+            return under_name(stored, parts).where(expression(condition))
+
+    def _stored_where(self, base: TableState, condition: str, named: Sequence[str]) -> DataFrame:
+        """Return the rows of a state without those of files that, by the metadata table, have none for a condition."""
+        if base.config.metadata_partitions:
+            parsed = plans.parse_expression(self.spark, condition)
+            found = plan_of_condition(base, parsed, "".join(named[-1:]), self._resolved(None))
+            if found is not None and found[1].skips:
+                prepare_session(self.spark)
+                return slices_frame(self.spark, base, found[0], found[1].slices)
+        return self._snapshot_of(base)
 
     def _known_columns(self, df: DataFrame, given: Sequence[str]) -> list[str]:
         names = column_names(given, "update_columns") or []

@@ -6,47 +6,31 @@ replaced by a temporary view on fewer files where its condition compares columns
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hudi_engine.errors import HudiError
 from hudi_engine.format.config.options import resolve_options
-from hudi_engine.format.merge.table_reader import as_its_readers_do
-from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import meta_fields
 from hudi_engine.spark.catalog import TableName
 from hudi_engine.spark.catalog.entry import READ_OPTIMIZED
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.plans import JavaPlan
+from hudi_engine.spark.read.conditions import plan_of_condition
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.read.spark_read import slices_frame
 from hudi_engine.spark.sql.own_rows import meta_view
 from hudi_engine.spark.sql.query import Query, table_text
 from hudi_engine.spark.sql.statement import own_name
 from hudi_engine.spark.sql.statements import first_keyword
-from hudi_engine.table.data_skipping.plan import ReadPlan, plan_read
-from hudi_engine.table.data_skipping.predicate import pruning_predicate
+from hudi_engine.table.data_skipping.plan import ReadPlan
 from hudi_engine.table.state import TableState
 
 _WHERE = re.compile(r"\bwhere\b", re.IGNORECASE)
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-_EPOCH = datetime.date(1970, 1, 1)
-_OPERATORS = {
-    "EqualTo": "=",
-    "LessThan": "<",
-    "LessThanOrEqual": "<=",
-    "GreaterThan": ">",
-    "GreaterThanOrEqual": ">=",
-}
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True)
@@ -123,71 +107,14 @@ def _make_view(
     session: SparkSession, state: TableState, place: _Place, name: Callable[[], str]
 ) -> tuple[ReadPlan, str | None] | None:
     """Plan the read of a condition, and make a view on its files where the indexes rule some out."""
-    options, schema = resolve_options({}), state.data_schema()
-    if schema is None:
+    found = plan_of_condition(state, place.condition, place.alias or place.parts[-1], resolve_options({}))
+    if found is None:
         return None
-    called = (place.alias or place.parts[-1]).lower()
-    filters = [each for each in _filters(place.condition, called, schema) if each is not None]
-    if not filters:
-        return None
-    read = as_its_readers_do(state.read_context(schema, options), state.timeline)
-    predicate = replace(pruning_predicate(filters, read.schema, state.config, options), bounds_have_nan=False)
-    plan = plan_read(state, read, predicate, options)
-    if plan.is_listed or not any(step.skipped for step in plan.steps):
+    read, plan = found
+    if not plan.skips:
         return plan, None
     prepare_session(session)
     rows = slices_frame(session, state, read, plan.slices).drop(*meta_fields(operation=True))
     view = name()
     rows.createOrReplaceTempView(view)
     return plan, view
-
-
-def _filters(condition: JavaPlan, called: str, schema: pa.Schema) -> Iterator[tuple[str, str, Any] | None]:
-    """Yield what a condition compares with literals, all of which its rows must meet; None for what is not understood."""
-    kind = plans.kind(condition)
-    if kind == "And":
-        for each in (condition.left(), condition.right()):
-            yield from _filters(each, called, schema)
-    elif kind in _OPERATORS:
-        left, right, operator = condition.left(), condition.right(), _OPERATORS[kind]
-        if plans.kind(left) == "Literal":
-            left, right, operator = right, left, _MIRRORED.get(operator, operator)
-        yield _compared(left, operator, [right], called, schema)
-    elif kind == "In":
-        yield _compared(condition.value(), "in", [*plans.items(condition.list())], called, schema)
-
-
-def _compared(
-    column: JavaPlan, operator: str, literals: list[JavaPlan], called: str, schema: pa.Schema
-) -> tuple[str, str, Any] | None:
-    """Return a comparison of a column with literals that Spark does not cast the column for."""
-    if plans.kind(column) != "UnresolvedAttribute" or any(plans.kind(each) != "Literal" for each in literals):
-        return None
-    parts, exact = plans.texts(column.nameParts()), spellings(schema.names)
-    if len(parts) == 2 and parts[0].lower() == called and parts[0] not in exact:
-        parts = parts[1:]
-    if len(parts) != 1 or parts[0] not in exact:
-        return None
-    name = exact[parts[0]]
-    values = [_value(each, schema.field(name).type) for each in literals]
-    if any(value is None for value in values):
-        return None
-    return name, operator, values if operator == "in" else values[0]
-
-
-def _value(literal: JavaPlan, kind: pa.DataType) -> Any:
-    """Return a literal as a value of a column's type; None where Spark would compare the two as another type."""
-    value, given = literal.value(), str(literal.dataType().typeName())
-    if value is None:
-        return None
-    if pa.types.is_string(kind):
-        return str(value) if given == "string" else None
-    if pa.types.is_integer(kind):
-        return int(value) if given in ("integer", "long") else None
-    if pa.types.is_date32(kind):
-        if given == "date":
-            return _EPOCH + datetime.timedelta(days=int(value))
-        if given == "string" and _DAY.fullmatch(str(value)):
-            with suppress(ValueError):  # 2024-02-30 is no day, and null in Spark
-                return datetime.date.fromisoformat(str(value))
-    return None

@@ -96,6 +96,11 @@ class ReadPlan:
         """Bytes of the files that are opened."""
         return sum(each.size for each in self.slices)
 
+    @property
+    def skips(self) -> bool:
+        """Whether the metadata table rules files out."""
+        return not self.is_listed and any(step.skipped for step in self.steps)
+
     def __str__(self) -> str:
         why = "; ".join(str(each) for each in self.steps if each.skipped)
         read = f"{len(self.slices)} of {self.seen} file slices are read, {self.bytes_read:,} bytes"
