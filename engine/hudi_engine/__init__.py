@@ -36,14 +36,16 @@ if TYPE_CHECKING:
     from hudi_engine.spark.front.rebuild import build_table, rebuild_table
     from hudi_engine.spark.front.table import HudiTable
     from hudi_engine.spark.write.inspection import before_commit
-    from hudi_engine.spark.write.rows.clauses import MergeClauses
+    from hudi_engine.spark.write.rows.clauses import MergeClauses, When
     from hudi_engine.spark.write.rows.replacement import EventWindow
+    from hudi_engine.spark.write.rows.sides import ClauseRows
     from hudi_engine.table.reader import Rows, lookup, read
     from hudi_engine.table.write.result import WriteResult
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ClauseRows",
     "ConfigError",
     "ConsumedMeanwhileError",
     "CorruptTableError",
@@ -70,6 +72,7 @@ __all__ = [
     "TaskMemoryError",
     "TimelineError",
     "UnsupportedTableError",
+    "When",
     "WriteConflictError",
     "WriteResult",
     "before_commit",
@@ -84,12 +87,14 @@ __all__ = [
 # A name is imported when it is first asked for: whoever only looks at a timeline does not wait for Spark, pandas and
 # the writers. Names that are not here are errors.
 _HOMES = {
+    "ClauseRows": "hudi_engine.spark.write.rows.sides",
     "DirectoryCatalog": "hudi_engine.spark.catalog",
     "EventWindow": "hudi_engine.spark.write.rows.replacement",
     "HudiTable": "hudi_engine.spark.front.table",
     "MergeClauses": "hudi_engine.spark.write.rows.clauses",
     "MergeRule": "hudi_engine.format.merge.modes.rule",
     "Rows": "hudi_engine.table.reader",
+    "When": "hudi_engine.spark.write.rows.clauses",
     "WriteResult": "hudi_engine.table.write.result",
     "before_commit": "hudi_engine.spark.write.inspection",
     "build_table": "hudi_engine.spark.front.rebuild",

@@ -110,6 +110,7 @@ INPUTS = {
     "events": ("event_id", "happened_at", "kind"),
     "orders": ("order_id", "amount", "order_date"),
     "order_events": ("order_id", "customer_id", "updated_at"),
+    "deliveries": ("product_id", "status", "amount"),
 }
 FIRST = {
     "order_changes": [(1, 10, 1, "I"), (1, 11, 2, "U"), (2, 20, 3, "D"), (2, 20, 1, "I"), (3, 30, 1, "I")],
@@ -128,6 +129,7 @@ FIRST = {
         (5, 9, "2026-01-06"),
     ],
     "order_events": [(1, 7, 10), (2, 7, 11), (3, 8, 12)],
+    "deliveries": [(1, "new", 5), (2, "new", 6), (3, "sold", 7)],
 }
 SECOND = {
     "order_changes": [
@@ -153,6 +155,7 @@ SECOND = {
         (7, 2, "2026-01-07"),
     ],
     "order_events": [(1, 7, 10), (4, 7, 20), (5, 9, 21)],
+    "deliveries": [(1, "sold", 10), (2, "discontinued", 0), (4, "discontinued", 1), (5, "new", 2)],
 }
 PAGES = ("strategies.md", "microbatch.md", "deletes.md")
 QUERIES = {
@@ -163,6 +166,7 @@ QUERIES = {
     "daily_events": "select event_id, cast(happened_at as string), kind from {schema}.daily_events order by 1",
     "daily_revenue": "select cast(order_date as string), revenue, orders from {schema}.daily_revenue order by 1",
     "customers": "select customer_id, first_seen, last_seen, last_order_id from {schema}.customers order by 1",
+    "stock": "select product_id, status, amount from {schema}.stock order by 1",
 }
 
 
@@ -202,7 +206,9 @@ class TestExamplesOfModels:
         inputs["orders"] = (
             "select order_id, amount, cast(order_date as date) as order_date from {{ target.schema }}.in_orders"
         )
-        source = "{name: order_events, identifier: in_order_events}"
+        source = ", ".join(
+            f"{{name: {name}, identifier: in_{name}}}" for name in ("order_events", "deliveries")
+        )
         return {
             "sources.yml": f"sources: [{{name: shop, schema: '{{{{ target.schema }}}}', tables: [{source}]}}]",
             **{f"{name}.sql": sql for name, sql in (inputs | page).items()},
@@ -217,6 +223,7 @@ class TestExamplesOfModels:
     def test_they_follow_their_inputs(self, project: Any) -> None:
         first, second = state(FIRST), state(SECOND)
         subscribers: list[tuple[Any, ...]] = []
+        stock = FIRST["deliveries"]
 
         def expected(feed: pd.DataFrame, now: dict[str, pd.DataFrame]) -> dict[str, list[tuple[Any, ...]]]:
             newest = feed.sort_values("updated_at").groupby("order_id").tail(1)
@@ -229,11 +236,14 @@ class TestExamplesOfModels:
                 "daily_events": tuples(now["events"]),
                 "daily_revenue": tuples(revenue(now["orders"])),
                 "customers": tuples(customers(now["order_events"])),
+                "stock": stock,
             }
 
         assert self.run(project, first) == expected(first["order_changes"], first)
         project.run_sql("insert into {schema}.subscribers values (2), (3)")
         subscribers = [(3,)]
+        # one is sold once more, one goes, one was not delivered, and of two new ones the discontinued one stays away
+        stock = [(1, "sold", 15), (3, "unknown", 7), (5, "new", 2)]
         want = expected(pd.concat([first["order_changes"], second["order_changes"]]), second)
         # a day behind the window keeps its row, and so does one without orders, as the page has it
         old, new = revenue(first["orders"]), revenue(second["orders"])

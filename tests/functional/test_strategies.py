@@ -60,6 +60,30 @@ CASES: dict[str, tuple[dict[str, Any], list[tuple[Any, ...]], tuple[int, int, in
         [(1, "A", "x"), (2, "B", "y")],
         (0, 2, 0),
     ),
+    "branches": (
+        {
+            "unique_key": "id",
+            "merge_clauses": {
+                "when_matched": [
+                    {"action": "do_nothing", "condition": "DBT_INTERNAL_DEST.ts > DBT_INTERNAL_SOURCE.ts"},
+                    {
+                        "action": "update",
+                        "mode": "explicit",
+                        "update": {
+                            "include": ["dt"],
+                            "set_expressions": {"name": "DBT_INTERNAL_SOURCE.name || '!'"},
+                        },
+                    },
+                ],
+                "when_not_matched": [
+                    {"action": "insert"},
+                    {"action": "delete", "by": "source", "condition": "id = 1"},
+                ],
+            },
+        },
+        [(2, "B!", "y"), (3, "c", "y")],
+        (1, 1, 1),
+    ),
     "full_sync": (
         {"unique_key": "id", "not_matched_by_source_action": "delete", "skip_matched_step": True},
         [(2, "b", "y"), (3, "c", "y")],

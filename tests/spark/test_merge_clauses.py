@@ -6,7 +6,8 @@ import random
 
 import pytest
 from hudi_engine import ConfigError, HudiTable
-from hudi_engine.spark.write.rows.clauses import MergeClauses
+from hudi_engine.spark.write.rows.clauses import MergeClauses, When
+from hudi_engine.spark.write.rows.sides import ClauseRows
 
 from tests.helpers.forms import in_turn
 from tests.helpers.hudi_rs import rows_by_hudi_rs
@@ -37,6 +38,29 @@ CASES = {
         MergeClauses(update_set={"n": "DBT_INTERNAL_DEST.n + DBT_INTERNAL_SOURCE.n"}, update_columns=("n",)),
         lambda old, new: (old[0], old[1] + new[1], old[2]) if old and new else old or new,
     ),
+    "branches": (
+        MergeClauses(
+            when=(
+                When(ClauseRows.MATCHED, "delete", "DBT_INTERNAL_SOURCE.n > 200"),
+                When(ClauseRows.MATCHED, "nothing", "DBT_INTERNAL_DEST.dt = 'a'"),
+                When(ClauseRows.MATCHED, "update", columns=("n",)),
+                When(ClauseRows.NEW, "nothing", "DBT_INTERNAL_SOURCE.id = 6"),
+                When(ClauseRows.NEW, "insert", values={"n": "DBT_INTERNAL_SOURCE.n + 1"}),
+                When(ClauseRows.LEFT, "update", "DBT_INTERNAL_DEST.n < 40", values={"n": "n + 1"}),
+                When(ClauseRows.LEFT, "delete"),
+            )
+        ),
+        lambda old, new: by_branches(old, new),
+    ),
+    "branches for some rows": (
+        MergeClauses(
+            when=(
+                When(ClauseRows.MATCHED, "delete", "DBT_INTERNAL_SOURCE.n > 200"),
+                When(ClauseRows.MATCHED, "update", excluded=("n",)),
+            )
+        ),
+        lambda old, new: (None if new[1] > 200 else (new[0], old[1], new[2])) if old and new else old or new,
+    ),
     "everything": (
         MergeClauses(
             matched_condition="DBT_INTERNAL_DEST.dt = 'b'",
@@ -48,6 +72,14 @@ CASES = {
         ),
     ),
 }
+
+
+def by_branches(old, new):
+    if old and new:
+        return None if new[1] > 200 else old if old[2] == "a" else (old[0], new[1], old[2])
+    if new:
+        return None if new[0] == 6 else (new[0], new[1] + 1, new[2])
+    return (old[0], old[1] + 1, old[2]) if old[1] < 40 else None
 
 
 def make_ordered(spark, path, index="SIMPLE", **options):
@@ -149,7 +181,10 @@ def test_clauses_that_make_no_sense_are_refused(spark, tmp_path):
         (MergeClauses(matched_condition="nix = 1"), "nix"),
         (MergeClauses(update_set={"id": "1"}), "'id' is part of the record key"),
         (MergeClauses(by_source={"nix": "1"}), "'nix' is not in the table"),
-        (MergeClauses(by_source="keep"), "by_source is 'keep'; legal values: 'delete', a mapping"),
+        (
+            MergeClauses(by_source="keep"),
+            "by_source is 'keep'; legal values WHEN NOT MATCHED BY SOURCE: 'update', 'delete'",
+        ),
         (MergeClauses(update_columns=("nn",)), "'nn' is not in the table"),
     ):
         with pytest.raises(ConfigError, match=message):

@@ -78,7 +78,7 @@ def rows_lost(plan: ModelPlan, config: Mapping[str, Any]) -> tuple[str, str] | N
             f"{strategy} replaces {replaced}: stored rows among these that the sample leaves out go",
             _BUILD_AGAIN,
         )
-    by_source = None if merge.clauses is None else merge.clauses.by_source
+    by_source = None if merge.clauses is None else merge.clauses.left_action
     if by_source is None:
         return None
     does = "deletes" if by_source == "delete" else "changes"

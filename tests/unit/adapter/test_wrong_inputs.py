@@ -361,6 +361,46 @@ def test_all_models_of_a_run_are_answered_together_and_each_key_once(told: list[
     assert "did you mean 'table_type'?" in line
 
 
+BRANCHES: dict[str, tuple[object, str]] = {
+    "no list": (
+        {"when_matched": {"action": "update"}},
+        "legal keys, each with a list of branches: when_matched",
+    ),
+    "key": ({"when_match": []}, "merge_clauses has 'when_match'"),
+    "action": (
+        {"when_matched": [{"action": "insert"}]},
+        "has action 'insert'; legal values: 'update', 'delete', 'do_nothing'",
+    ),
+    "error": ({"when_matched": [{"action": "error"}]}, "has action 'error'"),
+    "mode": (
+        {"when_matched": [{"action": "update", "mode": "by_position"}]},
+        "has mode 'by_position'; legal values",
+    ),
+    "by": ({"when_matched": [{"action": "delete", "by": "source"}]}, "has by 'source'"),
+    "condition": ({"when_matched": [{"action": "delete", "condition": 1}]}, "has condition 1; give SQL"),
+    "part": ({"when_matched": [{"action": "delete", "wen": "n > 1"}]}, "has 'wen', which is no part"),
+    "values": (
+        {"when_not_matched": [{"action": "insert", "insert": {"columns": ["id", "n"], "values": ["1"]}}]},
+        "has the columns ['id', 'n'] and values ['1']",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BRANCHES)
+def test_branches_of_a_merge_that_are_none_are_refused(case: str) -> None:
+    branches, message = BRANCHES[case]
+    with pytest.raises(DbtRuntimeError, match=re.escape(message)):
+        check_nodes([node("a", unique_key="id", merge_clauses=branches)], [], resolve)
+
+
+def test_a_config_and_a_branch_about_the_same_rows_are_refused() -> None:
+    config = {"merge_clauses": {"when_matched": [{"action": "update"}]}, "matched_condition": "true"}
+    with pytest.raises(
+        DbtRuntimeError, match="merge_clauses and matched_condition are both about rows WHEN MATCHED"
+    ):
+        check_nodes([node("a", unique_key="id", **config)], [], resolve)
+
+
 MISSPELT = {
     "uniqe_key": "unique_key",
     "unique_keys": "unique_key",

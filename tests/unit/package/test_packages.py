@@ -31,10 +31,12 @@ NEEDED_TO_READ = (
     "six.py",
 )
 NEEDS_SPARK = {
+    "ClauseRows",
     "DirectoryCatalog",
     "EventWindow",
     "HudiTable",
     "MergeClauses",
+    "When",
     "before_commit",
     "build_table",
     "rebuild_table",

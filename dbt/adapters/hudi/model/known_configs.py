@@ -20,6 +20,7 @@ CLAUSES: tuple[str, ...] = (
     "skip_matched_step",
     "skip_not_matched_step",
     "merge_update_set_expressions",
+    "merge_clauses",
     "source_alias",
     "target_alias",
 )

@@ -330,7 +330,7 @@ def _error_table(raw: RawConfig, merge: MergeConfig) -> bool:
         why = f"a {kind} has none"
     elif kind == "incremental" and merge.operation in (None, "delete"):
         why = f"incremental_strategy {merge.strategy!r} has none"
-    elif merge.clauses is not None and merge.clauses.by_source is not None:
+    elif merge.clauses is not None and merge.clauses.left_action is not None:
         why = "not_matched_by_source_action would take the stored row of a row with an error for one that the source lacks"
     if wanted and why is not None:
         raw.problems.add(

@@ -46,8 +46,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.model.clauses import clause_sql
 from dbt.adapters.hudi.model.engine_options import changed_options
-from dbt.adapters.hudi.model.merge import MERGING, clause_sql
+from dbt.adapters.hudi.model.merge import MERGING
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.model.run_notes import BATCH_END, BUILDS, INVOCATION
 from dbt.adapters.hudi.preview import PREVIEW

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -15,17 +15,24 @@ from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import AnyCase
-from hudi_engine.format.schema.meta_fields import IS_DELETED, META_FIELDS, PARTITION_PATH, RECORD_KEY
+from hudi_engine.format.schema.meta_fields import (
+    IS_DELETED,
+    META_FIELDS,
+    PARTITION_PATH,
+    RECORD_KEY,
+    with_meta_columns,
+)
 from hudi_engine.format.spelling import no_such_column
 from hudi_engine.spark.lookup.joins import combined
 from hudi_engine.spark.read.expression import expression
 from hudi_engine.spark.read.spark_read import snapshot_frame
 from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.spark.schema.spark_types import arrow_to_spark
 from hudi_engine.spark.write.rows.batch import AlignedBatch
 from hudi_engine.spark.write.rows.casts import assigned_column, fit_column
 from hudi_engine.spark.write.rows.key_columns import with_keys_of
 from hudi_engine.spark.write.rows.partial_update_nulls import reject_null_overwrite
-from hudi_engine.spark.write.rows.replacement import flagged, keyed
+from hudi_engine.spark.write.rows.replacement import keyed
 from hudi_engine.spark.write.rows.settled import (
     ACTION,
     DELETE,
@@ -47,13 +54,91 @@ from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, ORDER
 from hudi_engine.table.state import TableState
 
 _KEY, _PARTITION, _ORDER = "__hudi_key", "__hudi_partition", "__hudi_order_"
-_CONDITIONS: Mapping[str, ClauseRows | None] = {
-    "on": None,
-    "matched_condition": ClauseRows.MATCHED,
-    "not_matched_condition": ClauseRows.NEW,
-    "by_source_condition": ClauseRows.LEFT,
+NOTHING = "nothing"
+_ACTIONS: Mapping[ClauseRows, Mapping[str, str]] = {
+    ClauseRows.MATCHED: {UPDATE: UPDATE, DELETE: DELETE, NOTHING: NOTHING},
+    ClauseRows.NEW: {INSERT: INSERT, NOTHING: NOTHING},
+    ClauseRows.LEFT: {UPDATE: UPDATE_UNMATCHED, DELETE: DELETE, NOTHING: NOTHING},
 }
-_VALUES: Mapping[str, ClauseRows] = {"update_set": ClauseRows.MATCHED, "by_source": ClauseRows.LEFT}
+"""What may become of the rows of each kind, and the action that it is."""
+
+
+@dataclass(frozen=True)
+class When:
+    """One branch of a merge.
+
+    Args:
+        rows: The rows that it is about; of several branches about the same rows the first that holds takes a row.
+        action: ``update``, ``delete``, ``insert``, or ``nothing`` for a row that is left as it is.
+        condition: SQL that they fulfil; None for all of them.
+        columns: Columns that take the batch's value in a matched or new row; None for all.
+        excluded: Columns that do not.
+        values: SQL for columns, instead of that value.
+        called: What messages call the condition, and the values.
+    """
+
+    rows: ClauseRows
+    action: str
+    condition: str | None = None
+    columns: tuple[str, ...] | None = None
+    excluded: tuple[str, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
+    called: tuple[str, str] = ("condition", "values")
+
+    @property
+    def assigned(self) -> tuple[str, ...] | None:
+        """Columns in which a stored row that stays may get another value; None for all."""
+        if self.action != UPDATE:
+            return ()
+        taken = () if self.rows is ClauseRows.LEFT else self.columns
+        return None if taken is None else (*taken, *self.values)
+
+    @property
+    def becomes(self) -> str:
+        """What becomes of its rows, as the write calls it."""
+        return _ACTIONS[self.rows][self.action]
+
+    def problems(self, known: Collection[str]) -> Iterator[str]:
+        """Yield what is wrong with it by itself.
+
+        Args:
+            known: Columns of the table and of the batch.
+        """
+        condition, values = self.called
+        legal = _ACTIONS[self.rows]
+        if self.action not in legal:
+            yield f"{values} is {self.action!r}; legal values {self.rows.value}: {', '.join(map(repr, legal))}"
+        lowered = {name.lower() for name in known}
+        listed = (*(self.columns or ()), *self.excluded)
+        for called, names in ((values, self.values), ("update_columns", listed)):
+            for name in names:
+                if name.lower() not in lowered:
+                    yield f"{called} names {name!r}: {no_such_column(name, known)}"
+
+    def texts(self) -> Iterator[ClauseSql]:
+        """Yield its condition and its values, for messages."""
+        condition, values = self.called
+        if self.condition is not None:
+            yield ClauseSql(self.rows, f"{condition} {self.condition!r}", partial(_holding, self.condition))
+        for name, text in self.values.items():
+            what = f"{values} sets {name} to {text!r}, which"
+            yield ClauseSql(self.rows, what, partial(expression, text))
+
+    def value(self, name: str, sides: Sides, *, is_stored: bool) -> Column:
+        """Return the value of a column in its rows.
+
+        Args:
+            is_stored: Whether the table has the column.
+        """
+        mine = F.col(f"{sides.source}.{quoted(name)}")
+        stored = is_stored and self.rows is not ClauseRows.NEW
+        theirs = F.col(f"{sides.target}.{quoted(name)}") if stored else F.lit(None)
+        text = AnyCase(self.values.items()).get(name)
+        if text is not None:
+            return expression(text)
+        taken = self.columns is None or name.lower() in {each.lower() for each in self.columns}
+        taken = taken and name.lower() not in {each.lower() for each in self.excluded}
+        return mine if taken and self.rows is not ClauseRows.LEFT else theirs
 
 
 @dataclass(frozen=True)
@@ -71,6 +156,7 @@ class MergeClauses(Changes):
         not_matched_condition: Only rows of the batch that fulfil it are inserted.
         by_source: What becomes of stored rows that the batch has no row for: ``delete``, or SQL by column; None for nothing.
         by_source_condition: Only those of them that fulfil it.
+        when: Branches about rows of a kind, of which there may be several, instead of the one of the arguments above.
         source: Name of the batch's rows in SQL.
         target: Name of the table's rows in SQL.
         called: What messages call a clause, by the names here, where its writer knows it by another.
@@ -86,18 +172,57 @@ class MergeClauses(Changes):
     skip_not_matched: bool = False
     by_source: str | Mapping[str, str] | None = None
     by_source_condition: str | None = None
+    when: tuple[When, ...] = ()
     source: str = SOURCE
     target: str = TARGET
     called: Mapping[str, str] = field(default_factory=dict, compare=False)
     test: Callable[[DataFrame, Column], DataFrame] | None = field(default=None, compare=False)
 
     @property
+    def branches(self) -> tuple[When, ...]:
+        """The branches, in the order in which they are tried."""
+        given = {each.rows for each in self.when}
+        found = []
+        if ClauseRows.MATCHED not in given and not self.skip_matched:
+            called = self._called("matched_condition"), self._called("update_set")
+            values = _texts_of(self.update_set)
+            found.append(
+                When(
+                    ClauseRows.MATCHED,
+                    UPDATE,
+                    self.matched_condition,
+                    self.update_columns,
+                    values=values,
+                    called=called,
+                )
+            )
+        if ClauseRows.NEW not in given and not self.skip_not_matched:
+            called = self._called("not_matched_condition"), ""
+            found.append(When(ClauseRows.NEW, INSERT, self.not_matched_condition, called=called))
+        if ClauseRows.LEFT not in given and self.by_source is not None:
+            called = self._called("by_source_condition"), self._called("by_source")
+            action = self.by_source if isinstance(self.by_source, str) else UPDATE
+            values = _texts_of(self.by_source)
+            found.append(
+                When(ClauseRows.LEFT, action, self.by_source_condition, values=values, called=called)
+            )
+        return (*found, *self.when)
+
+    @property
+    def left_action(self) -> str | None:
+        """What becomes of stored rows that the batch has no row for: deleted where some are; None where all stay."""
+        actions = {each.action for each in self.branches if each.rows is ClauseRows.LEFT} - {NOTHING}
+        return DELETE if DELETE in actions else next(iter(actions), None)
+
+    @property
     def assigned(self) -> tuple[str, ...] | None:
         """Columns in which a stored row that stays may get another value; None for all."""
-        if not self.skip_matched and self.update_columns is None:
-            return None
-        taken = () if self.skip_matched else self.update_columns or ()
-        return tuple(dict.fromkeys([*taken, *(name for clause in _VALUES for name in self._values(clause))]))
+        found: list[str] = []
+        for each in self.branches:
+            if each.assigned is None:
+                return None
+            found += each.assigned
+        return tuple(dict.fromkeys(found))
 
     def rows(
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
@@ -112,18 +237,18 @@ class MergeClauses(Changes):
         incoming = self._one_a_key(keyed(state, batch, options), state, index, batch)
         sides = Sides(self.source, self.target)
         plain = incoming.drop(RECORD_KEY, PARTITION_PATH).alias(self.source)
-        if state.data_schema() is None or not state.timeline.completed_writes:
-            with sides.explained(self._texts, None, plain):
-                fresh = incoming.alias(self.source).where(self._inserts())
-                rows = flagged(fresh, batch, delete=False, insert=True)
-            return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
-        if self.by_source is None:
-            batch, stored = stored_rows(spark, state, batch, options)
-        else:
+        is_new = state.data_schema() is None or not state.timeline.completed_writes
+        branches = [each for each in self.branches if not is_new or each.rows is ClauseRows.NEW]
+        if is_new:
+            stored = spark.createDataFrame([], arrow_to_spark(with_meta_columns(batch.schema)))
+        elif any(each.rows is ClauseRows.LEFT for each in branches):
             stored = snapshot_frame(spark, state, options)
+        else:
+            batch, stored = stored_rows(spark, state, batch, options)
+        target = None if is_new else stored.alias(self.target)
         try:
-            with sides.explained(self._texts, stored.alias(self.target), plain):
-                chosen = self._chosen(incoming, stored, state.config, batch, index)
+            with sides.explained(self._texts, target, plain):
+                chosen = self._chosen(incoming, stored, branches, state.config, batch, index)
             placed = with_keys_of(state, chosen, batch.schema, options)
             rows = settled(placed, stored, batch, state.config, index)
             if self.test is not None:
@@ -142,7 +267,7 @@ class MergeClauses(Changes):
         Raises:
             ConfigError: Such a clause.
         """
-        problems = self._unknown_names(rows.columns)
+        problems = self._problems(rows.columns)
         if problems:
             raise ConfigError("; ".join(problems), tuple(problems))
         known = {name.lower() for name in rows.columns}
@@ -153,16 +278,9 @@ class MergeClauses(Changes):
         sides = Sides(self.source, self.target)
         sides.refuse_unknown(self._texts(), both.alias(self.target), both.alias(self.source))
 
-    def _unknown_names(self, columns: Sequence[str]) -> list[str]:
-        """Say which clauses are about columns that are none."""
-        known = {name.lower() for name in columns}
-        named = [(clause, name) for clause in _VALUES for name in self._values(clause)]
-        named += [("update_columns", name) for name in self.update_columns or ()]
-        return [
-            f"{self._called(clause)} names {name!r}: {no_such_column(name, columns)}"
-            for clause, name in named
-            if name.lower() not in known
-        ]
+    def _problems(self, columns: Sequence[str]) -> list[str]:
+        """Say which branches are none, or are about columns that are none."""
+        return list(dict.fromkeys(found for each in self.branches for found in each.problems(columns)))
 
     def _one_a_key(
         self, incoming: DataFrame, state: TableState, index: IndexKind, batch: AlignedBatch
@@ -177,16 +295,20 @@ class MergeClauses(Changes):
     def _check(self, config: TableConfig, batch: AlignedBatch) -> None:
         """Refuse clauses that set an unknown column or the record key, all in one error."""
         keys = {name.partition(".")[0].lower() for name in config.record_key_fields}
-        given = [(clause, name) for clause in _VALUES for name in self._values(clause)]
-        problems = self._unknown_names(batch.schema.names)
-        if isinstance(self.by_source, str) and self.by_source != DELETE:
-            problems.append(
-                f"{self._called('by_source')} is {self.by_source!r}; legal values: {DELETE!r}, a mapping of columns to SQL"
-            )
+        # a new row in another partition than the one that was looked in may be there already
+        paths = {each.name.lower() for each in config.partition_fields}
+        problems = self._problems(batch.schema.names)
         problems += [
-            f"{self._called(clause)} names {name!r}: column {name!r} is part of the record key and cannot be set"
-            for clause, name in given
+            f"{each.called[1]} names {name!r}: column {name!r} is part of the record key and cannot be set"
+            for each in self.branches
+            for name in each.values
             if name.lower() in keys
+        ]
+        problems += [
+            f"{each.called[1]} names {name!r}: a new row has the partition columns of the batch"
+            for each in self.branches
+            for name in (*each.values, *each.excluded)
+            if each.rows is ClauseRows.NEW and name.lower() in paths
         ]
         if not config.record_key_fields:
             problems.append(f"table {config.name!r} has no record key to match rows by")
@@ -197,6 +319,7 @@ class MergeClauses(Changes):
         self,
         incoming: DataFrame,
         stored: DataFrame,
+        branches: Sequence[When],
         config: TableConfig,
         batch: AlignedBatch,
         index: IndexKind,
@@ -208,7 +331,7 @@ class MergeClauses(Changes):
             same += f" and {self.source}.{_PARTITION} = {self.target}.{PARTITION_PATH}"
         if self.on is not None:
             same += f" and ({self.on})"
-        clauses = self._clauses(batch, stored.columns, config)
+        clauses = [self._clause(each, batch, stored.columns, config) for each in branches]
         ordering = [_order(name) for name in config.ordering_fields]
         rows, new = Sides(self.source, self.target).taken(
             stored.alias(self.target),
@@ -218,7 +341,7 @@ class MergeClauses(Changes):
             [*batch.schema.names, *batch.marks, *ordering],
         )
         kinds = batch.frame.schema
-        return rows.select(
+        return rows.where(F.col(ACTION) != NOTHING).select(
             *(
                 new[name].cast(kinds[name].dataType).alias(name)
                 for name in (*batch.schema.names, *batch.marks)
@@ -229,46 +352,35 @@ class MergeClauses(Changes):
             self._older(config, batch, new).alias(OLDER),
         )
 
-    def _clauses(self, batch: AlignedBatch, stored: Sequence[str], config: TableConfig) -> list[Clause]:
-        """Return the clauses; each has a value for every column of the batch, and one more for each ordering field.
+    def _clause(
+        self, branch: When, batch: AlignedBatch, stored: Sequence[str], config: TableConfig
+    ) -> Clause:
+        """Return a branch with a value for every column of the batch, and one more for each ordering field.
 
-        The latter is the value by which a row is compared: the batch's where the clause does not take it.
+        The latter is the value by which a row is compared: the batch's where the branch does not take it.
         """
-        everything = replace(self, update_columns=None)
+        sides, whole = Sides(self.source, self.target), replace(branch, columns=None, excluded=())
+        assigned = {name.lower() for name in branch.values}
         kinds = AnyCase((field.name, field.dataType) for field in batch.frame.schema.fields)
 
-        def value_of(name: str, rows: ClauseRows, assigned: set[str]) -> Column:
-            value = self._value(name, rows, name in stored)
-            if name.lower() in assigned and name in stored:
+        def value_of(name: str) -> Column:
+            value = branch.value(name, sides, is_stored=name in stored)
+            if name.lower() in assigned and name in stored and branch.rows is not ClauseRows.NEW:
                 return reject_null_overwrite(value, F.col(f"{self.target}.{quoted(name)}"), name, config)
             return value
 
-        def clause(rows: ClauseRows, action: str, condition: str | None) -> Clause:
-            assigned = {name.lower() for name in self._assigned(rows)}
-            values = {name: value_of(name, rows, assigned) for name in (*batch.schema.names, *batch.marks)}
-            values |= {
-                _order(name): everything._value(name, rows, name in stored) for name in config.ordering_fields
-            }
+        values = {name: value_of(name) for name in (*batch.schema.names, *batch.marks)}
+        values |= {
+            _order(name): whole.value(name, sides, is_stored=name in stored)
+            for name in config.ordering_fields
+        }
 
-            def fit(_: DataFrame, value: StructField, name: str) -> Column:
-                column = name.removeprefix(_ORDER)
-                bring = assigned_column if column.lower() in assigned else fit_column
-                return bring(value.name, value.dataType, kinds[column], column)
+        def fit(_: DataFrame, value: StructField, name: str) -> Column:
+            column = name.removeprefix(_ORDER)
+            bring = assigned_column if column.lower() in assigned else fit_column
+            return bring(value.name, value.dataType, kinds[column], column)
 
-            return Clause(rows, action, _sql(condition), values, fit)
-
-        found = []
-        if not self.skip_matched:
-            found.append(clause(ClauseRows.MATCHED, UPDATE, self.matched_condition))
-        if not self.skip_not_matched:
-            found.append(clause(ClauseRows.NEW, INSERT, self.not_matched_condition))
-        if self.by_source is not None:
-            action = DELETE if isinstance(self.by_source, str) else UPDATE_UNMATCHED
-            found.append(clause(ClauseRows.LEFT, action, self.by_source_condition))
-        return found
-
-    def _inserts(self) -> Column:
-        return F.lit(not self.skip_not_matched) & holds(_sql(self.not_matched_condition))
+        return Clause(branch.rows, branch.becomes, _sql(branch.condition), values, fit)
 
     def _older(self, config: TableConfig, batch: AlignedBatch, values: Mapping[str, Column]) -> Column:
         """Tell whether a clause makes a row older than the stored one, by what it sets or else by the batch's row."""
@@ -288,49 +400,19 @@ class MergeClauses(Changes):
         always = deletes_always(config, kinds, new)
         return older if always is None else older & ~always
 
-    def _value(self, name: str, rows: ClauseRows, is_stored: bool) -> Column:
-        """Return a column's value in rows of a kind."""
-        mine = F.col(f"{self.source}.{quoted(name)}")
-        theirs = F.col(f"{self.target}.{quoted(name)}") if is_stored else F.lit(None)
-        if rows is ClauseRows.NEW:
-            return mine
-        given = self._assigned(rows)
-        text = {each.lower(): text for each, text in given.items()}.get(name.lower())
-        if text is not None:
-            return expression(text)
-        if rows is ClauseRows.LEFT:
-            return theirs
-        taken = self.update_columns is None or name.lower() in {each.lower() for each in self.update_columns}
-        return mine if taken else theirs
-
-    def _assigned(self, rows: ClauseRows) -> dict[str, str]:
-        """Return the SQL for columns of rows of a kind."""
-        clause = {each: name for name, each in _VALUES.items()}.get(rows)
-        return {} if clause is None else self._values(clause)
-
-    def _values(self, clause: str) -> dict[str, str]:
-        """Return the SQL that a clause has for columns."""
-        given = getattr(self, clause)
-        return {name: str(text) for name, text in given.items()} if isinstance(given, Mapping) else {}
-
     def _called(self, clause: str) -> str:
         return self.called.get(clause, clause)
 
     def _texts(self) -> list[ClauseSql]:
         """Return each condition and value, for messages."""
-        conditions = [(clause, rows, getattr(self, clause)) for clause, rows in _CONDITIONS.items()]
-        found = [
-            ClauseSql(rows, f"{self._called(clause)} {text!r}", partial(_holding, text))
-            for clause, rows, text in conditions
-            if text is not None
-        ]
-        return found + [
-            ClauseSql(
-                rows, f"{self._called(clause)} sets {name} to {text!r}, which", partial(expression, text)
-            )
-            for clause, rows in _VALUES.items()
-            for name, text in self._values(clause).items()
-        ]
+        on = []
+        if self.on is not None:
+            on.append(ClauseSql(None, f"{self._called('on')} {self.on!r}", partial(_holding, self.on)))
+        return on + [text for each in self.branches for text in each.texts()]
+
+
+def _texts_of(values: object) -> dict[str, str]:
+    return {name: str(text) for name, text in values.items()} if isinstance(values, Mapping) else {}
 
 
 def _order(name: str) -> str:
