@@ -1,6 +1,6 @@
-"""The tables of docs/performance.md, from what was measured last.
+"""The tables and bars of docs/performance.md and docs/benchmarks.md, from what was measured last.
 
-python -m benchmarks.page       writes them into the page, from benchmarks/results.json
+python -m benchmarks.page       writes them, from benchmarks/results.json
 """
 
 from __future__ import annotations
@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from benchmarks.aims import Results
 from benchmarks.report import aims_table, seconds_table
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "performance.md"
+PAGES = (ROOT / "docs" / "performance.md", ROOT / "docs" / "benchmarks.md")
+PICTURES = ROOT / "docs" / "pictures"
 MEASURED = ROOT / "benchmarks" / "results.json"
 
 _TABLE = re.compile(r"(<!-- table: (.+?) -->\n).*?(\n<!-- end of table -->)", re.DOTALL)
@@ -46,6 +48,31 @@ _STEPS = {
     "compaction": "compaction",
     "scan after compaction": "count and two sums after compaction and forty",
 }
+_SUMMARY = {
+    "load": ("load", ""),
+    "upsert 0.1 %": ("upsert of 0.1 %, copy-on-write", ""),
+    "upsert 10 %": ("upsert of 10 %, copy-on-write", ""),
+    "overwrite 1 of 10 partitions": ("overwrite of one partition of ten", ""),
+    "scan": ("count and two sums", ""),
+    "mor: upsert 0.1 %": ("upsert of 0.1 %, merge-on-read", " mor"),
+    "mor: upsert 10 %": ("upsert of 10 %, merge-on-read", " mor"),
+    "mor: scan": ("count and two sums, merge-on-read", " mor"),
+}
+"""Rows of the short table: a step, its words, and what the names of its systems end with."""
+_BARS = {
+    "writes": [(words, step, end) for step, (words, end) in _SUMMARY.items() if not end and step != "scan"],
+    "merge-on-read": [
+        (words, step.removeprefix("mor: "), end) for step, (words, end) in _SUMMARY.items() if end
+    ],
+}
+_COLOURS = {
+    "dbt-hudi": "#d9480f",
+    "parquet": "#868e96",
+    "delta": "#1c7ed6",
+    "iceberg": "#74b0e4",
+    "hudi": "#c2a878",
+}
+_LEFT, _WIDTH, _LINE = 110, 760, 18
 
 
 def tables(results: Results) -> dict[str, str]:
@@ -55,6 +82,7 @@ def tables(results: Results) -> dict[str, str]:
         results: What was measured.
     """
     return {
+        "summary": _summary(results),
         "copy-on-write": seconds_table(results, "copy-on-write", _COW, _STEPS),
         "merge-on-read": seconds_table(results, "merge-on-read", _MOR, _STEPS),
         "aims": aims_table(results),
@@ -67,5 +95,55 @@ def filled(page: str, results: Results) -> str:
     return _TABLE.sub(lambda match: match[1] + found[match[2]] + match[3], page)
 
 
+def _summary(results: Results) -> str:
+    """Return the short table: some steps of both table types, a column a system."""
+    short: dict[str, dict[str, Any]] = {name: {} for name in _COW}
+    for step, (_, end) in _SUMMARY.items():
+        for name in _COW:
+            measured = results.get(f"{name}{end}", {}).get(step.removeprefix("mor: "))
+            if measured is not None:
+                short[name][step] = measured
+    return seconds_table(short, "", _COW, {step: words for step, (words, _) in _SUMMARY.items()})
+
+
+def bars(results: Results, name: str) -> str:
+    """Return a picture of steps, a bar a system, as SVG.
+
+    Args:
+        name: One of ``writes`` and ``merge-on-read``.
+    """
+    lines, y = [], 6
+    for words, step, end in _BARS[name]:
+        seconds = {
+            each: float(found[step]["seconds"])
+            for each in _COW
+            if step in (found := results.get(f"{each}{end}", {}))
+        }
+        longest = max(seconds.values())
+        lines.append(f'<text x="0" y="{y + 13}" font-weight="bold">{words}</text>')
+        y += _LINE + 4
+        for system, taken in seconds.items():
+            width = max(2.0, taken / longest * (_WIDTH - _LEFT - 90))
+            lines.append(
+                f'<text x="{_LEFT - 6}" y="{y + 12}" text-anchor="end">{_COW[system].partition(",")[0]}</text>'
+            )
+            lines.append(
+                f'<rect x="{_LEFT}" y="{y}" width="{width:.1f}" height="{_LINE - 4}" fill="{_COLOURS[system]}"/>'
+            )
+            lines.append(f'<text x="{_LEFT + width + 6:.1f}" y="{y + 12}">{taken:.2f} s</text>')
+            y += _LINE
+        y += 12
+    drawn = "\n".join(lines)
+    style = 'font-family="sans-serif" font-size="12" fill="#666"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {y}" {style}>\n{drawn}\n</svg>\n'
+
+
+def files(results: Results) -> dict[Path, str]:
+    """Return the text of each page and picture by its path."""
+    found = {page: filled(page.read_text("utf-8"), results) for page in PAGES}
+    return found | {PICTURES / f"{name}.svg": bars(results, name) for name in _BARS}
+
+
 if __name__ == "__main__":
-    PAGE.write_text(filled(PAGE.read_text("utf-8"), json.loads(MEASURED.read_text("utf-8"))), "utf-8")
+    for path, text in files(json.loads(MEASURED.read_text("utf-8"))).items():
+        path.write_text(text, "utf-8")
