@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import errno
-import io
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import BinaryIO
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.storage.base import Storage
@@ -76,21 +74,10 @@ def refuse_in_plan(what: str) -> None:
 class LookedAtStorage(ForwardingStorage):
     """Another storage, which refuses to be written to as a read-only disk does while all writes of the process are planned."""
 
-
-def _refusing(name: str) -> Callable[..., object]:
-    def call(self: LookedAtStorage, *given: object, **named: object) -> object:
+    def _changes(self) -> bool:
         if _everywhere:
             raise OSError(errno.EROFS, "nothing is written while writes are planned", self.base)
-        return getattr(ForwardingStorage, name)(self, *given, **named)
-
-    return call
-
-
-for _name in (
-    *("create", "replace", "refresh", "take_over", "delete", "delete_tree", "delete_empty", "rename"),
-    *("make_dirs", "open_output"),
-):
-    setattr(LookedAtStorage, _name, _refusing(_name))
+        return True
 
 
 _own_folders: set[str] = set()
@@ -113,42 +100,5 @@ class PlannedStorage(ForwardingStorage):
 
     is_planned = True
 
-    def create(self, path: str, data: bytes) -> None:
-        pass
-
-    def replace(self, path: str, data: bytes) -> None:
-        pass
-
-    def refresh(self, path: str, data: bytes) -> None:
-        pass
-
-    def take_over(self, path: str, before: bytes, data: bytes) -> None:
-        pass
-
-    def delete(self, path: str) -> bool:  # noqa: ARG002
+    def _changes(self) -> bool:
         return False
-
-    def delete_tree(self, path: str) -> None:
-        pass
-
-    def delete_empty(self, path: str) -> None:
-        pass
-
-    def rename(self, source: str, target: str) -> None:
-        pass
-
-    def make_dirs(self, path: str) -> None:
-        pass
-
-    def open_output(
-        self,
-        path: str,  # noqa: ARG002
-        *,
-        before_publish: Callable[[], None] | None = None,  # noqa: ARG002
-    ) -> AbstractContextManager[BinaryIO]:
-        return _dropped()
-
-
-@contextmanager
-def _dropped() -> Iterator[BinaryIO]:
-    yield io.BytesIO()

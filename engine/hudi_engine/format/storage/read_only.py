@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import errno
+import io
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import BinaryIO, NoReturn
 
 import pyarrow as pa
@@ -42,37 +43,51 @@ class ForwardingStorage(Storage):
     def uri(self, path: str = "") -> str:
         return self._storage.uri(path)
 
+    def _changes(self) -> bool:
+        """Whether a change is made; False drops it, and an error refuses it."""
+        return True
+
     def create(self, path: str, data: bytes) -> None:
-        self._storage.create(path, data)
+        if self._changes():
+            self._storage.create(path, data)
 
     def replace(self, path: str, data: bytes) -> None:
-        self._storage.replace(path, data)
+        if self._changes():
+            self._storage.replace(path, data)
 
     def refresh(self, path: str, data: bytes) -> None:
-        self._storage.refresh(path, data)
+        if self._changes():
+            self._storage.refresh(path, data)
 
     def take_over(self, path: str, before: bytes, data: bytes) -> None:
-        self._storage.take_over(path, before, data)
+        if self._changes():
+            self._storage.take_over(path, before, data)
 
     def delete(self, path: str) -> bool:
-        return self._storage.delete(path)
+        return self._changes() and self._storage.delete(path)
 
     def delete_tree(self, path: str) -> None:
-        self._storage.delete_tree(path)
+        if self._changes():
+            self._storage.delete_tree(path)
 
     def delete_empty(self, path: str) -> None:
-        self._storage.delete_empty(path)
+        if self._changes():
+            self._storage.delete_empty(path)
 
     def rename(self, source: str, target: str) -> None:
-        self._storage.rename(source, target)
+        if self._changes():
+            self._storage.rename(source, target)
 
     def make_dirs(self, path: str) -> None:
-        self._storage.make_dirs(path)
+        if self._changes():
+            self._storage.make_dirs(path)
 
     def open_output(
         self, path: str, *, before_publish: Callable[[], None] | None = None
     ) -> AbstractContextManager[BinaryIO]:
-        return self._storage.open_output(path, before_publish=before_publish)
+        if self._changes():
+            return self._storage.open_output(path, before_publish=before_publish)
+        return nullcontext(io.BytesIO())
 
 
 _REFUSALS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
@@ -90,34 +105,5 @@ class ReadOnlyStorage(ForwardingStorage):
         super().__init__(storage)
         self._reason = reason
 
-    def create(self, path: str, data: bytes) -> None:
-        self._refuse()
-
-    def replace(self, path: str, data: bytes) -> None:
-        self._refuse()
-
-    def refresh(self, path: str, data: bytes) -> None:
-        self._refuse()
-
-    def take_over(self, path: str, before: bytes, data: bytes) -> None:
-        self._refuse()
-
-    def delete(self, path: str) -> bool:
-        self._refuse()
-
-    def delete_tree(self, path: str) -> None:
-        self._refuse()
-
-    def rename(self, source: str, target: str) -> None:
-        self._refuse()
-
-    def make_dirs(self, path: str) -> None:
-        self._refuse()
-
-    def open_output(
-        self, path: str, *, before_publish: Callable[[], None] | None = None
-    ) -> AbstractContextManager[BinaryIO]:
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
+    def _changes(self) -> NoReturn:
         raise StorageError(f"nothing can be written now: {self._reason}. Try again when that is done")
