@@ -330,6 +330,11 @@ class FileSystemView:
         """Return every committed slice by file id, newest first, replaced file groups included."""
         return {file_id: list(slices) for file_id, slices in self._slices.get(partition, {}).items()}
 
+    def newest(self, group: FileGroupKey) -> FileSlice | None:
+        """Return the newest committed slice of a file group, of a replaced one too; None where it has none."""
+        partition, file_id = group
+        return next(iter(self._slices.get(partition, {}).get(file_id, ())), None)
+
     def every_slice(self) -> Iterator[FileSlice]:
         """Yield every committed slice of every partition, replaced file groups included."""
         for partition in self.partitions:

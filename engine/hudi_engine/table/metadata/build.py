@@ -399,7 +399,7 @@ class _Build:
         column = definitions.secondary_columns[partition]
         context = read_context(self.storage, self.config, self.timeline)
         slices = [each for some in self.slices.values() for each in some]
-        rows = on_threads(lambda each: indexed_rows(context, each, column).secondary_keys(), slices)
+        rows = on_threads(lambda each: indexed_rows(context, each, [column])[column].secondary_keys(), slices)
         for keys in rows:
             changes.put_all(keys, SECONDARY_RECORD)
 

@@ -20,9 +20,8 @@ from hudi_engine.format.config.declared.write_options import IndexOptions
 from hudi_engine.format.config.enums import BloomFilterType, IndexType, WriteOperation
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
-from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.filegroup.view import FileSystemView, PartitionFiles, list_files_of
 from hudi_engine.format.index.filters.footer import BLOOM_KEY, BLOOM_TYPE_KEY
-from hudi_engine.format.merge.slice_reader import ReadContext
 from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.metadata.definitions import IndexDefinitions
 from hudi_engine.format.metadata.keys import (
@@ -166,15 +165,31 @@ class Written:
         return sorted({partition for partition, _ in self.stats} | set(self.replaced))
 
     @cached_property
+    def done(self) -> Timeline:
+        """Timeline of the table after the write."""
+        return self.timeline.as_if_completed(self.instant, self.action, self.metadata)
+
+    @cached_property
+    def _files(self) -> PartitionFiles:
+        return list_files_of(self.storage, self.partitions)
+
+    @cached_property
     def before(self) -> FileSystemView:
         """The slices of these partitions before the write."""
-        return FileSystemView.build(self.storage, self.config, self.timeline, partitions=self.partitions)
+        return FileSystemView.build(self.storage, self.config, self.timeline, files=self._files)
 
     @cached_property
     def after(self) -> FileSystemView:
         """The slices of these partitions after the write."""
-        done = self.timeline.as_if_completed(self.instant, self.action, self.metadata)
-        return FileSystemView.build(self.storage, self.config, done, partitions=self.partitions)
+        return FileSystemView.build(self.storage, self.config, self.done, files=self._files)
+
+    def keys_before(self, group: FileGroupKey) -> pa.Array:
+        """Return the keys of a file group before the write."""
+        return slice_keys(self.storage, self.timeline, self.before.newest(group))
+
+    def keys_after(self, group: FileGroupKey) -> pa.Array:
+        """Return the keys of a file group after the write."""
+        return slice_keys(self.storage, self.done, self.after.newest(group))
 
 
 def changes_of_write(written: Written, schema: str) -> dict[str, Changes]:
@@ -197,9 +212,9 @@ def changes_of_write(written: Written, schema: str) -> dict[str, Changes]:
     if locations is not None:
         _put_locations(written, locations)
     columns = written.definitions.secondary_columns
-    for name in kept:
-        if MetadataPartition.of(name) is MetadataPartition.SECONDARY_INDEX:
-            _put_values(written, columns[name], found[name])
+    indexes = [each for each in kept if MetadataPartition.of(each) is MetadataPartition.SECONDARY_INDEX]
+    if indexes:
+        _put_values(written, [(columns[each], found[each]) for each in indexes])
     return found
 
 
@@ -395,13 +410,13 @@ def _put_locations(written: Written, changes: Changes) -> None:
             log = written.logs[str(stat.path)]
             keys, removed = joined([keys_of(each) for each in log.rows]), log.deleted
             if len(log.late):
-                live = _keys_after(written, location)
+                live = written.keys_after(location)
                 removed = joined([removed, log.late.filter(pc.invert(pc.is_in(log.late, live)))])
             keys = keys.filter(pc.invert(pc.is_in(keys, _held(written.table, keys, location))))
         elif not stat.num_inserts and not stat.num_deletes:
             continue  # updates alone leave every key where it is
         else:
-            keys, before = file_keys(written.storage, str(stat.path)), _keys_before(written, location)
+            keys, before = file_keys(written.storage, str(stat.path)), written.keys_before(location)
             removed = before.filter(pc.invert(pc.is_in(before, keys)))
             keys = keys.filter(pc.invert(pc.is_in(keys, before)))
         deleted.append(_held(written.table, removed, location))
@@ -415,34 +430,38 @@ def _put_locations(written: Written, changes: Changes) -> None:
         changes.put_all(keys, location_record(location, millis))
 
 
-def _put_values(written: Written, column: str, changes: Changes) -> None:
-    """Add the keys of a secondary index for rows that are new or have another value, and delete those of before.
+def _put_values(written: Written, indexes: Sequence[tuple[str, Changes]]) -> None:
+    """Add the keys of secondary indexes for rows that are new or have another value, and delete those of before.
 
     A key that is deleted in one file group and added in another stays.
+
+    Args:
+        indexes: The column of each, and what changes in it.
     """
     if written.metadata.compacted or written.metadata.operation_type == WriteOperation.CLUSTER.value:
         return
     groups = {(partition, str(stat.file_id)) for partition, stat in written.stats}
     going = {(partition, each) for partition, file_ids in written.replaced.items() for each in file_ids}
-    done = written.timeline.as_if_completed(written.instant, written.action, written.metadata)
-    old, new = (read_context(written.storage, each.config, each) for each in (written.timeline, done))
+    old, new = (read_context(written.storage, each.config, each) for each in (written.timeline, written.done))
+    then, now = written.before, written.after
+    columns = {column for column, _ in indexes}
 
-    def rows_of(view: FileSystemView, context: ReadContext, group: FileGroupKey) -> IndexedRows | None:
-        partition, file_id = group
-        slices = view.all_slices(partition).get(file_id, [])
-        return indexed_rows(context, slices[0], column) if slices else None
+    def changed(group: FileGroupKey) -> dict[str, tuple[pa.Array, pa.Array]]:
+        before = indexed_rows(old, then.newest(group), columns)
+        after = {} if group in going else indexed_rows(new, now.newest(group), columns)
+        empty = {
+            column: IndexedRows(*(part[:0] for part in rows)) for column, rows in {**after, **before}.items()
+        }
+        return {
+            column: changed_keys(before.get(column, none), after.get(column, none))
+            for column, none in empty.items()
+        }
 
-    def changed(group: FileGroupKey) -> tuple[pa.Array, pa.Array]:
-        before = rows_of(written.before, old, group)
-        after = None if group in going else rows_of(written.after, new, group)
-        empty = next((IndexedRows(*(part[:0] for part in each)) for each in (before, after) if each), None)
-        if empty is None:
-            return pa.array([], _BINARY), pa.array([], _BINARY)
-        return changed_keys(before or empty, after or empty)
-
-    for removed, added in on_threads(changed, sorted(groups | going)):
-        changes.delete(removed)
-        changes.put_all(added, SECONDARY_RECORD)
+    for each in on_threads(changed, sorted(groups | going)):
+        for column, changes in indexes if each else ():
+            removed, added = each[column]
+            changes.delete(removed)
+            changes.put_all(added, SECONDARY_RECORD)
 
 
 def _check_single(written: Written, placed: Mapping[Location, pa.Array], deleted: pa.Array) -> None:
@@ -458,8 +477,7 @@ def _check_single(written: Written, placed: Mapping[Location, pa.Array], deleted
         view = FileSystemView.build(
             written.storage, written.config, written.timeline, partitions=[place.partition]
         )
-        slices = view.all_slices(place.partition).get(place.file_id, [])
-        stored = slice_keys(written.storage, written.timeline, slices[0]) if slices else pa.array([], _BINARY)
+        stored = slice_keys(written.storage, written.timeline, view.newest(place))
         found = pc.is_in(pa.array([each.encode() for each in some], _BINARY), stored)
         if place not in placed and pc.any(found).as_py():
             raise _repeated(some[pc.index(found, True).as_py()])
@@ -486,19 +504,6 @@ def _repeated(key: str) -> RepeatedKeyError:
     )
 
 
-def _keys_before(written: Written, location: Location) -> pa.Array:
-    """Return the keys of a file group before the write."""
-    slices = written.before.all_slices(location.partition).get(location.file_id, [])
-    return slice_keys(written.storage, written.timeline, slices[0]) if slices else pa.array([], _BINARY)
-
-
-def _keys_after(written: Written, location: Location) -> pa.Array:
-    """Return the keys of a file group after the write."""
-    done = written.timeline.as_if_completed(written.instant, written.action, written.metadata)
-    slices = written.after.all_slices(location.partition).get(location.file_id, [])
-    return slice_keys(written.storage, done, slices[0]) if slices else pa.array([], _BINARY)
-
-
 def _held(table: MetadataTable, keys: pa.Array, *places: Location) -> pa.Array:
     """Return those keys that the record index has in one of some file groups."""
     if not len(keys):
@@ -514,11 +519,7 @@ def _millis(instant: str, timeline: Timeline) -> int:
 def _replaced_keys(written: Written) -> pa.Array:
     """Return the keys that the index has in the file groups that a write takes out."""
     going = {Location(partition, each) for partition, ids in written.replaced.items() for each in ids}
-    parts = []
-    for partition, file_ids in written.replaced.items():
-        for slices in (written.before.all_slices(partition).get(each, []) for each in file_ids):
-            parts += [slice_keys(written.storage, written.timeline, each) for each in slices[:1]]
-    keys = joined(parts).unique()
+    keys = joined([written.keys_before(each) for each in going]).unique()
     return _held(written.table, keys, *going)
 
 

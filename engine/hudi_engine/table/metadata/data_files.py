@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -114,18 +114,25 @@ def file_keys(storage: Storage, path: str) -> pa.Array:
     return keys.combine_chunks().cast(_BINARY)
 
 
-def slice_keys(storage: Storage, timeline: Timeline, file_slice: FileSlice) -> pa.Array:
+def slice_keys(storage: Storage, timeline: Timeline, file_slice: FileSlice | None) -> pa.Array:
     """Return the keys of a slice's rows, its logs merged in."""
+    if file_slice is None:
+        return pa.array([], _BINARY)
     if file_slice.base_file is not None and not file_slice.log_files:
         return file_keys(storage, file_slice.base_file.path)
     context = read_context(storage, timeline.config, timeline)
     return keys_of(read_slice(context, file_slice, columns=[_KEY]))
 
 
-def indexed_rows(context: ReadContext, file_slice: FileSlice, column: str) -> IndexedRows:
-    """Return what a secondary index needs of a slice's rows, its logs merged in."""
-    rows = read_slice(context, file_slice, columns=[_KEY, column])
-    return IndexedRows(one_array(rows.column(column)), one_array(rows.column(_KEY)))
+def indexed_rows(
+    context: ReadContext, file_slice: FileSlice | None, columns: Collection[str]
+) -> dict[str, IndexedRows]:
+    """Return what secondary indexes need of a slice's rows, its logs merged in, by column; nothing without a slice."""
+    if file_slice is None:
+        return {}
+    rows = read_slice(context, file_slice, columns=[_KEY, *columns])
+    keys = one_array(rows.column(_KEY))
+    return {each: IndexedRows(one_array(rows.column(each)), keys) for each in columns}
 
 
 def keys_of(rows: pa.Table) -> pa.Array:
