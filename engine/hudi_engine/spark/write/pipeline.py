@@ -660,7 +660,7 @@ class ResolvedWrite:
             bulk_layout(self.options, self.config, incoming.schema) if self.operation.bulk else RowLayout()
         )
         whole = self.request.new_schema and self.operation.replaces == WHOLE_TABLE
-        receipts = self.options[EngineOptions.RECEIPTS]
+        receipts = self.options[EngineOptions.RECEIPTS] and not context.storage.is_planned
         receipts = receipts and (whole or receipt_of(self.state.timeline).since is None)
         context = replace(context, layout=layout, receipts=receipts)
         if self.operation.delete_only or not has_required(context.avro_schema):

@@ -56,7 +56,7 @@ class WriteTask:
 
     def content_change(self) -> ContentChange | None:
         """Return what collects the rows that come and go in a file, None where that is not wanted."""
-        return ContentChange() if self.context.receipts and not self.context.storage.is_planned else None
+        return ContentChange() if self.context.receipts else None
 
     def take_row_numbers(self, count: int, *, in_log: bool = False) -> int:
         """Reserve ``count`` sequence numbers; returns the first (base rows count from 0, log records from 1)."""
@@ -70,8 +70,6 @@ class WriteTask:
 
     def announce(self, partition: str, file_name: str, io_type: str) -> None:
         """Write the marker that lets a rollback find the file, before the file exists."""
-        if self.context.storage.is_planned:
-            return
         if self.markers is not None:
             self.markers.announce(marker_name(partition, file_name, io_type))
         else:
@@ -80,6 +78,4 @@ class WriteTask:
     def publish_guard(self) -> Callable[[], None]:
         """Return a call made just before a file gets its final name: refuses when the instant was rolled back meanwhile."""
         context = self.context
-        if context.storage.is_planned:
-            return lambda: None
         return lambda: check_inflight(context.storage, context.config, context.instant, context.action)

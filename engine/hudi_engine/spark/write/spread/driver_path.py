@@ -66,9 +66,6 @@ def _markers_of(
     context: WriteContext, plan: UnitPlan, work: Sequence[tuple[WriteTask, TaggedUnit]]
 ) -> Iterator[MarkerBook | None]:
     """Yield the markers that the threads share, closed at the end; None where no two files are foreseen."""
-    if context.storage.is_planned:
-        yield None
-        return
     foreseen = [marker for task, share in work for marker in planned_markers(task, plan, share)]
     if len(foreseen) < 2:
         yield None
