@@ -61,8 +61,8 @@ class Examples:
         """Note what a log gets: rows, and the keys of those that go."""
         new = pa.array([], pa.string()) if rows is None else rows.column(RECORD_KEY).slice(0, self.most)
         keys = [*new.to_pylist(), *(() if deletes is None else deletes.slice(0, self.most).to_pylist())]
-        stored = read_slice(context.read, file_slice)
-        stored = stored.filter(pc.is_in(stored.column(RECORD_KEY), value_set=pa.array(keys, pa.string())))
+        known = pc.field(RECORD_KEY).isin(pa.array(keys, pa.string()))
+        stored = read_slice(context.read, file_slice, filters=known)
         before = dict(zip(stored.column(RECORD_KEY).to_pylist(), _rows_of(stored), strict=True))
         for key, row in zip(
             new.to_pylist(), [] if rows is None else _rows_of(rows.slice(0, self.most)), strict=True
