@@ -46,7 +46,6 @@ from hudi_engine.format.metadata.statistics import indexed_columns
 from hudi_engine.format.metadata.table import METADATA_FOLDER, MetadataTable
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.schema.avro import avro_to_arrow, without_meta_fields
-from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.below import StorageBelow
 from hudi_engine.format.storage.paths import join
@@ -79,11 +78,12 @@ logger = logging.getLogger(__name__)
 _DIGITS = 17
 _FIRST_TOKEN = "0-0-0"
 _BYTES_A_KEY, _GROWTH, _GROUP_BYTES, _MOST_GROUPS = 48, 2, 1 << 30, 10_000
-_OPTIONS = {
+BUILT_BY = {
     MetadataPartition.COLUMN_STATS: MetadataOptions.COLUMN_STATS,
     MetadataPartition.BLOOM_FILTERS: MetadataOptions.BLOOM_FILTERS,
     MetadataPartition.RECORD_INDEX: MetadataOptions.RECORD_INDEX,
 }
+"""The option that builds a partition."""
 _IDS = {
     MetadataPartition.FILES: ("files", 1),
     MetadataPartition.COLUMN_STATS: ("col-stats", 2),
@@ -143,7 +143,7 @@ def rebuild_metadata_table(storage: Storage, config: TableConfig) -> None:
     names = [
         each
         for each in sorted(names_of_building(config), key=_order)
-        if definitions.secondary_columns.get(each, META_FIELDS[2]) in (META_FIELDS[2], *columns.names)
+        if definitions.secondary_columns.get(each) in (None, *columns.names)
     ]
     try:
         _build_what_can_be(storage, config, resolve_options({}), schema, names, definitions)
@@ -210,7 +210,7 @@ def _is_wanted(options: Options) -> bool | None:
 
 def wanted_partitions(config: TableConfig, options: Options) -> list[str]:
     """Return the names of the partitions that options want."""
-    wanted = [MetadataPartition.FILES, *(each for each, option in _OPTIONS.items() if options[option])]
+    wanted = [MetadataPartition.FILES, *(each for each, option in BUILT_BY.items() if options[option])]
     if options[IndexOptions.TYPE] in RECORD_INDEXES and MetadataPartition.RECORD_INDEX not in wanted:
         wanted.append(MetadataPartition.RECORD_INDEX)
     if MetadataPartition.COLUMN_STATS in wanted and config.is_partitioned:

@@ -83,15 +83,14 @@ def names_of_building(config: TableConfig) -> list[str]:
     return [each.strip() for each in names if each.strip()]
 
 
-def pending_builds(storage: Storage, timeline: Timeline) -> list[tuple[Instant, IndexPlan | None]]:
+def _pending_builds(timeline: Timeline) -> list[tuple[Instant, IndexPlan | None]]:
     """Return the builds that have not completed, with their plans; None for one whose plan cannot be read."""
     found: list[tuple[Instant, IndexPlan | None]] = []
     for each in timeline.pending:
         if each.action == INDEXING:
             name = timeline_file_name(each.requested_time, INDEXING, State.REQUESTED)
-            path = f"{timeline.config.timeline_path}/{name}"
             try:
-                found.append((each, IndexPlan.from_bytes(storage.read(path), f"{storage.base}/{path}")))
+                found.append((each, IndexPlan.from_bytes(timeline.read_file(name), name)))
             except (FileNotFoundError, CorruptTableError):
                 found.append((each, None))
     return found
@@ -99,11 +98,10 @@ def pending_builds(storage: Storage, timeline: Timeline) -> list[tuple[Instant, 
 
 def end_dead_builds(storage: Storage, timeline: Timeline) -> Timeline:
     """Complete the builds of dead processes whose indexes the properties name, take the others back; return the timeline then."""
-    builds = pending_builds(storage, timeline)
     # Only a request may be torn, and then nothing was done under it.
     own = [
         (each, plan)
-        for each, plan in builds
+        for each, plan in _pending_builds(timeline)
         if (plan.is_own if plan is not None else each.state is State.REQUESTED)
     ]
     for each, plan in own:

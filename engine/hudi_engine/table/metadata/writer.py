@@ -166,14 +166,16 @@ def write_table_metadata(
     table = compact_if_due(table, records)
     definitions = IndexDefinitions.load(storage, config)
     changes: Mapping[str, Changes]
+    before = table.table_timeline.table_schema_json()
     if done == "clean":
-        before = table.table_timeline.table_schema_json()
         changes = changes_of_clean(table, definitions, records, decode_avro_file(body), before)
     else:
         metadata = CommitMetadata.from_bytes(body)
-        definitions, schema = _with_schema(storage, definitions, table.table_timeline, metadata)
+        after = before if metadata.is_of_service else metadata.schema_json or before
+        definitions = _with_new_columns(storage, definitions, before, after)
+        schema = {"fields": []} if after is None else without_meta_fields(after)
         timeline = table.table_timeline
-        lost = _lost_indexes(table, definitions, metadata)
+        lost = _lost_indexes(table, definitions, before, after)
         if lost:
             config = drop_metadata_partitions(storage, config, definitions, lost)
             table, definitions = table.without(lost), definitions.without(lost)
@@ -189,24 +191,10 @@ def write_table_metadata(
     write_deltacommit(table, instant, changes, records)
 
 
-def _with_schema(
-    storage: Storage, definitions: IndexDefinitions, timeline: Timeline, metadata: CommitMetadata
-) -> tuple[IndexDefinitions, Mapping[str, Any]]:
-    """Return the index definitions and the Avro schema of the table as of a write."""
-    before = timeline.table_schema_json()
-    after = before if metadata.is_of_service else metadata.schema_json or before
-    if after is None:
-        return definitions, {"fields": []}
-    schema = without_meta_fields(after)
-    if before is not None and after != before:
-        definitions = _with_new_columns(storage, definitions, without_meta_fields(before), schema)
-    return definitions, schema
-
-
-def _lost_indexes(table: MetadataTable, definitions: IndexDefinitions, metadata: CommitMetadata) -> list[str]:
+def _lost_indexes(
+    table: MetadataTable, definitions: IndexDefinitions, before: str | None, after: str | None
+) -> list[str]:
     """Return the secondary indexes whose column is gone after a write, or has other texts than before, or none that is known."""
-    before = table.table_timeline.table_schema_json()
-    after = before if metadata.is_of_service else metadata.schema_json or before
     columns = {name: each for name, each in definitions.secondary_columns.items() if name in table.partitions}
     if not columns or before is None or after is None:
         return []
@@ -221,15 +209,19 @@ def _lost_indexes(table: MetadataTable, definitions: IndexDefinitions, metadata:
 
 
 def _with_new_columns(
-    storage: Storage, definitions: IndexDefinitions, before: Mapping[str, Any], after: Mapping[str, Any]
+    storage: Storage, definitions: IndexDefinitions, before: str | None, after: str | None
 ) -> IndexDefinitions:
     """Return the definitions with the columns that a table has got, where they are not a list that a user gave."""
     partition = MetadataPartition.COLUMN_STATS
     fields = definitions.source_fields(partition)
-    is_v2 = definitions.is_v2(partition)
-    if fields is None or list(fields) != list(indexed_columns(before, None, is_v2=is_v2)):
+    if fields is None or before is None or after is None or after == before:
         return definitions
-    now = list(indexed_columns(after, None, is_v2=is_v2))
+    was, now = (
+        list(indexed_columns(without_meta_fields(each), None, is_v2=definitions.is_v2(partition)))
+        for each in (before, after)
+    )
+    if list(fields) != was:
+        return definitions
     if now != list(fields):
         definitions = definitions.with_index(partition, now)
         definitions.save(storage)
@@ -250,11 +242,7 @@ def _without(table: MetadataTable, instant: str) -> MetadataTable:
 
 
 def roll_back_metadata_table(
-    storage: Storage,
-    config: TableConfig,
-    gone: Mapping[str, Collection[str]],
-    at: str,
-    action: str,
+    storage: Storage, gone: Mapping[str, Collection[str]], at: str, action: str
 ) -> TableConfig:
     """Take the records of actions that are rolled back out of the metadata table; return the settings.
 

@@ -13,6 +13,7 @@ from hudi_engine.format.config.enums import CleanPolicy, TableType
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.merge.slice_reader import read_slice
+from hudi_engine.format.metadata.records import MetadataPartition
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
 from hudi_engine.table.inspect.files import PartitionFacts, Snapshot, partition_facts
 from hudi_engine.table.services.archive.select import Limits, archive_due, select_instants
@@ -23,7 +24,6 @@ from hudi_engine.table.services.compaction.plan import (
     compaction_due,
     since_last_compaction,
 )
-from hudi_engine.table.services.indexing import index_facts
 from hudi_engine.table.services.result import CleanResult
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.consumers import oldest_needed
@@ -135,7 +135,7 @@ def table_stats(
         small_files=sum(base.size < limit for base in snapshot.bases),
         partitions=tuple(partition_facts(slices)),
         services=tuple(services_due(state, options)),
-        indexes=tuple(name for name, *_ in index_facts(state.storage, state.config)),
+        indexes=tuple(sorted({*state.config.metadata_partitions} - {MetadataPartition.FILES.value})),
     )
 
 

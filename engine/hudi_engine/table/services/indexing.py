@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.metadata_options import MetadataOptions
-from hudi_engine.format.config.option import Option
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.metadata.definitions import IndexDefinitions
@@ -21,7 +20,7 @@ from hudi_engine.format.metadata.statistics import indexed_columns
 from hudi_engine.format.schema.avro import avro_to_arrow, without_meta_fields
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.table.metadata.build import build, check_metadata_options, wanted_partitions
+from hudi_engine.table.metadata.build import BUILT_BY, build, check_metadata_options, wanted_partitions
 from hudi_engine.table.metadata.index_build import INDEXING, IndexPlan, end_dead_builds
 from hudi_engine.table.metadata.writer import (
     drop_metadata_partitions,
@@ -33,13 +32,8 @@ from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import recovered
 
-_BUILT_BY: dict[MetadataPartition, Option[bool]] = {
-    MetadataPartition.COLUMN_STATS: MetadataOptions.COLUMN_STATS,
-    MetadataPartition.BLOOM_FILTERS: MetadataOptions.BLOOM_FILTERS,
-    MetadataPartition.RECORD_INDEX: MetadataOptions.RECORD_INDEX,
-}
 _NAMED = (MetadataPartition.SECONDARY_INDEX, MetadataPartition.EXPRESSION_INDEX)
-INDEXES = (MetadataPartition.FILES.value, *(each.value for each in _BUILT_BY), "secondary_index_NAME")
+INDEXES = (MetadataPartition.FILES.value, *(each.value for each in BUILT_BY), "secondary_index_NAME")
 """Names of indexes; statistics of partitions come and go with those of columns."""
 _NAME = re.compile(rf"{MetadataPartition.SECONDARY_INDEX.value}[A-Za-z0-9_]+\Z", re.ASCII)
 
@@ -100,8 +94,8 @@ def create_index(
 def _options_of(kind: MetadataPartition, name: str, columns: Sequence[str]) -> dict[str, object]:
     """Return the options that build an index; raises ConfigError for columns that it does not have."""
     given: dict[str, object] = {MetadataOptions.ENABLED.key: True}
-    if kind in _BUILT_BY:
-        given[_BUILT_BY[kind].key] = True
+    if kind in BUILT_BY:
+        given[BUILT_BY[kind].key] = True
     if kind is MetadataPartition.SECONDARY_INDEX:
         given[MetadataOptions.RECORD_INDEX.key] = True
         if len(columns) != 1:
@@ -179,7 +173,7 @@ def _check_columns(columns: Sequence[str], config: TableConfig, schema: str) -> 
 
 
 def _kind(name: str) -> MetadataPartition:
-    if name in (MetadataPartition.FILES.value, *(each.value for each in _BUILT_BY)):
+    if name in (MetadataPartition.FILES.value, *(each.value for each in BUILT_BY)):
         return MetadataPartition(name)
     if _NAME.match(name):
         return MetadataPartition.SECONDARY_INDEX

@@ -421,7 +421,7 @@ def _without_metadata(
         return config
     unpublish(gone, config, publication)
     written = {each.plan.instant: each.plan.deleted_paths for each in gone}
-    return roll_back_metadata_table(storage, config, written, opened.time, opened.action)
+    return roll_back_metadata_table(storage, written, opened.time, opened.action)
 
 
 @dataclass
