@@ -289,8 +289,3 @@ def _names(plan: plans.JavaPlan) -> Iterator[tuple[str, str]]:
 
 
 PREVIEW = Preview()
-
-
-def together(writes: Sequence[WriteResult], name: str) -> int:
-    """Return the sum of a count over the writes of a node, by its name in results or plans of writes."""
-    return sum(getattr(each if hasattr(each, name) else each.plan, name) for each in writes)

@@ -153,6 +153,11 @@ def as_json(answer: Answer, encoding: str | None = None) -> str:
     if answer.facts or notes:
         rows = {answer.rows_name: list(answer.rows)} if answer.rows else {}
         content = {**answer.facts, **rows, **({"notes": notes} if notes else {})}
+    return json_text(content, encoding)
+
+
+def json_text(content: object, encoding: str | None) -> str:
+    """Return JSON, with escapes for all characters outside of ASCII where an encoding lacks one of the text."""
     text = json.dumps(content, default=_plain, indent=2, ensure_ascii=False)
     try:
         text.encode(encoding or "utf-8")

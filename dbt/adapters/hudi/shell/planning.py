@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import operator
 import re
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dbt.adapters.factory import get_adapter_by_type
 from dbt.cli.main import dbtRunner
+from hudi_engine.cli.program import FAILED, FOUND_SOMETHING, json_text
 from hudi_engine.errors import HudiError
 from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.config.options import resolve_options
@@ -21,10 +21,9 @@ from hudi_engine.table.report.markup import size
 from hudi_engine.table.services.due import table_stats
 from hudi_engine.table.state import TableState
 
-from dbt.adapters.hudi.preview import PREVIEW, PlannedNode, together
+from dbt.adapters.hudi.preview import PREVIEW, PlannedNode
 from dbt.adapters.hudi.run import RUNS
 
-FAILED, HOLDS = 2, 1
 _COUNTS = {
     "read": "rows_read",
     "inserted": "rows_inserted",
@@ -139,11 +138,13 @@ def plan(arguments: Sequence[str]) -> int:
             return FAILED
         adapter: Any = get_adapter_by_type("hudi")  # type: ignore[no-untyped-call]
         wants_rows = any(each.is_share for each in conditions)
-        nodes = list(_nodes(results, adapter.get_macro_resolver(), count=wants_rows))
+        manifest = adapter.get_macro_resolver()
+        manifest.build_parent_and_child_maps()
+        nodes = list(_nodes(results, manifest, count=wants_rows))
     broken = [f"{each.name}: {limit.text}" for limit in conditions for each in nodes if limit.broken_by(each)]
     sys.stdout.write(_as_json(nodes, broken) if given.json else "\n".join(_as_text(nodes, broken)) + "\n")
     sys.stdout.flush()
-    return FAILED if any(each.failed for each in nodes) else HOLDS if broken else 0
+    return FAILED if any(each.failed for each in nodes) else FOUND_SOMETHING if broken else 0
 
 
 def _nodes(results: Iterable[Any], manifest: Any, *, count: bool) -> Iterator[Node]:
@@ -171,7 +172,11 @@ def _node(
     """Return what a node does whose writes are planned, all batches of a microbatch model together."""
     writes = planned.writes
     plans = [each.plan for each in writes if each.plan is not None]
-    counts = {word: together(writes, count) for word, count in _COUNTS.items()} if writes else {}
+    counts = {
+        word: sum(getattr(each if hasattr(each, count) else each.plan, count) for each in writes)
+        for word, count in _COUNTS.items()
+        if writes
+    }
     seconds = [each.seconds for each in plans if each.seconds is not None]
     node = Node(
         name,
@@ -188,9 +193,7 @@ def _node(
         examples=[asdict(example) for each in plans for example in each.examples],
         rows_before=_rows_before(unique_id) if count else None,
     )
-    if not node.changes:
-        return node
-    return Node(**{**vars(node), "downstream": sorted(_downstream(unique_id, manifest, known))})
+    return replace(node, downstream=_downstream(unique_id, manifest, known)) if node.changes else node
 
 
 def _rows_before(unique_id: str) -> int:
@@ -206,19 +209,16 @@ def _rows_before(unique_id: str) -> int:
         return 0
 
 
-def _downstream(unique_id: str, manifest: Any, known: Mapping[str, Any]) -> Iterator[str]:
-    """Give the names of the models and snapshots outside of the run that read a node, also through others."""
-    met, waiting = {unique_id}, [unique_id]
+def _downstream(unique_id: str, manifest: Any, known: Mapping[str, Any]) -> list[str]:
+    """Return the names of the models and snapshots outside of the run that read a node, also through others."""
+    met, waiting = set[str](), [unique_id]
     while waiting:
-        parent = waiting.pop()
-        for node in manifest.nodes.values():
-            if node.unique_id in met or str(node.resource_type) not in ("model", "snapshot"):
-                continue
-            if parent in node.depends_on.nodes:
-                met.add(node.unique_id)
-                waiting.append(node.unique_id)
-                if node.unique_id not in known:
-                    yield node.name
+        below = {
+            each for each in manifest.child_map[waiting.pop()] if each.startswith(("model.", "snapshot."))
+        }
+        waiting += below - met
+        met |= below
+    return sorted(manifest.nodes[each].name for each in met - known.keys())
 
 
 # --- what is shown --------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def _as_json(nodes: Sequence[Node], broken: Sequence[str]) -> str:
         values = {key: value for key, value in vars(node).items() if key != "counts"}
         shown.append({"name": node.name, "does": node.does, **node.counts, **values})
     content = {"nodes": shown, "broken": list(broken), "statements_left_out": PREVIEW.left_out}
-    return json.dumps(content, indent=2, default=list, ensure_ascii=False) + "\n"
+    return json_text(content, sys.stdout.encoding) + "\n"
 
 
 def _as_text(nodes: Sequence[Node], broken: Sequence[str]) -> Iterator[str]:
