@@ -19,15 +19,15 @@ from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.frames import analyzed_plan
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.query import with_texts
-from hudi_engine.spark.sql.statements import first_keyword
+from hudi_engine.spark.sql.statement import own_name
+from hudi_engine.spark.sql.statements import QUERIES, first_keyword
 from hudi_engine.table.write.result import WriteResult
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.run import RUNS
 
-_QUERIES = frozenset(("select", "with", "from", "values", "table"))
-_RUN = _QUERIES | {"", "describe", "desc", "show", "explain", "set", "reset", "use", "list"}
+_RUN = QUERIES | {"", "describe", "desc", "show", "explain", "set", "reset", "use", "list"}
 _RUN |= {"cache", "uncache", "clear", "refresh"}
 _TEMPORARY = re.compile(r"create\s+(or\s+replace\s+)?(global\s+)?temp(orary)?\s", re.IGNORECASE)
 _INSERT = re.compile(r"\binsert\s+(into|overwrite)\b", re.IGNORECASE)
@@ -215,8 +215,10 @@ class Preview:
         own = self._own()
 
         def instead(parts: list[str], has_alias: bool) -> str | None:
-            lowered = [part.lower() for part in parts[-2:]]
-            key = (session.catalog.currentDatabase().lower(), *lowered) if len(lowered) == 1 else (*lowered,)
+            named = own_name(session, parts)
+            if named is None:
+                return None
+            key = (named[0].lower(), named[1].lower())
             if key == own:
                 return None
             if key not in self._views:
@@ -224,7 +226,7 @@ class Preview:
                 return None
             if _META.search(statement):
                 self.refuse(f"it reads Hudi's columns of {'.'.join(key)}, which a plan has no values of")
-            view = self._view(key[0], key[1])
+            view = self._view(*key)
             return view if has_alias else f"{view} as {quoted(parts[-1])}"
 
         try:
@@ -232,7 +234,7 @@ class Preview:
         except PySparkException:
             return statement  # Spark runs it, and reports what is wrong with it
         self._check_functions(plan)
-        return with_texts(statement, plan, instead) if first_keyword(statement) in _QUERIES else statement
+        return with_texts(statement, plan, instead) if first_keyword(statement) in QUERIES else statement
 
     def shown_for(self, schema: str | None, name: str | None) -> str | None:
         """Return the rows to be of a relation, as SQL; None where that does not change."""

@@ -15,7 +15,8 @@ from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.failure import is_cancellation, short_message
 from hudi_engine.spark.sql.query import with_view
-from hudi_engine.spark.sql.statements import first_keyword
+from hudi_engine.spark.sql.statement import own_name
+from hudi_engine.spark.sql.statements import QUERIES, first_keyword
 from hudi_engine.spark.write.inspection import before_commit
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -117,7 +118,6 @@ def _not_deferred(audited: Any) -> Iterator[None]:
 
 
 _THIS = "this"
-_QUERIES = ("select", "with", "from", "values", "table")
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class UncommittedView:
 
     def in_statement(self, session: SparkSession, statement: str) -> str:
         """Return a statement that reads the view where it is a query that named the table; any other one as it is."""
-        if first_keyword(statement) not in _QUERIES:
+        if first_keyword(statement) not in QUERIES:
             return statement
         return with_view(session, statement, lambda parts: self._is_meant(session, parts), self.view)
 
@@ -142,12 +142,11 @@ class UncommittedView:
     def _own(self) -> tuple[str, str]:
         return self.plan.schema.lower(), self.plan.name.lower()
 
-    def _is_meant(self, session: SparkSession, parts: Sequence[str]) -> bool:
-        lowered = [part.lower() for part in parts]
-        if len(lowered) == 1:
-            current = session.catalog.currentDatabase().lower()
-            return lowered == [_THIS] or (current, *lowered) == self._own
-        return tuple(lowered[-2:]) == self._own
+    def _is_meant(self, session: SparkSession, parts: list[str]) -> bool:
+        if [part.lower() for part in parts] == [_THIS]:
+            return True
+        named = own_name(session, parts)
+        return named is not None and (named[0].lower(), named[1].lower()) == self._own
 
 
 class Audit:

@@ -17,7 +17,7 @@ from hudi_engine.spark.catalog import TableName
 from hudi_engine.spark.catalog.entry import CatalogEntry
 from hudi_engine.spark.catalog.sql_text import literal
 from hudi_engine.spark.sql.own_rows import statement_with_state_read
-from hudi_engine.spark.sql.statements import first_keyword
+from hudi_engine.spark.sql.statements import QUERIES, first_keyword
 from hudi_engine.spark.sql.warehouse import NewTable
 from hudi_engine.spark.write.rows.casts import drop_meta_columns
 from hudi_engine.table.write.define.table_options import PARTITION_OPTIONS
@@ -153,9 +153,6 @@ def _pairs(given: Mapping[str, str]) -> str:
     return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in given.items())
 
 
-_QUERIES = frozenset(("", "select", "with", "from", "values", "table", "map", "reduce"))
-
-
 def check_query(sql: str, node: Mapping[str, Any] | None = None) -> None:
     """Refuse a statement or Python model that is no query, before dbt puts a limit behind it."""
     if node is not None and node.get("language") == "python":
@@ -165,7 +162,7 @@ def check_query(sql: str, node: Mapping[str, Any] | None = None) -> None:
             f"then dbt show --inline \"select * from {{{{ ref('{name}') }}}}\""
         )
     keyword = first_keyword(sql)
-    if keyword not in _QUERIES:
+    if keyword not in QUERIES | {"", "map", "reduce"}:
         raise DbtRuntimeError(
             f"dbt show puts a limit behind a query and shows its rows, but this is {keyword.upper()}: run such a statement in "
             "a hook, or by run_query in a macro with dbt run-operation"

@@ -22,15 +22,15 @@ from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.sql.ddl import makes_hudi_table
 from hudi_engine.spark.sql.statement import OtherCatalogError, Statement, Target
-from hudi_engine.spark.sql.statements import first_keyword, outer_words, without_comments
+from hudi_engine.spark.sql.statements import QUERIES, first_keyword, outer_words, without_comments
 from hudi_engine.spark.sql.warehouse import StatementWarehouse
 
 _log = logging.getLogger(__name__)
 # Statements that may show or need the table without its name.
 _NOTICE_ALL = frozenset("show describe desc drop analyze call".split())
+_BEFORE_QUERIES = frozenset(("with", "from"))
 # Statements that leave the tables of other sessions as they are.
-_READS = frozenset("select values table show describe desc explain use set reset refresh uncache".split())
-_BEFORE_QUERIES = ("with", "from")
+_READS = QUERIES - _BEFORE_QUERIES | set("show describe desc explain use set reset refresh uncache".split())
 # Statements that the engine reads where Spark's parser does not.
 _UNPARSED = ("show", "call")
 _CREATES = ("CreateTable", "CreateTableAsSelect")

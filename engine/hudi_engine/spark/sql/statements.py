@@ -9,7 +9,10 @@ import re
 from collections.abc import Iterator
 
 _ORDER_KEY = re.compile(r"(?is)\A\s*(.*?)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?\s*\Z")
+_WORD = re.compile(r"\w+")
 _QUOTES = frozenset("'\"`")
+QUERIES = frozenset(("select", "with", "from", "values", "table"))
+"""First words of queries; one of `with` or `from` may insert too."""
 
 
 def split_statements(sql: str) -> list[str]:
