@@ -258,8 +258,9 @@ def write_model(
     warn_of_writers(plan, table)
     _hint_at_compaction(warehouse, plan, table, run)
     conditions, values = clause_sql(plan.merge.clauses)
-    PREVIEW.check_conditions(session, [plan.merge.condition or "true", *conditions, *values])
-    table = table.as_read(rows.base or _state_for_clauses(warehouse, session, plan))
+    conditions.append(plan.merge.condition or "true")
+    PREVIEW.check_conditions(session, [*conditions, *values])
+    table = table.as_read(rows.base or _state_for_clauses(warehouse, session, plan, conditions, values))
     plan = as_later_batch(plan, table, run or ModelRun())
     frame = drop_meta_columns(rows.frame)
     schema = data_columns(table)
@@ -410,10 +411,10 @@ def _consumes_marks(plan: ModelPlan, rows: ModelRows) -> bool:
     return merges and not plan.table.keeps_history and not rows.stores_mark
 
 
-def _state_for_clauses(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> TableState | None:
+def _state_for_clauses(
+    warehouse: Warehouse, session: SparkSession, plan: ModelPlan, conditions: list[str], values: list[str]
+) -> TableState | None:
     """Return the table as it was before conditions and values of the model's config read it; see `shown_for_condition`."""
-    conditions, values = clause_sql(plan.merge.clauses)
-    conditions = [plan.merge.condition or "", *conditions]
     # one value that rows are compared with makes no conflict of what others add, as in the model's query
     state = shown_for_condition(warehouse, session, plan, conditions, bounds=False)
     return state or shown_for_condition(warehouse, session, plan, values)
