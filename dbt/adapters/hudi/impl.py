@@ -229,9 +229,10 @@ class HudiAdapter(PastRuns, FileFeeds, ColumnChanges, Names, SparkAdapter):
         plan = self._resolve(name.database, name.name, self.hudi_configs(model))
         node = str(model.get("unique_id") or "")
         table = f"{plan.schema}.{plan.name}".lower()
-        inputs = self.inputs_of(model)
-        root = self._warehouse.places.project_root
-        notes = notes_of_run(model, root, plan.merge.window, table=table, inputs=inputs)
+        run, root = RUNS.of(node), self._warehouse.places.project_root
+        if run.inputs is None:
+            run.inputs = self.inputs_of(model)
+        notes = notes_of_run(model, root, plan.merge.window, table=table, inputs=run.inputs)
         tests = audit_tests(plan.audit, node, known, self.config)
         plan = replace(plan, run_notes=notes, tests=tests, resumes=resumes_build(node, known))
         options = laid_over(self._warehouse.options, plan.write_options)

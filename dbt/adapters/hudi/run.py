@@ -213,6 +213,7 @@ class ModelRun:
         unseen: Those of them that Spark has not been shown since.
         uses: How often the query reads a source as a table of all its rows.
         ephemerals: The ephemeral models that it selects from.
+        inputs: The newest instant of each Hudi table that it refers to, when it started; None before it was looked up.
     """
 
     node: Mapping[str, Any] = field(default_factory=dict)
@@ -229,6 +230,7 @@ class ModelRun:
     unseen: dict[tuple[str, str], SourcePlace] = field(default_factory=dict)
     uses: Counter[tuple[str, str]] = field(default_factory=Counter)
     ephemerals: set[str] = field(default_factory=set)
+    inputs: Mapping[str, str] | None = None
 
     @property
     def plan(self) -> ModelPlan:
