@@ -74,8 +74,11 @@ def check_options(options: ServerOptions) -> None:
     check_limits(options.limits)
     if not 0 <= options.port <= 65535:
         raise ConfigError(f"port is {options.port}; legal values: 0 (any that is free) to 65535")
-    if options.grace_s < 0:
-        raise ConfigError(f"grace is {options.grace_s} s; give 0 or more")
+    for name, seconds in (("grace", options.grace_s), ("hold-drops", options.hold_drops_s)):
+        if not 0 <= seconds <= threading.TIMEOUT_MAX:
+            raise ConfigError(
+                f"{name} is {seconds:g}; legal values: seconds from 0 to {threading.TIMEOUT_MAX:.0f}"
+            )
     if is_loopback(options.host) or options.log_in is not None:
         return
     raise ConfigError(
