@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 
 from hudi_engine.errors import HudiError, StatementError
 from hudi_engine.spark.jvm import plans
-from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.sql import ddl, dml, indexes, partitions, procedures
 from hudi_engine.spark.sql.earlier_states import (
     with_earlier_states,
@@ -139,7 +138,7 @@ class StatementRouter:
             own_view: Makes names of temporary views, which the caller drops once the rows are read.
         """
         query = self._query(session, statement, own_view)
-        routed = self.route(session, query.text)
+        routed = self._routed(query)
         if routed is not None:
             return routed
         frame = session.sql(query.text)
@@ -149,6 +148,11 @@ class StatementRouter:
 
     def route(self, session: SparkSession, statement: str) -> StatementResult | None:
         """Run a statement that concerns a Hudi table or a name of the warehouse; None leaves it to Spark."""
+        return self._routed(Query(self._warehouse, session, statement, str))
+
+    def _routed(self, query: Query) -> StatementResult | None:
+        """Run a statement that may have been parsed already, see `route`."""
+        session, statement = query.session, query.text
         keyword = first_keyword(statement)
         if keyword not in _LOOK_AT:
             return None
@@ -160,13 +164,12 @@ class StatementRouter:
                 "statement itself"
             )
         shown = indexes.shown_table(statement) if keyword == "show" else None
-        try:
-            plan = plans.parse(session, statement if shown is None else f"show tblproperties {shown}")
-        except SPARK_ERRORS:
+        plan = (query if shown is None else query.with_text(f"show tblproperties {shown}")).plan
+        if plan is None:
             if keyword in _SERVICES:
                 raise StatementError(
                     f"{keyword.upper()} is a statement that Hudi does not have; {_SERVICES[keyword]}"
-                ) from None
+                )
             return None  # Spark runs it again and reports the syntax error with its own words
         try:
             parsed = Statement(session, statement, plan, self._warehouse, self._warned)

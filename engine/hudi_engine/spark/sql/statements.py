@@ -34,10 +34,8 @@ def split_statements(sql: str) -> list[str]:
 
 def first_keyword(sql: str) -> str:
     """Return the first word of a statement in lower case, past blanks, comments and opening brackets."""
-    index = end = first_word(sql)
-    while end < len(sql) and (sql[end].isalnum() or sql[end] == "_"):
-        end += 1
-    return sql[index:end].lower()
+    word = _WORD.match(sql, first_word(sql))
+    return "" if word is None else word[0].lower()
 
 
 def first_word(sql: str) -> int:
@@ -125,13 +123,11 @@ def outer_words(sql: str) -> Iterator[tuple[int, str]]:
             continue
         char = sql[index]
         depth += (char in "([") - (char in ")]")
-        if depth == 0 and (char.isalpha() or char == "_"):
-            end = index
-            while end < len(sql) and (sql[end].isalnum() or sql[end] == "_"):
-                end += 1
-            skip_to = end
+        word = _WORD.match(sql, index) if depth == 0 and not char.isdigit() else None
+        if word is not None:
+            skip_to = word.end()
             if index == 0 or sql[index - 1] != ".":
-                yield index, sql[index:end].lower()
+                yield index, word[0].lower()
 
 
 def _significant(sql: str) -> Iterator[tuple[int, bool]]:
