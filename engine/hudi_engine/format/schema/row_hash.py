@@ -47,6 +47,13 @@ class ContentChange:
         """Note rows that go."""
         self.rows, self.hash = self.rows - rows.num_rows, (self.hash - content_hash(rows)) % MODULUS
 
+    def collect(self, _: str, before: pa.Table | None, after: pa.Table | None) -> None:
+        """Note rows that become others, that go or that come."""
+        if before is not None:
+            self.remove(before)
+        if after is not None:
+            self.add(after)
+
 
 def content_hash(rows: pa.Table) -> int:
     """Return the sum of the hashes of rows, over all columns but Hudi's meta columns, modulo 2^64."""

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -52,20 +51,6 @@ class ChangeImages:
             return None
         return cls(context.config.cdc_logging, context.instant, without_meta_fields(context.avro_schema))
 
-    def changed(self, before: pa.Table, after: pa.Table, removed: npt.NDArray[Any]) -> None:
-        """Note rows that are updated, or deleted where ``removed``; the tables are aligned."""
-        stays = pa.array(~removed)
-        self._note(Change.UPDATE, before.filter(stays), after.filter(stays))
-        self.deleted(before.filter(pa.array(removed)))
-
-    def deleted(self, before: pa.Table) -> None:
-        """Note rows that go."""
-        self._note(Change.DELETE, before, None)
-
-    def inserted(self, after: pa.Table) -> None:
-        """Note rows that come into the file."""
-        self._note(Change.INSERT, None, after)
-
     def write(self, task: WriteTask, partition: str, file_id: str) -> dict[str, int]:
         """Write the collected changes into a file next to the base file; returns its path and bytes, as the write stat has them."""
         context = task.context
@@ -89,12 +74,13 @@ class ChangeImages:
         for content in data_avro.encode(pa.concat_tables(self._parts), schema, limit):
             yield encode_block(BlockType.CDC_DATA, header, content)
 
-    def _note(self, change: Change, before: pa.Table | None, after: pa.Table | None) -> None:
+    def collect(self, change: str, before: pa.Table | None, after: pa.Table | None) -> None:
+        """Note rows that are inserted, updated or deleted."""
         rows = before if before is not None else after
         assert rows is not None, "a change has a row before or after"
         count = rows.num_rows
         columns = {
-            OPERATION: pa.repeat(pa.scalar(change.value), count),
+            OPERATION: pa.repeat(pa.scalar(Change[change.upper()].value), count),
             TIME: pa.repeat(pa.scalar(self.instant), count),
             KEY: pc.cast(rows.column(RECORD_KEY), pa.string()),
             BEFORE: self._images(before, count),

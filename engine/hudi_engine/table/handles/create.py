@@ -78,7 +78,7 @@ def create_file(task: WriteTask, partition: str, rows: pa.Table, file_id: str) -
         info = replace(info, size=info.rows * context.average_row_bytes)
     stat = stat_of_new(file_id, partition, info)
     if examples := Examples.of(context):
-        examples.inserted(stamped)
+        examples.collect("insert", None, stamped)
         examples.note(stat)
     if (content := task.content_change()) is not None:
         content.add(stamped)

@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -41,20 +40,6 @@ class Examples:
         """Return an empty collection, None where no examples are wanted."""
         return cls(context.examples) if context.storage.is_planned and context.examples else None
 
-    def changed(self, before: pa.Table, after: pa.Table, removed: npt.NDArray[Any]) -> None:
-        """Note rows that are updated, or deleted where ``removed``; the tables are aligned."""
-        stays = pa.array(~removed)
-        self._note("update", before.filter(stays), after.filter(stays))
-        self.deleted(before.filter(pa.array(removed)))
-
-    def deleted(self, before: pa.Table) -> None:
-        """Note rows that go."""
-        self._note("delete", before, None)
-
-    def inserted(self, after: pa.Table) -> None:
-        """Note new rows."""
-        self._note("insert", None, after)
-
     def logged(
         self, context: WriteContext, file_slice: FileSlice, rows: pa.Table | None, deletes: pa.Array | None
     ) -> None:
@@ -75,7 +60,8 @@ class Examples:
         """Put the rows into a write stat, with which they come to the driver."""
         stat.other[_EXAMPLES] = [[each.change, each.before, each.after] for each in self.found]
 
-    def _note(self, change: str, before: pa.Table | None, after: pa.Table | None) -> None:
+    def collect(self, change: str, before: pa.Table | None, after: pa.Table | None) -> None:
+        """Note rows that are inserted, updated or deleted."""
         old = None if before is None else _rows_of(before.slice(0, self.most))
         new = None if after is None else _rows_of(after.slice(0, self.most))
         for number in range(len(old or new or ())):

@@ -25,7 +25,6 @@ from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.progress import note_file
 from hudi_engine.format.schema.meta_fields import FILE_NAME, RECORD_KEY
-from hudi_engine.format.schema.row_hash import ContentChange
 from hudi_engine.format.telemetry.figures import time_spent
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.table.handles.base_file_writer import (
@@ -38,7 +37,7 @@ from hudi_engine.table.handles.carried import Block, GroupRows, OldGroups, chang
 from hudi_engine.table.handles.change_data import ChangeImages
 from hudi_engine.table.handles.create import stamp_rows
 from hudi_engine.table.handles.examples import Examples
-from hudi_engine.table.handles.updates import FileChanges, Updates, replace_columns
+from hudi_engine.table.handles.updates import Collector, FileChanges, Updates, replace_columns
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.handles.write_task import WriteTask
 
@@ -58,8 +57,6 @@ class _Merging:
     """A file while the batch's rows are merged into it.
 
     Args:
-        images: Collects change data, None for none.
-        content: Collects the hashes of rows that come and go, None for none.
         bloom: Filter of the old file that gets the new keys; None when one is rebuilt.
     """
 
@@ -67,8 +64,7 @@ class _Merging:
     partition: str
     changes: FileChanges
     name: str
-    images: ChangeImages | Examples | None
-    content: ContentChange | None
+    collectors: Sequence[Collector]
     bloom: BloomFilter | None
     updated: int = 0
     deleted: int = 0
@@ -113,7 +109,7 @@ class _Merging:
 
     @cached_property
     def _updates(self) -> Updates:
-        return Updates.of(self.task, self.partition, self.changes, self.images, self.content)
+        return Updates.of(self.task, self.partition, self.changes, self.collectors)
 
     def keep_keys(self, path: str) -> None:
         """Keep the keys of the new file for later look-ups."""
@@ -142,10 +138,8 @@ class _Merging:
     def _new_rows(self, inserts: pa.Table) -> pa.Table:
         self.inserted = inserts.num_rows
         new = stamp_rows(self.task, self.partition, inserts, self.name)
-        if self.images is not None:
-            self.images.inserted(new)
-        if self.content is not None:
-            self.content.add(new)
+        for each in self.collectors:
+            each.collect("insert", None, new)
         if self.bloom is not None:
             self.bloom.add(new.column(RECORD_KEY))
         return new
@@ -167,12 +161,13 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
     name = base_file_name(file_slice.file_id, task.write_token, context.instant)
     images = Examples.of(context) or ChangeImages.of(task)
     content = task.content_change()
+    collectors = [each for each in (images, content) if each is not None]
     with ExitStack() as opened:
         file, bloom, rows = None, None, None
         if base is not None and not file_slice.log_files:
             file = opened.enter_context(opened_base_file(context.read, base))
             bloom, rows = _reusable_bloom(key_footer(file.texts, file.count, base.path), changes)
-        merging = _Merging(task, file_slice.partition, changes, name, images, content, bloom)
+        merging = _Merging(task, file_slice.partition, changes, name, collectors, bloom)
         try:
             if context.storage.is_planned:
                 info = _planned(merging, file_slice, file)

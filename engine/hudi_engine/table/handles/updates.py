@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +18,8 @@ from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.schema.casting import with_values
 from hudi_engine.format.schema.coded import decoded
 from hudi_engine.format.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
-from hudi_engine.format.schema.row_hash import ContentChange
 from hudi_engine.table.handles.carried import Block, with_rows_at, without_rows
-from hudi_engine.table.handles.change_data import ChangeImages
 from hudi_engine.table.handles.create import stamp_rows
-from hudi_engine.table.handles.examples import Examples
 from hudi_engine.table.handles.write_task import WriteTask
 
 
@@ -61,14 +60,19 @@ class FileChanges:
         )
 
 
+class Collector(Protocol):
+    """What notes the rows of a file that come, go or become others."""
+
+    def collect(self, change: str, before: pa.Table | None, after: pa.Table | None) -> None:
+        """Note rows, which are aligned: of an ``update`` those of before and after, one of them of a ``delete`` or ``insert``."""
+
+
 @dataclass(frozen=True)
 class Updates:
     """The rows that meet rows of the file, in the file's order.
 
     Args:
         picks: The number of the batch's row for each of them; None where all are deleted.
-        images: Collects change data, None for none.
-        content: Collects the hashes of rows that come and go, None for none.
     """
 
     task: WriteTask
@@ -76,24 +80,18 @@ class Updates:
     touched: npt.NDArray[np.int64]
     picks: pa.Array | None
     changes: FileChanges
-    images: ChangeImages | Examples | None
-    content: ContentChange | None = None
+    collectors: Sequence[Collector] = ()
 
     @classmethod
     def of(
-        cls,
-        task: WriteTask,
-        partition: str,
-        changes: FileChanges,
-        images: ChangeImages | Examples | None,
-        content: ContentChange | None,
+        cls, task: WriteTask, partition: str, changes: FileChanges, collectors: Sequence[Collector]
     ) -> Updates:
         """Return what a batch does to a file."""
         touched, picks = np.empty(0, dtype=np.int64), None
         if changes.batch_rows is not None and changes.updates is not None:
             touched = np.flatnonzero(np.asarray(changes.batch_rows.is_valid()))
             picks = None if changes.delete_always or not len(touched) else changes.batch_rows.drop_null()
-        return cls(task, partition, touched, picks, changes, images, content)
+        return cls(task, partition, touched, picks, changes, collectors)
 
     def touches(self, first_row: int, rows: int) -> bool:
         """Return whether a row meets one of the batch."""
@@ -107,7 +105,7 @@ class Updates:
             return Block.untouched(block)
         places = self.touched[low:high] - first_row
         if self.picks is None:
-            if self.images is not None or self.content is not None:
+            if self.collectors:
                 gone = decoded(taken(block, places))
                 self._note(gone, gone, np.ones(len(places), dtype=bool))
             return without_rows(block, places)
@@ -120,7 +118,7 @@ class Updates:
         removed = np.asarray(outcome.deleted)
         if not changed.any():
             return Block.untouched(block)
-        if self.images is not None or self.content is not None:
+        if self.collectors:
             kept = pa.array(changed)
             self._note(before.filter(kept), outcome.rows.filter(kept), removed[changed])
         stays = changed & ~removed
@@ -131,11 +129,11 @@ class Updates:
 
     def _note(self, before: pa.Table, after: pa.Table, removed: npt.NDArray[np.bool_]) -> None:
         """Note rows that become others, or go where ``removed``."""
-        if self.images is not None:
-            self.images.changed(before, after, removed)
-        if self.content is not None:
-            self.content.remove(before)
-            self.content.add(after.filter(pa.array(~removed)))
+        stays = pa.array(~removed)
+        old, new, gone = before.filter(stays), after.filter(stays), before.filter(pa.array(removed))
+        for each in self.collectors:
+            each.collect("update", old, new)
+            each.collect("delete", gone, None)
 
     def _incoming(self, picks: pa.Array) -> tuple[pa.Table, pa.BooleanArray | None]:
         """Return rows of the batch without a file name, and which of them delete; block by block, to have them in memory once."""
