@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from dbt.tests.util import run_dbt, write_file
 
 from dbt.adapters.hudi.shell import main
+from tests.helpers.projects import SNAPSHOT_OF_PEOPLE, files, where
 
 pytestmark = pytest.mark.slow
 
@@ -55,11 +55,6 @@ MODELS = {
     "later.sql": "{{ config(materialized='table', enabled=var('day') > 1) }} select n from {{ ref('counted') }}",
     "taken.sql": "{{ config(materialized='incremental', unique_key='id') }} select * from {{ hudi_changes(ref('merged_mor')) }}",
 }
-SNAPSHOT = """
-{% snapshot kept %}
-  {{ config(unique_key='id', strategy='check', check_cols=['name'], target_schema=schema) }} select * from {{ ref('people') }}
-{% endsnapshot %}
-"""
 UNKNOWN = {"of_merged", "taken", "of_hooked"}
 LATER_MACROS = """
 {% if var('day') > 1 %}
@@ -69,16 +64,6 @@ LATER_MACROS = """
   {% do alter_column_comment(rebuilt, {'id': {'description': 'of a hook'}}) %}
 {% endif %}
 """
-
-
-def files(root: Path) -> dict[str, tuple[int, bytes]]:
-    """Every file and folder below a path, with its time and its bytes."""
-    found = {}
-    for folder, _, names in os.walk(root):
-        for each in (Path(folder), *(Path(folder) / name for name in names)):
-            content = each.read_bytes() if each.is_file() else b""
-            found[str(each.relative_to(root))] = (each.stat().st_mtime_ns, content)
-    return found
 
 
 class TestPlan:
@@ -92,7 +77,7 @@ class TestPlan:
 
     @pytest.fixture(scope="class")
     def snapshots(self) -> Mapping[str, str]:
-        return {"kept.sql": SNAPSHOT}
+        return {"kept.sql": SNAPSHOT_OF_PEOPLE}
 
     @pytest.fixture(scope="class")
     def project_config_update(self) -> Mapping[str, Any]:
@@ -103,9 +88,8 @@ class TestPlan:
         }
 
     def planned(self, project: Any, capsys: Any, *words: str, code: int = 0) -> str:
-        where = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
         capsys.readouterr()
-        assert main(["plan", *words, *where, "--vars", "{day: 2}"]) == code
+        assert main(["plan", *words, *where(project), "--vars", "{day: 2}"]) == code
         return str(capsys.readouterr().out)
 
     def test_the_run_has_the_figures_of_its_plan(self, project: Any, capsys: Any) -> None:
@@ -202,9 +186,8 @@ class TestOtherWays:
         return OTHER_WAYS
 
     def planned(self, project: Any, capsys: Any, *words: str) -> dict[str, Any]:
-        where = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
         capsys.readouterr()
-        code = main(["plan", "--json", *words, *where, "--vars", "{day: 2}"])
+        code = main(["plan", "--json", *words, *where(project), "--vars", "{day: 2}"])
         answer = json.loads(capsys.readouterr().out)
         assert code == 0, answer
         return {each["name"]: each for each in answer["nodes"]}

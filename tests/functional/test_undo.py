@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.shell import main
 from tests.helpers.hudi_rs import rows_by_hudi_rs
+from tests.helpers.projects import SNAPSHOT_OF_PEOPLE, files, where
 
 pytestmark = pytest.mark.slow
 
@@ -46,11 +47,6 @@ def model(dbt, session):
     "seen.sql": "{{ config(materialized='view') }} select count(*) as n from {{ ref('merged') }}",
     "made.sql": "{{ config(materialized='table', enabled=var('day') > 1) }} select 1 as id",
 }
-SNAPSHOT = """
-{% snapshot kept %}
-  {{ config(unique_key='id', strategy='check', check_cols=['name'], target_schema=schema) }} select * from {{ ref('people') }}
-{% endsnapshot %}
-"""
 TABLES = ("people", "replaced", "merged", "logged", "overwritten", "appended", "consumer", "summed", "kept")
 CRASH = """
 import sys
@@ -78,7 +74,7 @@ class TestUndo:
 
     @pytest.fixture(scope="class")
     def snapshots(self) -> Mapping[str, str]:
-        return {"kept.sql": SNAPSHOT}
+        return {"kept.sql": SNAPSHOT_OF_PEOPLE}
 
     @pytest.fixture(scope="class")
     def seeds(self) -> Mapping[str, str]:
@@ -99,8 +95,7 @@ class TestUndo:
         return f"{project.project_root}/warehouse/{project.test_schema}/{name}"
 
     def options(self, project: Any, day: int) -> list[str]:
-        where = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
-        return [*where, "--vars", f"{{day: {day}}}"]
+        return [*where(project), "--vars", f"{{day: {day}}}"]
 
     def listed(self, project: Any, capsys: Any) -> Any:
         capsys.readouterr()
@@ -146,11 +141,11 @@ class TestUndo:
 
         # what is half taken back stays so until the rest is agreed to
         root = Path(project.project_root, "warehouse")
-        files = {each: each.stat().st_mtime_ns for each in root.rglob("*") if each.is_file()}
+        half = files(root)
         for words in ((), ("--force",)):
             assert main(["undo", "--last", *words, *self.options(project, 2)]) == 2
         assert "nothing was changed; --yes" in capsys.readouterr().err
-        assert {each: each.stat().st_mtime_ns for each in root.rglob("*") if each.is_file()} == files
+        assert files(root) == half
 
         assert main([*undo, "--force"]) == 0, capsys.readouterr().err
         assert f"run {newest['run']} is undone" in capsys.readouterr().out

@@ -19,6 +19,7 @@ from hudi_engine.table.txn.swap import table_storage
 
 from dbt.adapters.hudi.past_runs import UNFINISHED, PastRuns, PastTable
 from dbt.adapters.hudi.shell import main
+from tests.helpers.projects import where
 
 LATER = "{% if var('day') > 1 %}"
 HOOKED = f"""
@@ -52,8 +53,7 @@ class Undoes:
         return found
 
     def undo(self, project: Any, *words: str) -> int:
-        where = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
-        return main(["undo", *(words or ("--last",)), "--yes", *where, "--vars", "{day: 2}"])
+        return main(["undo", *(words or ("--last",)), "--yes", *where(project), "--vars", "{day: 2}"])
 
 
 class TestHooks(Undoes):
@@ -99,9 +99,8 @@ class TestStopped(Undoes):
         assert self.undo(project, "--last", "--select", "a", "b") == 2
         assert "b cannot be read" in capsys.readouterr().err
         assert self.undo(project, "--last", "--exclude", "b") == 0
-        where = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
         capsys.readouterr()
-        assert main(["runs", *where, "--vars", "{day: 2}"]) == 0
+        assert main(["runs", *where(project), "--vars", "{day: 2}"]) == 0
         assert "b cannot be read" in capsys.readouterr().out
         place.write_bytes(good)
         now = self.rows(project, "a", "b", "c")
