@@ -49,6 +49,11 @@ def texts(seq: Any) -> list[str]:
     return [str(item) for item in items(seq)]
 
 
+def pairs(seq: Any) -> dict[str, str]:
+    """Return a Scala map, or a sequence of pairs, with the texts of its values."""
+    return {str(each._1()): str(each._2()) for each in items(seq)}
+
+
 def below(node: JavaPlan) -> list[JavaPlan]:
     """Return what a plan is made of: its children, the queries inside its expressions, and those of a WITH."""
     found = [*items(node.children()), *items(node.subqueries())]

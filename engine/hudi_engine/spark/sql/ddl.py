@@ -182,7 +182,7 @@ def analyze(statement: Statement, target: Target) -> StatementResult:
 def analyze_tables(statement: Statement) -> StatementResult | None:
     """ANALYZE TABLES of a schema: Spark measures the tables that are not Hudi's."""
     namespace, session = statement.plan.child(), statement.session
-    parts = [] if plans.kind(namespace) == "CurrentNamespace$" else _schema_parts(namespace)
+    parts = [] if plans.kind(namespace) == "CurrentNamespace$" else _name_parts(namespace)
     statement.check_catalog(parts)
     schema = parts[-1] if parts else session.catalog.currentDatabase()
     if not session.catalog.databaseExists(schema):
@@ -223,7 +223,7 @@ def create_table_like(statement: Statement) -> None:
 
 def set_properties(statement: Statement, target: Target) -> StatementResult | None:
     """ALTER TABLE ... SET TBLPROPERTIES: notes of the user's are kept; options of Hudi would change nothing there."""
-    given = {str(pair._1()): str(pair._2()) for pair in plans.items(statement.plan.properties())}
+    given = plans.pairs(statement.plan.properties())
     options = sorted(key for key in given if key.startswith("hoodie."))
     if options:
         raise StatementError(
@@ -345,8 +345,8 @@ def drop_view(statement: Statement) -> StatementResult | None:
 
 def create_schema(statement: Statement) -> StatementResult | None:
     """CREATE SCHEMA: below the location root, unless it names a place of its own."""
-    properties = {str(pair._1()): str(pair._2()) for pair in plans.items(statement.plan.properties())}
-    parts = _schema_parts(statement.plan.name())
+    properties = plans.pairs(statement.plan.properties())
+    parts = _name_parts(statement.plan.name())
     statement.check_catalog(parts)
     if "location" in properties or len(parts) != 1:
         return None
@@ -376,7 +376,7 @@ def _note_schema(statement: Statement, schema: str, properties: dict[str, str]) 
 
 def drop_schema(statement: Statement) -> StatementResult | None:
     """DROP SCHEMA ... CASCADE with the files of its Hudi tables."""
-    parts = _schema_parts(statement.plan.namespace())
+    parts = _name_parts(statement.plan.namespace())
     statement.check_catalog(parts)
     if len(parts) != 1 or not statement.session.catalog.databaseExists(parts[0]):
         return None
@@ -399,11 +399,11 @@ def _refuse_held(statement: Statement, schema: str) -> None:
         )
 
 
-def _schema_parts(node: plans.JavaPlan) -> list[str]:
+def _name_parts(node: plans.JavaPlan) -> list[str]:
     for method in ("multipartIdentifier", "nameParts"):
         if plans.hasattr_java(node, method):
             return plans.texts(getattr(node, method)())
-    raise StatementError(f"the schema's name cannot be read from {node.toString()}")
+    raise StatementError(f"the name cannot be read from {node.toString()}")
 
 
 # --- new tables -----------------------------------------------------------------------------------------------------
@@ -429,11 +429,8 @@ def create_table(statement: Statement) -> StatementResult | None:
         T.StructType([T.StructField(each.name, _plain_type(each.dataType), True) for each in schema.fields]),
         rows,
         location=None if location is None else str(location),
-        options={
-            str(pair._1()): str(pair._2().toString())
-            for pair in plans.items(spec.optionExpression().options())
-        },
-        properties={str(pair._1()): str(pair._2()) for pair in plans.items(spec.properties())},
+        options=plans.pairs(spec.optionExpression().options()),
+        properties=plans.pairs(spec.properties()),
         partition_by=[_identity(item, name.label) for item in plans.items(plan.partitioning())],
         replaces=replaces,
         if_not_exists=not replaces and bool(plan.ignoreIfExists()),
@@ -579,6 +576,4 @@ def drop_function(statement: Statement) -> StatementResult:
 
 
 def _name(statement: Statement) -> TableName:
-    child = statement.plan.child()
-    parts = child.nameParts() if plans.hasattr_java(child, "nameParts") else child.multipartIdentifier()
-    return TableName(*statement.names(plans.texts(parts)))
+    return TableName(*statement.names(_name_parts(statement.plan.child())))

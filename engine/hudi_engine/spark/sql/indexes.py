@@ -100,7 +100,7 @@ def show_indexes(statement: Statement) -> StatementResult | None:
 
 def _hoodie_options(given: plans.JavaPlan, what: str, target: Target) -> dict[str, str]:
     """Return OPTIONS; refuses those that are no options of the engine, such as expr of an expression index."""
-    options = {str(each._1()): str(each._2()) for each in plans.items(given)}
+    options = plans.pairs(given)
     unknown = [key for key in options if not key.startswith(_OPTION_PREFIX)]
     if unknown or (options and what != "the index"):
         raise StatementError(

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from hudi_engine.spark.catalog.entry import CatalogEntry
 from hudi_engine.spark.jvm import plans
-from hudi_engine.spark.sql.statement import is_of_another_catalog, own_name
+from hudi_engine.spark.sql.statement import own_name
 from hudi_engine.spark.sql.statements import first_keyword
 from hudi_engine.spark.sql.warehouse import StatementWarehouse
 
@@ -101,8 +101,6 @@ def _described(warehouse: StatementWarehouse, frame: DataFrame, statement: str) 
             parts, _ = plans.target_parts(getattr(child, method)())
             break
     else:
-        return None
-    if is_of_another_catalog(session, parts):
         return None
     named = own_name(session, parts)
     entry = None if named is None else warehouse.entry(session, *named)
