@@ -26,7 +26,7 @@ from hudi_engine.format.merge.entries import Entries, concat_entries, plain_entr
 from hudi_engine.format.merge.filters import columns_of
 from hudi_engine.format.merge.log_records import LogRecords, block_rows, needed_columns, read_log_records
 from hudi_engine.format.merge.log_scanner import load_blocks, scan_slice
-from hudi_engine.format.merge.modes.fold import as_first_named, fold, key_codes
+from hudi_engine.format.merge.modes.fold import as_first_named, fold, key_codes, turns_of
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.merge.modes.rule import MergeRule
 from hudi_engine.format.merge.read_context import ReadContext, in_instant_range, rows_in_range
@@ -275,7 +275,7 @@ def _fill_into(
     stored = plain_entries(base, record_keys(base, context.config), None, None)
     if len(inside) < base.num_rows:
         stored = stored.take(inside)
-    turns = _occurrences(stored.keys)
+    turns = turns_of(key_codes(stored.keys)[0])
     masked = np.zeros(base.num_rows, dtype=bool)
 
     def combine(entries: Entries) -> Entries:
@@ -297,16 +297,6 @@ def _fill_into(
 
     columns = base.column_names
     return masked, read_log_records(context, file_slice, columns, combine)
-
-
-def _occurrences(keys: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """For each row, how many rows before it have its key."""
-    codes, _ = key_codes(keys)
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.r_[True, np.diff(codes[order]) != 0]) if len(codes) else codes
-    turns = np.empty(len(codes), np.int64)
-    turns[order] = np.arange(len(codes)) - np.repeat(starts, np.diff(np.r_[starts, len(codes)]))
-    return turns
 
 
 def _merge_pairs(

@@ -25,7 +25,7 @@ from hudi_engine.format.logformat.change_records import (
     read_change_records,
 )
 from hudi_engine.format.merge.base_reader import BaseFileRows, opened_base_file
-from hudi_engine.format.merge.modes.fold import key_codes
+from hudi_engine.format.merge.modes.fold import key_codes, turns_of
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.merge.record_keys import made_keys
 from hudi_engine.format.merge.row_equality import equal_rows
@@ -115,12 +115,7 @@ def _written(before: pa.Table, after: pa.Table, codes: Positions) -> pa.ChunkedA
 
 def _numbered(codes: Positions) -> Positions:
     """Return a code for each row that differs for rows with one code, by their turn."""
-    order = np.argsort(codes, kind="stable")
-    ordered = codes[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(codes) else codes
-    turns = np.empty(len(codes), np.int64)
-    turns[order] = np.arange(len(codes)) - np.repeat(starts, np.diff(np.r_[starts, len(codes)]))
-    return (turns << 40) | codes
+    return (turns_of(codes) << 40) | codes
 
 
 def _join(left: Positions, right: Positions) -> tuple[Positions, Positions]:

@@ -47,6 +47,15 @@ def key_codes(keys: pa.ChunkedArray) -> tuple[Positions, int]:
     return codes, len(encoded.dictionary)
 
 
+def turns_of(codes: Positions) -> Positions:
+    """Return for each row how many rows before it have its number."""
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(codes[order]) != 0]) if len(codes) else codes
+    turns = np.empty(len(codes), np.int64)
+    turns[order] = np.arange(len(codes)) - np.repeat(starts, np.diff(np.r_[starts, len(codes)]))
+    return turns
+
+
 def winners(
     entries: Entries, codes: Positions, distinct: int, rule: MergeRule, ordering_fields: Sequence[str]
 ) -> Positions:
