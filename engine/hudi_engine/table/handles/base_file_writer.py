@@ -205,10 +205,13 @@ def _row_groups(
 
 def pieces(part: pa.Table, group_bytes: int) -> Iterator[pa.Table]:
     """Cut rows to whole row groups of equal size: a last group of a few rows would cost every reader a round trip."""
-    count = max(1, round(part.nbytes / group_bytes))
-    rows = -(-part.num_rows // count)
-    for start in range(0, part.num_rows, rows):
-        yield part.slice(start, rows)
+    return cut(part, max(1, round(part.nbytes / group_bytes)))
+
+
+def cut(rows: pa.Table, count: int) -> Iterator[pa.Table]:
+    """Cut rows into so many parts of equal size."""
+    size = -(-rows.num_rows // max(count, 1)) or 1
+    return (rows.slice(start, size) for start in range(0, rows.num_rows, size))
 
 
 def _conform(part: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pyarrow as pa
@@ -26,6 +25,7 @@ from hudi_engine.table.handles.base_file_writer import (
     BaseFileInfo,
     attach_meta_columns,
     constant,
+    cut,
     write_base_file,
 )
 from hudi_engine.table.handles.examples import Examples
@@ -45,17 +45,8 @@ def create_files(
     rows = context.layout.sort(rows)
     if file_id is not None:
         return [create_file(task, partition, rows, file_id)]
-    per_file = context.file_size.rows_per_file(rows)
-    return [create_file(task, partition, part, task.new_file_id()) for part in _even_parts(rows, per_file)]
-
-
-def _even_parts(rows: pa.Table, per_file: int) -> Iterator[pa.Table]:
-    if rows.num_rows == 0:
-        return
-    parts = -(-rows.num_rows // per_file)
-    size = -(-rows.num_rows // parts)
-    for start in range(0, rows.num_rows, size):
-        yield rows.slice(start, size)
+    files = -(-rows.num_rows // context.file_size.rows_per_file(rows))
+    return [create_file(task, partition, part, task.new_file_id()) for part in cut(rows, files)]
 
 
 def create_file(task: WriteTask, partition: str, rows: pa.Table, file_id: str) -> WriteStat:
