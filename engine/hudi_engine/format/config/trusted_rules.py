@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Callable
+from typing import Any
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.table_options import TableOptions
@@ -53,3 +55,13 @@ def imported(path: str, key: str) -> object:
             "executors"
         ) from error
     return found
+
+
+def imported_function(path: str, key: str) -> Callable[..., Any]:
+    """Return the function that an import path names, or an object of a class that is called as one; see `imported`."""
+    found = imported(path, key)
+    made: Any = found() if isinstance(found, type) else found
+    if not callable(made):
+        raise ConfigError(f"{key} is {path!r}, which is {type(made).__name__}; it must be a function")
+    function: Callable[..., Any] = made
+    return function

@@ -17,7 +17,7 @@ from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.format.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.config.trusted_rules import imported
+from hudi_engine.format.config.trusted_rules import imported_function
 from hudi_engine.format.telemetry.reporters import check_reporters, is_address, post, report
 from hudi_engine.format.telemetry.services import commit_metrics
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
@@ -55,12 +55,7 @@ def own_callback(options: Options) -> Callable[[dict[str, Any]], object] | None:
         raise ConfigError(
             f"{key} is {chosen!r}; legal are only {HTTP_CALLBACK} and a Python function as package.module:name: leave it out"
         )
-    found = imported(chosen, key)
-    made = found() if isinstance(found, type) else found
-    if not callable(made):
-        raise ConfigError(f"{key} is {chosen!r}, which is {type(made).__name__}; it must be a function")
-    call: Callable[[dict[str, Any]], object] = made
-    return call
+    return imported_function(chosen, key)
 
 
 @dataclass(frozen=True)

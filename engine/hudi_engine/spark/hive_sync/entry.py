@@ -20,7 +20,7 @@ from hudi_engine.format.config.declared.sync_options import SyncOptions
 from hudi_engine.format.config.enums import SyncStrategy, TableType
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.config.trusted_rules import imported
+from hudi_engine.format.config.trusted_rules import imported_function
 from hudi_engine.format.keygen.partition_path import unescape_partition_value
 from hudi_engine.format.schema.meta_fields import with_meta_columns
 from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
@@ -258,12 +258,7 @@ def _extractor(name: str) -> Extract:
     """Return what makes values of a path, a class of Hudi's or a function of the user's own."""
     key = SyncOptions.EXTRACTOR.key
     if ":" in name:
-        found = imported(name, key)
-        made = found() if isinstance(found, type) else found
-        if not callable(made):
-            raise ConfigError(f"{key} is {name!r}, which is {type(made).__name__}; it must be a function")
-        extract: Extract = made
-        return extract
+        return imported_function(name, key)
     if name not in _BY_NAME:
         legal = ", ".join(_PACKAGE + each for each in _BY_NAME)
         raise ConfigError(f"{key} is {name!r}; legal values: {legal}, or a function as package.module:name")
