@@ -54,6 +54,7 @@ class TestOperations:
         assert "timeline and files agree" in operate("hudi_validate", "keys: true")
         assert "orders-report.html" in operate("hudi_report", "")
         operate("hudi_report", "output: target/orders.html, count: true")
+        assert "latest-snapshot.csv" in operate("hudi_manifest", "")
         page = (Path(project.project_root) / "target" / "orders.html").read_text(encoding="utf-8")
         assert newest[0] in page and "day=d2" in page
         assert newest[0] in operate("hudi_call", "procedure: show_commits, limit: 1")

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from hudi_engine.cli import main
 from hudi_engine.cli.program import COMMANDS
@@ -73,6 +74,23 @@ def test_looking_works_on_every_table_and_changes_none(
     assert text.strip()
     answer(capsys, folder, *words)
     assert listing(folder) == before
+
+
+def test_a_manifest_lists_the_base_files_of_the_newest_state(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = answer(capsys, table, "manifest")
+    files = [each["path"] for each in answer(capsys, table, "files") if each["kind"] == "base"]
+    path = Path(table) / ".hoodie/absolute-path-manifest/latest-snapshot.csv"
+    listed = path.read_text("utf-8").splitlines()
+    assert (found["manifest"], found["base_files"]) == (f"file:{path}", len(files)) and files
+    assert found["notes"] == ["rows in logs come into it with the next compaction"]
+    assert listed == sorted(f"file:{table}/{each}" for each in files)
+    assert all(pq.read_metadata(each.removeprefix("file:")).num_rows for each in listed)
+    answer(capsys, table, "manifest", "--names")
+    names = (Path(table) / ".hoodie/manifest/latest-snapshot.csv").read_text("utf-8").split()
+    assert names == sorted(each.rpartition("/")[2] for each in files)
+    assert run(capsys, table, "validate", "--deep")[0] == 0
 
 
 def test_report_writes_a_page_and_changes_nothing(

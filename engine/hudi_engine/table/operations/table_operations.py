@@ -10,10 +10,11 @@ from typing import Annotated
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.service_options import CleanOptions
-from hudi_engine.format.config.enums import CleanPolicy, LayoutStrategy
+from hudi_engine.format.config.enums import CleanPolicy, LayoutStrategy, TableType
 from hudi_engine.format.config.options import canonical_key
 from hudi_engine.format.layout.layout import split_names
 from hudi_engine.format.merge.filters import parse_filter
+from hudi_engine.format.storage.given import public_location
 from hudi_engine.table.inspect import (
     cells_of,
     commit_cells,
@@ -235,6 +236,26 @@ def report(
     """Write an HTML page about the table: commits, rows and bytes over time, files, partitions, services due."""
     written = write_report(call.state, call.services.options, output, count_rows=count)
     return Answer(facts={"report": str(written.path), "bytes": written.bytes})
+
+
+@Operation
+def manifest(
+    call: Call, names: Annotated[bool, Arg("the names of the files instead of their URIs")] = False
+) -> Answer:
+    """Write the base files of the newest state into a text file, a line each, as Hudi's BigQuery sync does.
+
+    Source: Hudi's ManifestFileWriter. Readers of Parquet that take a list of files read the table by it, without its logs.
+    """
+    storage, files = call.services.storage, call.state.whole_view().latest_base_files()
+    folder = "manifest" if names else "absolute-path-manifest"
+    path = f".hoodie/{folder}/latest-snapshot.csv"
+    lines = sorted(each.name if names else public_location(storage.uri(each.path)) for each in files)
+    storage.replace(path, "".join(f"{each}\n" for each in lines).encode())
+    logged = call.state.config.table_type is TableType.MERGE_ON_READ
+    notes = ["rows in logs come into it with the next compaction"] if logged else []
+    return Answer(
+        facts={"manifest": public_location(storage.uri(path)), "base_files": len(lines)}, notes=notes
+    )
 
 
 @Operation

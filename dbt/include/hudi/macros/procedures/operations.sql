@@ -47,6 +47,10 @@
   {% do hudi__run('report', {'table': table, 'output': output, 'count': count, 'options': options}, kwargs) %}
 {% endmacro %}
 
+{% macro hudi_manifest(table, names=false, options=none) %}
+  {% do hudi__run('manifest', {'table': table, 'names': names, 'options': options}, kwargs) %}
+{% endmacro %}
+
 {% macro hudi_savepoints(table, options=none) %}
   {% do hudi__run('savepoints', {'table': table, 'options': options}, kwargs) %}
 {% endmacro %}
