@@ -69,7 +69,12 @@ def _write_profile(project: Path, folder: Path, schema: str) -> Path:
         "schema": schema,
         "location_root": str(folder / "warehouse"),
         "threads": 2,
-        "spark_conf": {"spark.sql.shuffle.partitions": "1", "spark.ui.enabled": "false"},
+        "spark_conf": {
+            "spark.sql.shuffle.partitions": "1",
+            "spark.ui.enabled": "false",
+            # a query of many joined views keeps a broadcast of 8 MB for each; in 1 GB Java collects garbage half the time
+            "spark.driver.memory": "2g",
+        },
     }
     profiles = folder / "profiles"
     profiles.mkdir()

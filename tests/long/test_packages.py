@@ -17,6 +17,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CHECKOUTS = Path(os.environ.get("DBT_HUDI_PACKAGES") or ROOT / ".cache" / "packages")
+MOST_SECONDS = 2400
+"""For one package: a query of the largest joins hundreds of views."""
 FAILED = re.compile(r"^(?:seed|run|snapshot|test|build) (\w+): ", re.MULTILINE)
 FIGURE = re.compile(r"^\w+ (success|pass): (\d+)$", re.MULTILINE)
 
@@ -100,6 +102,8 @@ def run(folder: Path, package: Package, needs: dict[str, Path]) -> str:
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
+        # within pytest's own, which would end the run of the other packages and leave this process
+        timeout=MOST_SECONDS - 60,
     )
     assert "--- figures ---" in done.stdout, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout.partition("--- failed ---")[2]
@@ -112,6 +116,7 @@ def check(said: str, fails: str, passes: int) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(MOST_SECONDS)
 @pytest.mark.parametrize("package", PACKAGES, ids=[each.name for each in PACKAGES])
 def test_a_package_runs_as_it_is(package: Package) -> None:
     places = {package.name: CHECKOUTS / package.checkout}
@@ -140,6 +145,7 @@ OBSERVED = {
 
 
 @pytest.mark.long
+@pytest.mark.timeout(MOST_SECONDS)
 def test_elementary_observes_a_project_twice(tmp_path: Path) -> None:
     places = {"elementary": CHECKOUTS / "dbt-data-reliability", "dbt_utils": CHECKOUTS / "dbt-utils"}
     missing = [str(each) for each in places.values() if not each.is_dir()]
