@@ -21,6 +21,8 @@ from hudi_engine.server.sessions import ServerLimits
 from pyhive import hive
 from pyhive.exc import OperationalError
 from TCLIService import ttypes
+from thrift.protocol import TBinaryProtocol
+from thrift.transport.TTransport import TTransportException
 
 from dbt.adapters.hudi.serve.command import command_parser
 
@@ -368,6 +370,20 @@ class TestLimits:
         connection = hive.connect("127.0.0.1", allowed.port, auth="NOSASL")
         assert rows(connection, "select java_method('java.lang.Math', 'abs', -1)") == [("1",)]
         rows(connection, "set spark.sql.catalog.x=com.example.Catalog")
+
+
+def test_a_row_beyond_the_limit_of_thrift_in_python_is_read_with_another_limit(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "select repeat('x', 17000000) long"
+    with pytest.raises(TTransportException, match="16384000"):
+        cursor = connect().cursor()
+        cursor.execute(text)
+        cursor.fetchall()
+    monkeypatch.setattr(TBinaryProtocol, "DEFAULT_STRING_LENGTH_LIMIT", None)
+    cursor = connect().cursor()
+    cursor.execute(text)
+    assert cursor.fetchall() == [("x" * 17_000_000,)]
 
 
 def test_any_bytes_leave_the_server_up(server: HudiServer, connect: Connect) -> None:

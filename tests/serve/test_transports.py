@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import datetime
 import http.client
+import socket
 import ssl
 import stat
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from hudi_engine.errors import ConfigError
+from hudi_engine.server import transports
 from hudi_engine.server.passwords import Passwords, add_user
 from hudi_engine.server.server import HudiServer, ServerOptions, check_options
 from pyhive import hive
@@ -141,7 +145,8 @@ def test_everything_goes_through_tls(start_server: Start, certificate: tuple[str
 @pytest.mark.parametrize(
     ("method", "headers", "status"),
     [
-        ("GET", {}, 405),
+        ("GET", {}, 404),
+        ("PUT", {}, 405),
         ("POST", {"Content-Type": "text/plain"}, 415),
         ("POST", {"Content-Type": "application/x-thrift", "Origin": "https://example.com"}, 403),
         ("POST", {"Content-Type": "application/x-thrift", "Content-Length": "99999999999"}, 413),
@@ -154,6 +159,51 @@ def test_pages_in_a_browser_run_nothing(
     client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     client.request(method, "/cliservice", headers=headers)
     assert client.getresponse().status == status
+
+
+class TestStrangers:
+    """Connections that do not say who they are."""
+
+    @pytest.fixture(autouse=True)
+    def _soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(transports, "_LOGIN_S", 2.0)
+
+    def test_they_take_no_places_of_users(self, guarded: HudiServer) -> None:
+        place = {"host": "127.0.0.1", "port": guarded.port}
+        silent = [socket.create_connection(("127.0.0.1", guarded.port)) for _ in range(250)]
+        try:
+            for _ in range(3):
+                assert answer(**place, username="ann", password="sëcret: yes", auth="LDAP") == [("through",)]
+        finally:
+            for each in silent:
+                each.close()
+
+    @pytest.mark.parametrize("begin", [b"", b"\x01", b"G", b"POST / HTTP/1.1\r\n"])
+    def test_they_are_ended_also_if_they_send_a_byte_now_and_then(
+        self, guarded: HudiServer, begin: bytes
+    ) -> None:
+        with socket.create_connection(("127.0.0.1", guarded.port), timeout=0.4) as stranger:
+            stranger.sendall(begin)
+            started = time.monotonic()
+            while time.monotonic() - started < 20:
+                try:
+                    if not stranger.recv(1000):
+                        break
+                except TimeoutError:
+                    with contextlib.suppress(OSError):
+                        stranger.sendall(b"a" if begin else b"")
+                except ConnectionError:
+                    break
+            assert 1 < time.monotonic() - started < 10
+
+    def test_a_user_who_is_silent_stays(self, guarded: HudiServer) -> None:
+        with hive.connect(
+            "127.0.0.1", guarded.port, username="bob", password="other", auth="LDAP"
+        ) as connection:
+            time.sleep(4)
+            cursor = connection.cursor()
+            cursor.execute(SELECT)
+            assert cursor.fetchall() == [("through",)]
 
 
 def test_beyond_the_machine_a_password_is_asked_for() -> None:

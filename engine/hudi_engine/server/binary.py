@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct as packing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 CALL, REPLY, EXCEPTION = 1, 2, 3
 BOOL, BYTE, DOUBLE, I16, I32, I64, STRING, STRUCT, MAP, SET, LIST = 2, 3, 4, 6, 8, 10, 11, 12, 13, 14, 15
@@ -109,6 +109,14 @@ class Reader:
             items = self._number(BYTE)
             return [self._value(items, depth + 1) for _ in range(self._number(I32))]
         raise ProtocolError(f"a value of the unknown type {kind}")
+
+
+def exactly(source: BinaryIO, count: int) -> bytes:
+    """Return as many bytes as are wanted; EOFError when there are no more."""
+    found = source.read(count)
+    if found is None or len(found) < count:
+        raise EOFError("the client has gone")
+    return found
 
 
 # --- writing: each function returns a field with its head, but for the two that return a value -------------------------

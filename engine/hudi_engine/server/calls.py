@@ -181,6 +181,7 @@ class Connection:
             window = window.slice(0, len(window) // 2)
             written = row_set(3, window, start)
         operation.position = start + len(window)
+        self._sessions.history.sent(0, len(window))
         return _OK, binary.flag(2, operation.position < len(rows.table)), written
 
     def _finished(self, request: Fields) -> Operation:

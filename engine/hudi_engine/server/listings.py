@@ -129,7 +129,8 @@ def functions(session: StatementSession, patterns: Patterns) -> Rows:
 
 
 def primary_keys(session: StatementSession, schema: str, name: str) -> Rows:
-    """Return the record key of a Hudi table; none for anything else."""
+    """Return the record key of a Hudi table; none for anything else. No schema is the current one."""
+    schema = schema or session.spark.catalog.currentDatabase()
     base = session.warehouse.hudi_base(session.spark, schema, name)
     keys = () if base is None else session.warehouse.table(session.spark, base).config.record_key_fields
     return _rows(_KEYS, [["", schema, name, key, number, "record key"] for number, key in enumerate(keys, 1)])

@@ -8,13 +8,15 @@ import hmac
 import os
 import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hudi_engine.errors import ConfigError
 
 _SCHEME, _COST, _BLOCK, _LANES = "scrypt", 14, 8, 1
 _MAX_COST = 20
+LogIn = Callable[[str, str], bool]
+"""Returns whether a password is that of a user."""
 
 
 class Passwords:

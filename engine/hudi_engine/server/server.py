@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
 import ssl
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from hudi_engine.errors import ConfigError
+from hudi_engine.format.telemetry.reporters import listening
+from hudi_engine.server.passwords import LogIn
 from hudi_engine.server.sessions import ServerLimits, Sessions, check_limits
-from hudi_engine.server.transports import Listener, LogIn
+from hudi_engine.server.transports import Listener
+from hudi_engine.server.web import is_loopback
 from hudi_engine.spark.sql.session import StatementSession
 
 LOOPBACK = "127.0.0.1"
@@ -56,10 +59,12 @@ class HudiServer:
                 f"cannot listen on {options.host}:{options.port}: {error.strerror or error}; choose another --port or --host"
             ) from error
         self.port = self._listener.port
+        self._listening = ExitStack()
         self._thread = threading.Thread(target=self._listener.serve, name="listener", daemon=True)
 
     def start(self) -> None:
         """Take connections from now on."""
+        self._listening.enter_context(listening(self.sessions.history.committed))
         self._thread.start()
 
     def stop(self) -> None:
@@ -67,6 +72,7 @@ class HudiServer:
         self._listener.close()
         self.sessions.stop(self._options.grace_s)
         self._listener.hang_up()
+        self._listening.close()
 
 
 def check_options(options: ServerOptions) -> None:
@@ -85,14 +91,6 @@ def check_options(options: ServerOptions) -> None:
         f"host {options.host!r} can be reached from other machines: ask for user and password (--auth FILE), and encrypt them "
         "(--tls CERT KEY); without --auth the server listens on 127.0.0.1 only"
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only programs of this machine can reach a host name or address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _tls_context(files: tuple[str, str] | None) -> ssl.SSLContext | None:

@@ -9,14 +9,16 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
 from pyspark.sql import types as T
 
 from hudi_engine.errors import ConfigError, StatementError
-from hudi_engine.format.storage.redact import redacted
 from hudi_engine.server.code_loading import allowed_formats, check_no_code, check_setting
+from hudi_engine.server.history import CANCELLED, FAILED, Ended, History, now, shown_text
+from hudi_engine.server.history import FINISHED as DONE
 from hudi_engine.server.row_sets import as_texts
 from hudi_engine.spark.sql.failure import Failure, failure_of
 from hudi_engine.spark.sql.jobs import JobGroup
@@ -31,6 +33,7 @@ _SHOWN_LENGTH = 200
 _LOOK_EVERY_S = 1.0
 _CALLS = 4
 _CANCELLED = "the statement was cancelled by its client"
+_CANCELLED_ON_PAGE = "the statement was cancelled on the page of the server"
 _STOPPED = "the server stops; a write that was under way is taken back"
 # Keys of a session's configuration that are no setting of Spark.
 _DATABASE, _SETTINGS = "use:database", ("set:hiveconf:", "set:hivevar:")
@@ -119,9 +122,28 @@ class Operation:
         self.completed_ms = int(time.time() * 1000)
         self.state = state
         self.session.touch()
+        self.session.history.ended(self.as_ended())
         self.ended.set()
         if failure is not None and state == ERROR:
-            log.info("failed (%s): %s: %s", failure.sqlstate, _shown(self.text), redacted(failure.message))
+            log.info(
+                "failed (%s): %s: %s",
+                failure.sqlstate,
+                shown_text(self.text, _SHOWN_LENGTH),
+                shown_text(failure.message),
+            )
+
+    @property
+    def seconds(self) -> float:
+        """Since the statement came, until its end."""
+        return (self.completed_ms or int(time.time() * 1000)) / 1000 - self.started_ms / 1000
+
+    def as_ended(self) -> Ended:
+        """Return what is kept of a statement that has ended."""
+        how = {FINISHED: DONE, CANCELED: CANCELLED}.get(self.state, FAILED)
+        reason = "" if self.failure is None else shown_text(self.failure.message)
+        rows = self.rows.changed if self.rows.changed is not None else len(self.rows.table)
+        shown = rows if how == DONE and self.rows.schema.fields else None
+        return Ended(self.session.user, shown_text(self.text), how, now(), self.seconds, shown, reason)
 
 
 @dataclass(eq=False)
@@ -130,9 +152,11 @@ class ClientSession:
 
     user: str
     statements: StatementSession
+    history: History
     handle: bytes = field(default_factory=lambda: secrets.token_bytes(_ID_BYTES))
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(_ID_BYTES))
     operations: dict[bytes, Operation] = field(default_factory=dict)
+    opened: datetime = field(default_factory=now)
     used: float = field(default_factory=time.monotonic)
 
     def touch(self) -> None:
@@ -155,6 +179,7 @@ class Sessions:
     def __init__(self, open_statements: Callable[[], StatementSession], limits: ServerLimits) -> None:
         self._open_statements = open_statements
         self.limits = limits
+        self.history = History()
         self._open: dict[bytes, ClientSession] = {}
         self._operations: dict[bytes, Operation] = {}
         self._lock = threading.Lock()
@@ -176,7 +201,7 @@ class Sessions:
                     "--max-sessions",
                     "53300",
                 )
-        session = ClientSession(user, self._on_spark(self._open_statements))
+        session = ClientSession(user, self.on_spark(self._open_statements), self.history)
         try:
             self._configure(session, configuration)
         except Exception:
@@ -184,6 +209,7 @@ class Sessions:
             raise
         with self._lock:
             self._open[session.handle] = session
+        self.history.opened()
         log.info("session %s of %s opened", session.handle.hex()[:8], user or "anonymous")
         return session
 
@@ -195,17 +221,30 @@ class Sessions:
             for prefix in _SETTINGS:
                 setting = setting.removeprefix(prefix)
             if key == _DATABASE:
-                self._on_spark(partial(spark.catalog.setCurrentDatabase, value))
+                self.on_spark(partial(spark.catalog.setCurrentDatabase, value))
             elif setting.startswith(("spark.", "hoodie.")):
                 if not self.limits.allow_code:
                     check_setting(setting)
                 if not spark.conf.isModifiable(setting) and setting.startswith("spark."):
                     log.warning("%s of a client is not used: it counts when Spark starts", setting)
                     continue
-                self._on_spark(partial(spark.conf.set, setting, value))
+                self.on_spark(partial(spark.conf.set, setting, value))
 
-    def _on_spark(self, work: Callable[[], Result]) -> Result:
+    def on_spark(self, work: Callable[[], Result]) -> Result:
+        """Do what a client waits for, in a thread that stays; statements are not among it."""
         return self._calls.submit(work).result()
+
+    def look(self, work: Callable[[StatementSession], Result]) -> Result:
+        """Look at the warehouse in a session that is no client's and counts for no limit."""
+
+        def looked() -> Result:
+            statements = self._open_statements()
+            try:
+                return work(statements)
+            finally:
+                statements.close()
+
+        return self.on_spark(looked)
 
     def get(self, handle: bytes, secret: bytes, user: str | None) -> ClientSession:
         """Return a session, of a user where users log in; ServerError when there is none."""
@@ -238,7 +277,7 @@ class Sessions:
                 "54000",
             )
         if not self.limits.allow_code:
-            check_no_code(text, self._on_spark(partial(allowed_formats, session.statements.spark)))
+            check_no_code(text, self.on_spark(partial(allowed_formats, session.statements.spark)))
         operation = self._add(Operation(session, text))
         self._pool.submit(operation.run)
         return operation
@@ -253,7 +292,7 @@ class Sessions:
             return rows(session.statements)
 
         operation = Operation(session, kind=kind)
-        operation.rows = self._on_spark(held_first)
+        operation.rows = self.on_spark(held_first)
         operation.state = FINISHED
         operation.ended.set()
         return self._add(operation)
@@ -286,7 +325,7 @@ class Sessions:
         for each in operations:
             each.ended.wait()
         try:
-            self._on_spark(session.statements.close)
+            self.on_spark(session.statements.close)
         except Exception as error:
             log.warning("closing a session of %s: %s", session.user or "anonymous", failure_of(error).message)
         log.info("session %s of %s closed", session.handle.hex()[:8], session.user or "anonymous")
@@ -297,6 +336,25 @@ class Sessions:
             for each in list(self._open.values()):
                 if each.used < oldest and not each.is_running:
                     self.close(each, "the session was idle")
+
+    def cancel(self, handle: str, user: str | None) -> bool:
+        """Cancel a statement by its id in hexadecimal, of a user where users log in; returns whether it runs."""
+        found = next((each for each in self.running if each.handle.hex() == handle), None)
+        if found is None or user not in (None, found.session.user):
+            return False
+        log.info("a statement of %s is cancelled on the page", found.session.user or "anonymous")
+        found.cancel(_CANCELLED_ON_PAGE)
+        return True
+
+    @property
+    def open_sessions(self) -> list[ClientSession]:
+        """The sessions."""
+        return list(self._open.values())
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the server ends."""
+        return self._stopping.is_set()
 
     @property
     def running(self) -> list[Operation]:
@@ -339,7 +397,3 @@ def check_limits(limits: ServerLimits) -> None:
 
 def _is_of(session: ClientSession, secret: bytes, given: bytes, user: str | None) -> bool:
     return secrets.compare_digest(secret, given) and user in (None, session.user)
-
-
-def _shown(text: str) -> str:
-    return redacted(" ".join(text.split())[:_SHOWN_LENGTH])

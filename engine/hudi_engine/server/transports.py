@@ -5,27 +5,33 @@ With TLS all of them are inside of it.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import contextlib
 import logging
 import socket
 import ssl
 import struct
 import threading
-from collections.abc import Callable, Mapping
-from http.client import HTTPException, parse_headers
+import time
+from collections.abc import Callable
+from functools import partial
+from http.client import HTTPException
 from io import BufferedReader, BytesIO
 from typing import BinaryIO
 
-from hudi_engine.server.binary import ProtocolError, Reader
+from hudi_engine.server.binary import ProtocolError, Reader, exactly
 from hudi_engine.server.calls import Connection
+from hudi_engine.server.passwords import LogIn
 from hudi_engine.server.sessions import Sessions
+from hudi_engine.server.web import Web
 
 log = logging.getLogger(__name__)
 
-LogIn = Callable[[str, str], bool]
-_LOGIN_S = 30.0
+_LOGIN_S = 10.0
+"""How long a connection may take until its client is known."""
+_LET_GO_S = 1.0
+_LOOK_EVERY_S = 0.5
+_STRANGERS = 64
+"""Least number of connections at a time whose client is not known yet; a further one takes the place of the oldest."""
 _MORE_THAN_A_STATEMENT = 1024 * 1024
 _CONNECTIONS_OF_A_SESSION = 2
 # SASL's states in Thrift.
@@ -33,7 +39,6 @@ _START, _GOOD, _BAD, _FAILED, _COMPLETE = 1, 2, 3, 4, 5
 _HEAD = struct.Struct("!BI")
 _FRAME = struct.Struct("!I")
 _MAX_LOGIN_BYTES = 4096
-_THRIFT = "application/x-thrift"
 _MAX_LINE = 65536
 
 
@@ -52,65 +57,113 @@ class Listener:
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self._socket = socket.create_server(address, family=family, backlog=128)
         self.port = int(self._socket.getsockname()[1])
-        self._open: set[socket.socket] = set()
-        self._room = threading.Semaphore(sessions.limits.sessions * _CONNECTIONS_OF_A_SESSION)
+        self._lock = threading.Lock()
+        self._known: set[socket.socket] = set()
+        self._strangers: dict[socket.socket, float] = {}  # oldest first, until when they may be
+        self._most = sessions.limits.sessions * _CONNECTIONS_OF_A_SESSION
+        self._most_strangers = max(_STRANGERS, sessions.limits.sessions)
+        self._closed = threading.Event()
         self._max_message = sessions.limits.statement_bytes + _MORE_THAN_A_STATEMENT
+        self._web = Web(sessions, log_in, self._max_message)
 
     def serve(self) -> None:
         """Take connections until the listener is closed."""
+        threading.Thread(target=self._end_silent, name="silent connections", daemon=True).start()
         while True:
             try:
                 client, _ = self._socket.accept()
-            except OSError:
-                return
-            if not self._room.acquire(blocking=False):
-                log.warning("a connection is rejected: there are as many as --max-sessions allows")
-                client.close()
+            except OSError as error:
+                if self._closed.wait(_LOOK_EVERY_S):
+                    return
+                log.warning("a connection cannot be taken: %s", error)
                 continue
+            try:
+                client.settimeout(_LOGIN_S)
+                if self._tls is not None:
+                    client = self._tls.wrap_socket(client, server_side=True, do_handshake_on_connect=False)
+            except OSError as error:
+                log.debug("a connection ended: %s", error)
+                continue
+            with self._lock:
+                oldest = next(iter(self._strangers)) if len(self._strangers) >= self._most_strangers else None
+                self._strangers[client] = time.monotonic() + _LOGIN_S
+            if oldest is not None:
+                self._end_stranger(oldest, "there are too many others")
             threading.Thread(target=self._serve_one, args=(client,), name="client", daemon=True).start()
 
     def close(self) -> None:
         """Take no connections any more."""
+        self._closed.set()
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
     def hang_up(self) -> None:
         """End the connections that are left."""
-        for each in list(self._open):
+        for each in [*self._known, *self._strangers]:
             with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                _shut(each)
+
+    def _end_silent(self) -> None:
+        """End connections whose client is not known in time, also one that sends a byte now and then."""
+        while not self._closed.wait(_LOOK_EVERY_S):
+            with self._lock:
+                late = [each for each, until in self._strangers.items() if until < time.monotonic()]
+            for each in late:
+                self._end_stranger(each, f"it did not log in within {_LOGIN_S:g} s")
+
+    def _end_stranger(self, client: socket.socket, why: str) -> None:
+        with self._lock:
+            if self._strangers.pop(client, None) is None:
+                return
+        log.info("a connection ended: %s", why)
+        with contextlib.suppress(OSError):
+            _shut(client)
+
+    def _admit(self, client: socket.socket) -> None:
+        """Count a connection among those of clients; ProtocolError where there are as many as may be."""
+        with self._lock:
+            if client in self._known:
+                return
+            if self._strangers.pop(client, None) is None:
+                raise ProtocolError("the connection was ended before its client was known")
+            if len(self._known) < self._most:
+                self._known.add(client)
+                return
+        log.warning("a connection is rejected: there are as many as --max-sessions allows")
+        raise ProtocolError("too many connections")
 
     def _serve_one(self, client: socket.socket) -> None:
-        self._open.add(client)
         try:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            client.settimeout(_LOGIN_S)
-            spoken = client if self._tls is None else self._tls.wrap_socket(client, server_side=True)
-            with spoken, spoken.makefile("rb") as received, spoken.makefile("wb") as sent:
-                self._speak(spoken, received, sent)
+            if isinstance(client, ssl.SSLSocket):
+                client.do_handshake()
+            with client, client.makefile("rb") as received, client.makefile("wb") as sent:
+                self._speak(client, received, sent)
         except (OSError, EOFError, ProtocolError, HTTPException, ValueError) as error:
             log.debug("a connection ended: %s", error)
         except Exception:
             log.warning("a connection ended by an error of the server", exc_info=True)
         finally:
-            self._open.discard(client)
+            with self._lock:
+                self._known.discard(client)
+                self._strangers.pop(client, None)
             client.close()
-            self._room.release()
 
-    def _speak(self, spoken: socket.socket, received: BufferedReader, sent: BinaryIO) -> None:
+    def _speak(self, client: socket.socket, received: BufferedReader, sent: BinaryIO) -> None:
         first = received.peek(1)[:1]
         if first == bytes([_START]):
-            user = _sasl_log_in(received, sent, self._log_in)
-            spoken.settimeout(None)
+            user = _sasl_log_in(received, sent, self._log_in, partial(self._admit, client))
+            client.settimeout(None)
             self._binary(_Frames(received, sent, self._max_message), user if self._log_in else None)
         elif first in (b"P", b"G", b"H", b"O"):
-            self._http(spoken, received, sent)
+            self._http(client, received, sent)
         elif self._log_in is not None:
             raise ProtocolError("a client without user and password: it has to use SASL PLAIN, or HTTP")
-        else:
-            spoken.settimeout(None)
+        elif first:
+            self._admit(client)
+            client.settimeout(None)
             self._binary(_Plain(received, sent), None)
 
     def _binary(self, stream: _Plain | _Frames, user: str | None) -> None:
@@ -118,76 +171,45 @@ class Listener:
         try:
             while True:
                 call = Reader(stream.read, self._max_message).message()
-                stream.write(connection.answer(call))
+                answer = connection.answer(call)
+                stream.write(answer)
+                self._sessions.history.sent(len(answer))
         finally:
             connection.close()
 
-    def _http(self, spoken: socket.socket, received: BufferedReader, sent: BinaryIO) -> None:
+    def _http(self, client: socket.socket, received: BufferedReader, sent: BinaryIO) -> None:
         """Answer requests of one connection; its sessions go on when it ends, as clients may take another one."""
         while True:
-            spoken.settimeout(max(_LOGIN_S, self._sessions.limits.idle_s))
             line = received.readline(_MAX_LINE)
             if not line.strip():
                 return
-            spoken.settimeout(_LOGIN_S)
-            status, body, goes_on = self._http_answer(line, received)
-            spoken.settimeout(None)
-            more = 'WWW-Authenticate: Basic realm="dbt-hudi"\r\n' if status.startswith("401") else ""
-            kind = _THRIFT if status.startswith("200") else "text/plain"
-            head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{more}"
-            sent.write(f"{head}Connection: {'keep-alive' if goes_on else 'close'}\r\n\r\n".encode() + body)
+            client.settimeout(_LOGIN_S)
+            answer = self._web.answer(line, received, partial(self._admit, client))
+            client.settimeout(None)
+            written = answer.written()
+            sent.write(written)
             sent.flush()
-            if not goes_on:
+            self._sessions.history.sent(len(written))
+            if not answer.goes_on:
+                self._let_go(client, received)
                 return
+            client.settimeout(max(_LOGIN_S, self._sessions.limits.idle_s))
 
-    def _http_answer(self, line: bytes, received: BufferedReader) -> tuple[str, bytes, bool]:
-        """Return status and body of an answer, and whether the connection may be used again."""
-        headers = {key.lower(): value for key, value in parse_headers(received).items()}
-        refused = _refused_request(line, headers, self._max_message)
-        if refused is not None:
-            return refused, b"Thrift over HTTP: POST to /cliservice\n", False
-        body = _exactly(received, int(headers["content-length"]))
-        user, password = _basic(headers.get("authorization", ""))
-        if self._log_in is not None and not self._log_in(user, password):
-            return "401 Unauthorized", b"user and password are asked for (HTTP Basic)\n", False
-        call = Reader(_reading(BytesIO(body)), self._max_message).message()
-        answer = Connection(self._sessions, user if self._log_in else None).answer(call)
-        return "200 OK", answer, headers.get("connection", "").lower() != "close"
+    @staticmethod
+    def _let_go(client: socket.socket, received: BufferedReader) -> None:
+        """Read what is still to come, for a while: a connection that is closed before takes the answer with it."""
+        client.settimeout(_LET_GO_S)
+        left = _MAX_LINE
+        while left > 0 and (found := received.read1(left)):
+            left -= len(found)
 
 
-def _refused_request(line: bytes, headers: Mapping[str, str], limit: int) -> str | None:
-    """Return the status of a request that is not answered; None for a call.
-
-    A page in a browser must not run statements on the reader's machine: browsers send Origin or Sec-Fetch-Site, and ask before they
-    send a body of another type than forms have.
-    """
-    words = line.split()
-    if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
-        return "400 Bad Request"
-    if words[0] != b"POST":
-        return "405 Method Not Allowed"
-    if "origin" in headers or "sec-fetch-site" in headers:
-        return "403 Forbidden"
-    if headers.get("content-type", "").partition(";")[0].strip().lower() != _THRIFT:
-        return "415 Unsupported Media Type"
-    length = headers.get("content-length", "")
-    if not length.isdecimal() or "transfer-encoding" in headers:
-        return "411 Length Required"
-    return "413 Content Too Large" if int(length) > limit else None
+def _shut(client: socket.socket) -> None:
+    """End a connection that a thread reads from; the method of one of TLS would make the thread read in clear."""
+    socket.socket.shutdown(client, socket.SHUT_RDWR)
 
 
-def _basic(header: str) -> tuple[str, str]:
-    """Return user and password of HTTP Basic; empty ones where there are none."""
-    kind, _, coded = header.partition(" ")
-    try:
-        decoded = base64.b64decode(coded.strip(), validate=True).decode("utf-8", "replace")
-    except (binascii.Error, ValueError):
-        decoded = ""
-    user, _, password = decoded.partition(":") if kind.lower() == "basic" else ("", "", "")
-    return user, password
-
-
-def _sasl_log_in(received: BinaryIO, sent: BinaryIO, log_in: LogIn | None) -> str:
+def _sasl_log_in(received: BinaryIO, sent: BinaryIO, log_in: LogIn | None, admit: Callable[[], None]) -> str:
     """Take user and password by SASL's mechanism PLAIN; ProtocolError for a user who is not let in."""
     mechanism, credentials = _sasl_message(received)[1], b""
     if mechanism != b"PLAIN":
@@ -203,15 +225,16 @@ def _sasl_log_in(received: BinaryIO, sent: BinaryIO, log_in: LogIn | None) -> st
         log.warning("a client was not let in: user %r or the password is wrong", user[:64])
         _sasl_send(sent, _FAILED, b"user or password is wrong")
         raise ProtocolError("not let in")
+    admit()
     _sasl_send(sent, _COMPLETE, b"")
     return user
 
 
 def _sasl_message(received: BinaryIO) -> tuple[int, bytes]:
-    status, length = _HEAD.unpack(_exactly(received, _HEAD.size))
+    status, length = _HEAD.unpack(exactly(received, _HEAD.size))
     if length > _MAX_LOGIN_BYTES:
         raise ProtocolError(f"{length} bytes to log in")
-    return status, _exactly(received, length)
+    return status, exactly(received, length)
 
 
 def _sasl_send(sent: BinaryIO, status: int, payload: bytes) -> None:
@@ -241,10 +264,10 @@ class _Frames:
     def read(self, count: int) -> bytes:
         found = self._frame.read(count)
         while len(found) < count:
-            (length,) = _FRAME.unpack(_exactly(self._received, _FRAME.size))
+            (length,) = _FRAME.unpack(exactly(self._received, _FRAME.size))
             if length > self._limit:
                 raise ProtocolError(f"a frame of {length} bytes; at most {self._limit} are allowed")
-            self._frame = BytesIO(_exactly(self._received, length))
+            self._frame = BytesIO(exactly(self._received, length))
             found += self._frame.read(count - len(found))
         return found
 
@@ -254,11 +277,4 @@ class _Frames:
 
 
 def _reading(source: BinaryIO) -> Callable[[int], bytes]:
-    return lambda count: _exactly(source, count)
-
-
-def _exactly(source: BinaryIO, count: int) -> bytes:
-    found = source.read(count)
-    if found is None or len(found) < count:
-        raise EOFError("the client has gone")
-    return found
+    return lambda count: exactly(source, count)

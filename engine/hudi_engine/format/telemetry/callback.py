@@ -18,7 +18,7 @@ from hudi_engine.format.config.declared.telemetry_options import TelemetryOption
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.config.trusted_rules import imported_function
-from hudi_engine.format.telemetry.reporters import check_reporters, is_address, post, report
+from hudi_engine.format.telemetry.reporters import check_reporters, is_address, is_reported, post, report
 from hudi_engine.format.telemetry.services import commit_metrics
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 
@@ -72,7 +72,7 @@ def report_commit(
     options: Options, read_config: Callable[[], TableConfig], base: str, commit: Commit
 ) -> None:
     """Write metrics and call back, as far as the options say; a failure is a warning."""
-    if not (options[TelemetryOptions.METRICS] or options[TelemetryOptions.CALLBACK]):
+    if not (is_reported(options) or options[TelemetryOptions.CALLBACK]):
         return
     try:
         config = read_config()
@@ -81,7 +81,7 @@ def report_commit(
             "the commit %s of %s is complete, but is not reported: %s", commit.instant, base, error
         )
         return
-    if options[TelemetryOptions.METRICS]:
+    if is_reported(options):
         zone = config.timeline_zone
         figures = commit_metrics(commit.action, commit.instant, commit.metadata, commit.seconds, zone)
         report(options, config.name, figures)

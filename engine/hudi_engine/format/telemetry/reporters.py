@@ -8,6 +8,7 @@ import os
 import re
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from http.client import HTTPException
 from pathlib import Path
@@ -29,6 +30,8 @@ _NOT_OF_A_URL = re.compile(r"[^\x21-\x7e]")
 _NOT_OF_STATSD = re.compile(r"[^\x21-\x7e]|[:|@#,]")
 _HOST = re.compile(r"[a-zA-Z0-9.-]+|\[[0-9a-fA-F:]+\]")
 Send = Callable[[Options, str, Mapping[str, int]], None]
+Listen = Callable[[str, Mapping[str, int]], None]
+_LISTENERS: list[Listen] = []
 _SECONDS = 3
 _DATAGRAM_BYTES = 1432
 """What passes an Ethernet in one piece."""
@@ -83,8 +86,25 @@ def check_reporters(options: Options) -> None:
         )
 
 
+@contextmanager
+def listening(listen: Listen) -> Iterator[None]:
+    """Call a function of this process with each table's name and metrics too, whatever the options say; it must not raise."""
+    _LISTENERS.append(listen)
+    try:
+        yield
+    finally:
+        _LISTENERS.remove(listen)
+
+
+def is_reported(options: Options) -> bool:
+    """Return whether anybody wants metrics."""
+    return bool(_LISTENERS) or options[TelemetryOptions.METRICS]
+
+
 def report(options: Options, table: str, values: Mapping[str, int]) -> None:
-    """Send a table's metrics to each place that the options name; a failure is a warning."""
+    """Send a table's metrics to each place that the options name, and to who listens; a failure is a warning."""
+    for listen in list(_LISTENERS):
+        listen(table, values)
     if not options[TelemetryOptions.METRICS]:
         return
     prefix = options[TelemetryOptions.METRICS_PREFIX] or table

@@ -15,12 +15,11 @@ from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 from hudi_engine.errors import HudiError
-from hudi_engine.format.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.telemetry.figures import replaces_file
-from hudi_engine.format.telemetry.reporters import report
+from hudi_engine.format.telemetry.reporters import is_reported, report
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.clock import parse_instant_time
 from hudi_engine.format.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata
@@ -79,7 +78,7 @@ def measured(
         ) -> Result:
             begun = time.monotonic()
             result = run(storage, options, *given, **named)
-            if options[TelemetryOptions.METRICS]:
+            if is_reported(options):
                 done = done_of(result)
                 if done is not None:
                     report_service(storage, options, done, time.monotonic() - begun)
@@ -92,7 +91,7 @@ def measured(
 
 def report_service(storage: Storage, options: Options, done: Done, seconds: float) -> None:
     """Report what a service has done; a failure is a warning."""
-    if not options[TelemetryOptions.METRICS]:
+    if not is_reported(options):
         return
     try:
         config = TableConfig.load(storage)

@@ -9,6 +9,8 @@ from py4j.java_gateway import JavaClass
 from pyspark import RDD, SparkContext
 from pyspark.sql import Column, SparkSession
 
+from hudi_engine.spark.jvm.errors import JVM_ERRORS
+
 
 class Spark3:
     """PySpark 3.5."""
@@ -77,6 +79,17 @@ def is_classic(session: SparkSession) -> bool:
 def is_stopped(context: SparkContext) -> bool:
     """Whether a context was stopped from Python."""
     return context._jsc is None
+
+
+def is_running() -> bool:
+    """Whether this process has a Spark whose Java lives."""
+    context = SparkContext._active_spark_context
+    try:
+        return context is not None and not is_stopped(context) and not is_stopped_in_java(context)
+    except JVM_ERRORS:
+        return False
+    except ConnectionError:
+        return False
 
 
 def is_stopped_in_java(context: SparkContext) -> bool:

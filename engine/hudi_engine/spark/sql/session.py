@@ -40,10 +40,12 @@ class Rows:
     Args:
         schema: The columns with Spark's types; none for a statement without a result.
         table: The rows.
+        changed: Rows that a write changed; None for anything else.
     """
 
     schema: T.StructType
     table: pa.Table
+    changed: int | None = None
 
     def window(self, start: int, count: int) -> pa.Table:
         """Return rows from ``start`` on, at most ``count``, without a copy."""
@@ -130,6 +132,5 @@ def _counts(result: StatementResult) -> Rows:
         return NO_ROWS
     counts = (write.rows_updated, write.rows_deleted, write.rows_inserted)
     columns = [[sum(counts)], *([each] for each in counts)]
-    return Rows(
-        _COUNTS, pa.table([pa.array(each, pa.int64()) for each in columns], names=_COUNTS.fieldNames())
-    )
+    table = pa.table([pa.array(each, pa.int64()) for each in columns], names=_COUNTS.fieldNames())
+    return Rows(_COUNTS, table, sum(counts))

@@ -1,5 +1,7 @@
 /* The page names this text by its hash in its content security policy. */
-for (const button of document.querySelectorAll("th button")) button.addEventListener("click", () => {
+document.addEventListener("click", event => {
+  const button = event.target.closest("th button");
+  if (!button) return;
   const head = button.parentNode, body = head.closest("table").tBodies[0];
   const place = head.cellIndex, down = head.getAttribute("aria-sort") === "ascending";
   const key = row => { const cell = row.cells[place]; return "v" in cell.dataset ? Number(cell.dataset.v) : cell.textContent };

@@ -420,19 +420,34 @@ SCRIPT = _FOLDER.joinpath("page.js").read_text("utf-8")
 
 
 def page(facts: Facts) -> str:
-    """Return a table's report as HTML; the policy in its head lets nothing run or load but its own style and script."""
-    policy = f"default-src 'none'; style-src {_hash(CSS)}; script-src {_hash(SCRIPT)}; base-uri 'none'; form-action 'none'"
+    """Return a table's report as HTML."""
+    foot = tag("footer", "Made by hudi-engine. Times are in UTC, sizes in decimal units.")
+    return document(f"{facts.stats.name}: Hudi table", [sections(facts), foot])
+
+
+def document(
+    title: str, content: Sequence[Markup], script: str = "", *, allowed: str = "form-action 'none'"
+) -> str:
+    """Return a page of the report's look; the policy in its head lets nothing run or load but its own style and script.
+
+    Args:
+        script: What runs behind the script that sorts tables.
+        allowed: What the policy has besides.
+    """
+    whole = SCRIPT + script
+    policy = (
+        f"default-src 'none'; style-src {_hash(CSS)}; script-src {_hash(whole)}; base-uri 'none'; {allowed}"
+    )
     head = [
         Markup('<meta charset="utf-8">'),
         Markup(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
         Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-        tag("title", f"{facts.stats.name}: Hudi table"),
+        tag("title", title),
         tag("style", Markup(CSS)),
     ]
-    foot = tag("footer", "Made by hudi-engine. Times are in UTC, sizes in decimal units.")
-    body = [tag("main", sections(facts), foot), tag("script", Markup(SCRIPT))]
-    whole = tag("html", tag("head", *head), tag("body", glued(body)), lang="en")
-    return text(Markup(f"<!DOCTYPE html>\n{whole}\n"))
+    body = [tag("main", *content), tag("script", Markup(whole))]
+    shown = tag("html", tag("head", *head), tag("body", *body), lang="en")
+    return text(Markup(f"<!DOCTYPE html>\n{shown}\n"))
 
 
 def _hash(content: str) -> str:
