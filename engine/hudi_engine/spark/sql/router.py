@@ -23,6 +23,7 @@ from hudi_engine.spark.sql.earlier_states import (
 )
 from hudi_engine.spark.sql.fewer_files import explained, with_fewer_files
 from hudi_engine.spark.sql.query import Query
+from hudi_engine.spark.sql.show_create import show_create_table
 from hudi_engine.spark.sql.statement import (
     OtherCatalogError,
     Statement,
@@ -109,6 +110,7 @@ _ON_NAME: Mapping[str, Callable[[Statement], StatementResult | None]] = {
     "DropFunction": ddl.drop_function,
     "AnalyzeTables": ddl.analyze_tables,
     "ShowPartitions": partitions.show_partitions,
+    "ShowCreateTable": show_create_table,
 }
 
 
