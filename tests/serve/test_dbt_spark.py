@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hudi_engine.server.server import HudiServer
 from pyhive import hive
 
-PROGRAM = Path(__file__).with_name("commands_program.py")
+from tests.serve.dbt_program import dbt_over_thrift
+
+PROJECTS = Path(__file__).with_name("projects")
 PROJECT = {
     "dbt_project.yml": """
 name: thrifty
@@ -51,30 +50,9 @@ LATER = "id,status,at\n1,new,2026-01-01\n2,paid,2026-01-02\n3,new,2026-01-02\n"
 def test_a_project_of_dbt_spark_runs_as_it_is(
     server: HudiServer, tmp_path: Path, connect: Callable[..., hive.Connection]
 ) -> None:
-    profile = {
-        "type": "spark", "method": "thrift", "host": "127.0.0.1", "port": server.port, "auth": "NOSASL",
-        "schema": "thrifty", "threads": 2,
-    }  # fmt: skip
-    PROJECT["profiles.yml"] = yaml.safe_dump({"thrifty": {"target": "dev", "outputs": {"dev": profile}}})
     for name, text in PROJECT.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    program = subprocess.Popen(
-        [sys.executable, str(PROGRAM)], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert program.stdin is not None and program.stdout is not None
-
-    def dbt(*words: str) -> None:
-        program.stdin.write(json.dumps([*words]) + "\n")
-        program.stdin.flush()
-        shown = []
-        for line in program.stdout:
-            shown.append(line)
-            if line.startswith("RESULT "):
-                result = json.loads(line.removeprefix("RESULT "))
-                assert result["success"], "".join(shown)
-                return
-        raise AssertionError("".join(shown))
 
     def rows(text: str) -> list[tuple[Any, ...]]:
         with connect() as connection:
@@ -82,7 +60,7 @@ def test_a_project_of_dbt_spark_runs_as_it_is(
             cursor.execute(text)
             return sorted(cursor.fetchall())
 
-    with program:
+    with dbt_over_thrift(tmp_path, "thrifty", server.port, "thrifty") as dbt:
         dbt("debug")
         dbt("seed")
         dbt("run")
@@ -102,4 +80,52 @@ def test_a_project_of_dbt_spark_runs_as_it_is(
         dbt("test")
         dbt("docs", "generate")
         assert rows("select count(*) from thrifty.orders") == before
-        program.stdin.close()
+
+
+@pytest.mark.slow
+def test_jaffle_shop_is_built_of_hudi_tables(
+    server: HudiServer, tmp_path: Path, connect: Callable[..., hive.Connection]
+) -> None:
+    project = tmp_path / "jaffle_shop"
+    shutil.copytree(PROJECTS / "jaffle_shop", project)
+    with dbt_over_thrift(project, "jaffle_shop", server.port, "jaffle") as dbt:
+        dbt("build")
+        dbt("build", "--full-refresh")
+        dbt("docs", "generate")
+    with connect() as connection:
+        cursor = connection.cursor()
+        cursor.execute(
+            "select count(*), sum(number_of_orders), sum(customer_lifetime_value) from jaffle.customers"
+        )
+        assert cursor.fetchall() == [(100, 99, 1672)]
+        cursor.execute("describe extended jaffle.orders")
+        assert ("Provider", "hudi", "") in cursor.fetchall()
+
+
+@pytest.mark.slow
+def test_models_for_hudi_of_dbt_spark_end_as_its_own_tests_expect(
+    server: HudiServer, tmp_path: Path, connect: Callable[..., hive.Connection]
+) -> None:
+    project = tmp_path / "strategies"
+    shutil.copytree(PROJECTS / "dbt_spark_hudi", project)
+    (project / "dbt_project.yml").write_text("name: strategies\nprofile: strategies\n")
+    with dbt_over_thrift(project, "strategies", server.port, "strategies") as dbt:
+        dbt("seed")
+        dbt("run")
+        dbt("run")
+    with connect() as connection:
+
+        def rows(table: str) -> list[tuple[Any, ...]]:
+            cursor = connection.cursor()
+            cursor.execute(f"select * from strategies.{table}")
+            return sorted(cursor.fetchall())
+
+        for model, expected in {
+            "append_hudi": "append",
+            "insert_overwrite_no_partitions": "overwrite",
+            "insert_overwrite_partitions": "upsert",
+            "merge_no_key": "append",
+            "merge_unique_key": "upsert",
+            "merge_update_columns": "partial_upsert",
+        }.items():
+            assert rows(model) == rows(f"expected_{expected}"), model

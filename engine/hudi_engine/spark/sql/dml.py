@@ -16,7 +16,7 @@ from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import AnyCase
 from hudi_engine.format.spelling import did_you_mean
 from hudi_engine.spark.jvm import plans
-from hudi_engine.spark.sql.merging import Merge, columns_given, columns_updated
+from hudi_engine.spark.sql.merging import Merge, all_new, columns_given, columns_updated
 from hudi_engine.spark.sql.not_null import never_null
 from hudi_engine.spark.sql.own_rows import state_for_subqueries, statement_with_state_read, with_newest_source
 from hudi_engine.spark.sql.partitions import Static, path_of, static_partitions
@@ -235,6 +235,15 @@ def truncate(statement: Statement, target: Target) -> StatementResult:
 def merge(statement: Statement, target: Target) -> StatementResult:
     """MERGE INTO, all clauses in one commit."""
     table = statement.table(target)
+    new = None if table.config.record_key_fields else all_new(statement)
+    if new is not None:
+        known = {name.lower() for name in new.columns}
+        if missing := [name for name in data_columns(table).names if name.lower() not in known]:
+            raise StatementError(
+                f"MERGE INTO {target.label}: INSERT * lacks {', '.join(missing)}; select them in USING"
+            )
+        frame = never_null(_named(new, [], data_columns(table), {}, True, target), target, table)
+        return _done(statement, target, table, table.insert(frame))
     inserts = statement.plan.notMatchedActions().size() > 0
     given = columns_given(statement.plan, data_columns(table).names)
     fills = merge_rule(table.config).fills

@@ -228,6 +228,22 @@ def _takes(action: plans.JavaPlan, columns: Collection[str], source: Sequence[st
     return taken >= {*columns}
 
 
+def all_new(statement: Statement) -> DataFrame | None:
+    """Return the source of a MERGE that inserts all of it, ON FALSE, as dbt-spark writes it without a key; None for any other."""
+    plan = statement.plan
+    actions = [*plans.items(plan.notMatchedActions()), *plans.items(plan.notMatchedBySourceActions())]
+    if (
+        [plans.kind(each) for each in actions] != ["InsertStarAction"]
+        or plans.option(actions[0].condition()) is not None
+        or not any(
+            plans.kind(each) == "Literal" and str(each.toString()) == "false"
+            for each in _conjuncts(plan.mergeCondition())
+        )
+    ):
+        return None
+    return _source(statement)[0]
+
+
 def _parts(expression: plans.JavaPlan) -> list[str]:
     """Return the parts of a column's name in lower case, none for another expression."""
     if plans.kind(expression) != "UnresolvedAttribute":
