@@ -80,18 +80,27 @@ def _jar(version: str, env: dict[str, str]) -> Path:
     return cached
 
 
+def fetched_by_maven(coordinates: str, local: Path, log: Path) -> bool:
+    """Fetch a jar with Maven, which knows the user's mirrors; returns whether it is there then.
+
+    Args:
+        local: Its place in Maven's own repository.
+    """
+    if not local.exists() and shutil.which("mvn"):
+        plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get"
+        try:
+            logged(["mvn", "-B", "-q", plugin, "-Dtransitive=false", f"-Dartifact={coordinates}"], log)
+        except subprocess.CalledProcessError:
+            detail("mvn could not fetch it")
+    return local.exists()
+
+
 def _resolve(version: str, env: dict[str, str], local: Path) -> Path:
     """Fetch the jar with Maven if it is there (it knows the user's mirrors), else with Spark's resolver."""
     log = CACHE / "logs" / "jars.log"
     coordinates = f"{GROUP}:{ARTIFACT}:{version}"
-    if shutil.which("mvn"):
-        plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get"
-        try:
-            logged(["mvn", "-B", "-q", plugin, "-Dtransitive=false", f"-Dartifact={coordinates}"], log)
-            if local.exists():
-                return local
-        except subprocess.CalledProcessError:
-            detail("mvn could not fetch it; trying Spark's own resolver")
+    if fetched_by_maven(coordinates, local, log):
+        return local
     ivy = CACHE / "ivy"
     code = (
         "from pyspark.sql import SparkSession; SparkSession.builder.master('local[1]').getOrCreate().stop()"
