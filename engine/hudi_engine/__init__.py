@@ -35,11 +35,12 @@ if TYPE_CHECKING:
     from hudi_engine.spark.catalog import DirectoryCatalog
     from hudi_engine.spark.front.rebuild import build_table, rebuild_table
     from hudi_engine.spark.front.table import HudiTable
-    from hudi_engine.spark.write.inspection import before_commit
     from hudi_engine.spark.write.rows.clauses import MergeClauses, When
     from hudi_engine.spark.write.rows.replacement import EventWindow
     from hudi_engine.spark.write.rows.sides import ClauseRows
+    from hudi_engine.table.front.table import Table, create_table, open_table
     from hudi_engine.table.reader import Rows, lookup, read
+    from hudi_engine.table.write.inspection import before_commit
     from hudi_engine.table.write.result import WriteResult
 
 __version__ = "0.1.0"
@@ -67,6 +68,7 @@ __all__ = [
     "ServiceError",
     "StatementError",
     "StorageError",
+    "Table",
     "TableExistsError",
     "TableNotFoundError",
     "TaskMemoryError",
@@ -77,7 +79,9 @@ __all__ = [
     "WriteResult",
     "before_commit",
     "build_table",
+    "create_table",
     "lookup",
+    "open_table",
     "planned_writes",
     "read",
     "rebuild_table",
@@ -93,11 +97,14 @@ _HOMES = {
     "HudiTable": "hudi_engine.spark.front.table",
     "MergeClauses": "hudi_engine.spark.write.rows.clauses",
     "MergeRule": "hudi_engine.format.merge.modes.rule",
+    "Table": "hudi_engine.table.front.table",
     "Rows": "hudi_engine.table.reader",
     "When": "hudi_engine.spark.write.rows.clauses",
     "WriteResult": "hudi_engine.table.write.result",
-    "before_commit": "hudi_engine.spark.write.inspection",
+    "before_commit": "hudi_engine.table.write.inspection",
     "build_table": "hudi_engine.spark.front.rebuild",
+    "create_table": "hudi_engine.table.front.table",
+    "open_table": "hudi_engine.table.front.table",
     "lookup": "hudi_engine.table.reader",
     "planned_writes": "hudi_engine.format.storage.planned",
     "read": "hudi_engine.table.reader",

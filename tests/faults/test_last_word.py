@@ -13,7 +13,6 @@ from hudi_engine.format.config.own_keys import CHECKPOINT
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.spark.write.schema_change import alter_schema
 from hudi_engine.table.changes.checkpoint import format_checkpoint, read_checkpoint
 from hudi_engine.table.services import run_compaction, schedule_compaction
 from hudi_engine.table.state import TableState
@@ -21,6 +20,7 @@ from hudi_engine.table.txn.metadata_conflicts import same_schema
 from hudi_engine.table.txn.publication import UNPUBLISHED
 from hudi_engine.table.txn.retry import retried
 from hudi_engine.table.txn.transaction import WriteTransaction
+from hudi_engine.table.write.schema_change import alter_schema
 
 import tests.faults.mini_table as mini
 from tests.unit.services import tables

@@ -13,8 +13,8 @@ from dbt_common.exceptions import DbtBaseException
 from hudi_engine import HudiTable
 from hudi_engine.format.config.own_keys import CHECKPOINT
 from hudi_engine.format.storage import open_storage
-from hudi_engine.spark.write import pipeline
 from hudi_engine.table.state import TableState
+from hudi_engine.table.write import pipeline
 
 MODEL = """
 {{ config(materialized='incremental', unique_key='id', conflict_retries=var('retries')) }}
@@ -49,11 +49,11 @@ class TestConflictRetries:
         base = str(project.project_root / "warehouse" / project.test_schema / "counted")
         inspect, others = pipeline.inspect, []
 
-        def overtaken(spark: Any, state: Any, transaction: Any, metadata: Any, options: Any) -> None:
+        def overtaken(rows: Any, state: Any, transaction: Any, metadata: Any, options: Any) -> None:
             if others:
-                n = others.pop()
+                n, spark = others.pop(), rows.frame.sparkSession
                 HudiTable.open(spark, base).upsert(spark.createDataFrame([(1, n)], "id int, n int"))
-            inspect(spark, state, transaction, metadata, options)
+            inspect(rows, state, transaction, metadata, options)
 
         monkeypatch.setattr(pipeline, "inspect", overtaken)
         others[:] = [10]
@@ -106,11 +106,12 @@ class TestFollowers:
         taken = json.dumps({f"{project.test_schema}.orders".lower(): self.newest(project)})
         inspect, others = pipeline.inspect, [11]
 
-        def overtaken(spark: Any, *args: Any) -> None:
+        def overtaken(written: Any, *args: Any) -> None:
             if others:
+                spark = written.frame.sparkSession
                 rows = spark.createDataFrame([(others.pop(),)], "id int")
                 HudiTable.open(spark, base).upsert(rows, options={CHECKPOINT: taken})
-            inspect(spark, *args)
+            inspect(written, *args)
 
         monkeypatch.setattr(pipeline, "inspect", overtaken)
         [result] = run_dbt(["run", "--select", "follower"], expect_pass=False)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import DbtBaseException
 from hudi_engine import HudiTable
-from hudi_engine.spark.write import pipeline
+from hudi_engine.table.write import pipeline
 from pyspark.sql import SparkSession
 
 REFUSED = "declared NOT NULL in name, where a row of this statement is null; nothing was written"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt
 from hudi_engine import HudiTable
-from hudi_engine.spark.write import pipeline
+from hudi_engine.spark.write import source
 
 OF_ITSELF = """
 {{ config(materialized='incremental', incremental_strategy='STRATEGY', unique_key='id', table_type='TYPE') }}
@@ -87,7 +87,7 @@ class TestRowsThatAnotherWriterChangesMeanwhile:
     def meanwhile(self, project: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         """What another writer does to a table, its name and n, when a query's rows are there and their write has not begun."""
         folder = project.project_root / "warehouse" / project.test_schema
-        fetch_small, others = pipeline.fetch_small, []
+        fetch_small, others = source.fetch_small, []
 
         def overtaken(batch: Any, options: Any) -> Any:
             rows = fetch_small(batch, options)
@@ -96,7 +96,7 @@ class TestRowsThatAnotherWriterChangesMeanwhile:
                 HudiTable.open(batch.frame.sparkSession, str(folder / name)).update_where("id = 1", {"n": n})
             return rows
 
-        monkeypatch.setattr(pipeline, "fetch_small", overtaken)
+        monkeypatch.setattr(source, "fetch_small", overtaken)
         return others
 
     @pytest.mark.parametrize("name", READS)

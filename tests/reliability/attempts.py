@@ -11,8 +11,8 @@ from typing import Any
 
 from hudi_engine.errors import HudiError
 from hudi_engine.format.storage.local import LocalStorage
-from hudi_engine.spark.write.spread import driver_path
 from hudi_engine.table.handles.write_task import WriteTask
+from hudi_engine.table.write import driver_path
 
 from tests.helpers.fault import FaultInjectingStorage
 from tests.reliability.actions import Action, Rows, actions, in_version

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-from hudi_engine.spark.write import pipeline
+from hudi_engine.spark.write import source
 
 from tests.helpers.small_session import small_session
 
@@ -34,7 +34,7 @@ def handed_over_once() -> Iterator[None]:
     Everything that touches the table runs each time. Threads run one after the other, so that the storage calls
     of a write have the same numbers in every run, and nothing is synced: a killed process loses nothing by that.
     """
-    align, fetch_small, sync, cores = pipeline.align, pipeline.fetch_small, os.fsync, os.cpu_count
+    align, fetch_small, sync, cores = source.align, source.fetch_small, os.fsync, os.cpu_count
     kept: dict[Any, Any] = {}
 
     def align_once(frame: Any, schema: Any, policy: Any, *, carry: Any = ()) -> Any:
@@ -51,10 +51,10 @@ def handed_over_once() -> Iterator[None]:
             kept[key] = (batch, fetch_small(batch, options))
         return kept[key][1]
 
-    pipeline.align, pipeline.fetch_small = align_once, fetch_once  # type: ignore[attr-defined]
+    source.align, source.fetch_small = align_once, fetch_once  # type: ignore[attr-defined]
     os.fsync, os.cpu_count = lambda descriptor: None, lambda: 1  # type: ignore[assignment]
     try:
         yield
     finally:
-        pipeline.align, pipeline.fetch_small = align, fetch_small  # type: ignore[attr-defined]
+        source.align, source.fetch_small = align, fetch_small  # type: ignore[attr-defined]
         os.fsync, os.cpu_count = sync, cores

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine import HudiTable, WriteConflictError, rebuild_table
-from hudi_engine.spark.write.inspection import before_commit
 from hudi_engine.spark.write.rows.clauses import MergeClauses
+from hudi_engine.table.write.inspection import before_commit
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 

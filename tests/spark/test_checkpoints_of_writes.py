@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine import ConsumedMeanwhileError, HudiTable, rebuild_table
-from hudi_engine.spark.write import pipeline
 from hudi_engine.table.changes.checkpoint import read_checkpoint
 from hudi_engine.table.state import TableState
+from hudi_engine.table.write import pipeline
 
 NOTED = "dbt_hudi.checkpoint"
 DEFINITION = {"name": "t", "record_key": ["id"], "partition_by": ["part"]}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine import HudiTable, WriteConflictError
-from hudi_engine.spark.write import pipeline
+from hudi_engine.spark.write import source
 
 RETRIES = {"hoodie.write.num.retries.on.conflict.failures": "3"}
 
@@ -25,7 +25,7 @@ def table(request, spark, tmp_path):
 def going(table, monkeypatch):
     """Rename the newest data file of a partition away before the rows of a write are made, so many times; it comes back after."""
     left = [0]
-    fetch = pipeline.fetch_small
+    fetch = source.fetch_small
 
     def fetch_without_a_file(batch, options):
         if not left[0]:
@@ -42,7 +42,7 @@ def going(table, monkeypatch):
             for each, away in hidden:
                 away.rename(each)
 
-    monkeypatch.setattr(pipeline, "fetch_small", fetch_without_a_file)
+    monkeypatch.setattr(source, "fetch_small", fetch_without_a_file)
     return left
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.spark.write.spread import driver_path
 from hudi_engine.table.lookup import tagging
 from hudi_engine.table.lookup.tagging import DRIVER_KEYS, KeyCache
 from hudi_engine.table.state import TableState
+from hudi_engine.table.write import driver_path
 
 from tests.helpers.keyed import keyed_table
 

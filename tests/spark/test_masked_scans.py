@@ -266,7 +266,7 @@ def test_a_meta_column_is_no_column_of_a_definition(spark, tmp_path, table_type,
 def test_a_column_of_another_writer_that_sparks_reader_fills_is_read_as_it_is_stored(
     spark, tmp_path, monkeypatch, table_type
 ):
-    monkeypatch.setattr("hudi_engine.spark.write.rows.batch.refuse_reserved", lambda names: None)
+    monkeypatch.setattr("hudi_engine.table.write.fit.refuse_reserved", lambda names: None)
     path = tmp_path / "ana" / "t"
     made = keyed_table(spark, path, table_type, precombine_field=None)
     rows = spark.range(20).selectExpr("id", "'a' as dt", f"id * 10 as {ROW_INDEX_COLUMN}")

@@ -11,12 +11,12 @@ from hudi_engine import HudiTable
 from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.spark.catalog import TableName, register_table
-from hudi_engine.spark.schema.fit import FitPolicy
 from hudi_engine.spark.sql.router import StatementRouter
 from hudi_engine.spark.write.rows.batch import align
 from hudi_engine.spark.write.rows.clauses import MergeClauses
 from hudi_engine.spark.write.rows.stored_rows import stored_rows
 from hudi_engine.table.state import TableState
+from hudi_engine.table.write.fit import FitPolicy
 from pyspark.errors import PySparkException
 
 from tests.helpers.metadata_table import differences

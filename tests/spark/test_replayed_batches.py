@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hudi_engine import ConfigError, ConsumedMeanwhileError, HudiTable, WriteConflictError
 from hudi_engine.format.config.own_keys import BATCHES
-from hudi_engine.spark.write import pipeline
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.metadata_conflicts import latest_batches
+from hudi_engine.table.write import pipeline
 
 IDENTIFIER = "hoodie.datasource.write.streaming.checkpoint.identifier"
 OTHER = {IDENTIFIER: "other"}

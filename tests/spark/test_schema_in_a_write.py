@@ -10,9 +10,9 @@ import pytest
 from hudi_engine import HudiTable, SchemaError, WriteConflictError
 from hudi_engine.spark.catalog import TableName, register_table
 from hudi_engine.spark.write.rows.clauses import MergeClauses
-from hudi_engine.spark.write.schema_change import with_same_columns
 from hudi_engine.table.state import TableState
 from hudi_engine.table.write import operation as operations
+from hudi_engine.table.write.schema_change import with_same_columns
 
 from tests.helpers.forms import forms
 from tests.helpers.keyed import keyed_table

@@ -11,10 +11,11 @@ from hudi_engine import HudiTable, IncompleteWriteError
 from hudi_engine.errors import HudiError
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
 from hudi_engine.spark.lookup.joins import NEW_ROWS, new_row_buckets, spread_new_rows
-from hudi_engine.spark.write.spread import distributed, driver_path, executor_path
+from hudi_engine.spark.write.spread import distributed, executor_path
 from hudi_engine.spark.write.spread.distributed import shuffle_by_bucket
 from hudi_engine.spark.write.spread.executor_path import by_bucket
 from hudi_engine.table.lookup.unit import BUCKET
+from hudi_engine.table.write import driver_path
 from pyspark.sql import functions as F
 
 QUIET = {"hoodie.engine.publish.manifest": "false", "hoodie.clean.automatic": "false"}

@@ -8,7 +8,7 @@ from typing import Any
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
-from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.sql.not_null import forget_columns
 from pyspark.errors import ParseException
 from pyspark.sql import types as T

@@ -13,11 +13,11 @@ from typing import Any
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.schema.meta_fields import META_FIELDS
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.format.storage.planned import planned_writes
 from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.frames import analyzed_plan
-from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.query import with_texts
 from hudi_engine.spark.sql.statement import own_name
 from hudi_engine.spark.sql.statements import QUERIES, first_keyword

@@ -7,8 +7,8 @@ from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation, EventTimeFilter
 from dbt.adapters.spark.relation import SparkRelation
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.catalog import TableName
-from hudi_engine.spark.schema.fit import quoted
 from jinja2 import Undefined
 from pyspark.sql import SparkSession
 

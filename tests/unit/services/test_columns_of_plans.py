@@ -9,8 +9,8 @@ import hudi_engine
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.spark.write.schema_change import alter_schema
 from hudi_engine.table.table_services import TableServices
+from hudi_engine.table.write.schema_change import alter_schema
 
 from tests.helpers.handmade import HandmadeTable
 from tests.unit.services.tables import GROUP_1, GROUP_2, options

@@ -10,8 +10,8 @@ import pytest
 from hudi_engine.format.filegroup.log_file import parse_log_file
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH
 from hudi_engine.spark.read.collect import current_task
-from hudi_engine.spark.write.spread import driver_path
 from hudi_engine.table.handles.write_task import WriteTask
+from hudi_engine.table.write import driver_path
 
 from tests.unit.handles.test_merge import NEW, a_task
 

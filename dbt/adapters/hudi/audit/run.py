@@ -12,12 +12,12 @@ from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.schema.meta_fields import META_FIELDS
-from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.sql.failure import is_cancellation, short_message
 from hudi_engine.spark.sql.query import with_view
 from hudi_engine.spark.sql.statement import own_name
 from hudi_engine.spark.sql.statements import QUERIES, first_keyword
-from hudi_engine.spark.write.inspection import before_commit
+from hudi_engine.table.write.inspection import before_commit
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 

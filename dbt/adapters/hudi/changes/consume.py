@@ -10,9 +10,10 @@ from hudi_engine.format.config.enums import MergeMode
 from hudi_engine.format.config.table_config import payload_merge_mode
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
-from hudi_engine.spark.schema.fit import quoted
-from hudi_engine.spark.write.rows.casts import DELETE_MARKS, exact_marks
+from hudi_engine.format.schema.sql_names import quoted
+from hudi_engine.spark.write.rows.casts import exact_marks
 from hudi_engine.table.changes.window import BEFORE, CHANGE_TYPE, CHANGE_TYPES, COMMITTED, DELETE
+from hudi_engine.table.write.fit import DELETE_MARKS
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 

@@ -11,10 +11,11 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.errors import ConfigError, HistoryGapError
 from hudi_engine.format.config.options import resolve_options
-from hudi_engine.spark.changes.read import Wanted, changes_between
-from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.format.schema.sql_names import quoted
+from hudi_engine.spark.changes.read import changes_between
 from hudi_engine.table.changes.checkpoint import LIMIT_NAMES, WindowLimits, next_window
 from hudi_engine.table.changes.gaps import check_known
+from hudi_engine.table.changes.read import Wanted
 from hudi_engine.table.changes.window import (
     ALL,
     CHANGE_TYPE,

@@ -7,11 +7,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.schema.any_case import spellings
-from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.spark.write.rows import casts
-from hudi_engine.spark.write.rows.batch import refuse_false_marks
-from hudi_engine.spark.write.rows.casts import DELETE_MARKS
+from hudi_engine.table.write.fit import DELETE_MARKS, refuse_false_marks
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import types as T
 

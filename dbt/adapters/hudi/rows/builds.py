@@ -29,9 +29,9 @@ from hudi_engine.format.keygen.partition_path import DEFAULT_PARTITION_VALUE
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.format.storage.uris import plain_location, same_place
 from hudi_engine.spark.catalog import TableName
-from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.not_null import forget_columns, stays
 from hudi_engine.spark.sql.own_rows import shown_for_condition
 from hudi_engine.spark.write.rows.casts import drop_meta_columns

@@ -11,13 +11,13 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED, PARTITION_PATH, RECORD_KEY
-from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.spark.sql.not_null import delete_marks
-from hudi_engine.spark.write.rows.casts import DELETE_MARKS
 from hudi_engine.spark.write.rows.key_columns import with_key_columns
 from hudi_engine.spark.write.rows.settled import deletes_always
 from hudi_engine.table.lookup.kinds import index_kind
+from hudi_engine.table.write.fit import DELETE_MARKS
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T

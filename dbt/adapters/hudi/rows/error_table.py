@@ -12,9 +12,9 @@ from hudi_engine import HudiTable, build_table
 from hudi_engine.errors import TableExistsError
 from hudi_engine.format.config.declared.engine_options import WriterOptions
 from hudi_engine.format.config.options import laid_over
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.catalog import TableName
-from hudi_engine.spark.schema.fit import quoted
-from hudi_engine.spark.write.inspection import not_inspected
+from hudi_engine.table.write.inspection import not_inspected
 from hudi_engine.table.write.result import WriteResult
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from hudi_engine.errors import SchemaError
-from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from pyspark.sql import types as T
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.errors import ConfigError, SchemaError
-from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.write.rows.frames import as_frame
 from pyspark import cloudpickle
 from pyspark.errors import AnalysisException

@@ -11,7 +11,7 @@ from operator import and_, or_
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.format.schema.any_case import AnyCase, spellings
-from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.sql.not_null import row_shown
 from hudi_engine.table.write import operation as operations
 from pyspark.errors import AnalysisException

@@ -112,6 +112,16 @@ def _shown(value: object) -> str:
     return repr(value) if isinstance(value, (str, bytes)) else str(value)
 
 
+def refuse_keyless(rows: int, config: TableConfig) -> None:
+    """Raise InvalidKeyError where rows have no record key, as all of its fields are null or empty."""
+    if rows:
+        fields = ", ".join(config.record_key_fields)
+        raise InvalidKeyError(
+            f"{rows} row(s) have a null or empty record key ({fields}); every row needs one. "
+            "Filter them out or give them a key; nothing was written"
+        )
+
+
 def build_key_generator(
     config: TableConfig, *, options: Options | None = None, complex_single_prefix: bool | None = None
 ) -> KeyGenerator:

@@ -125,6 +125,8 @@ def full_name(name: str, namespace: object, space: str) -> tuple[str, str]:
 AvroSchema = Any
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+MAX_DIGITS = 38
+"""Digits that a decimal of a Hudi table, and of Spark, has at most."""
 MAX_NESTING = 50
 """Levels of structs, arrays and maps in a column; Arrow's streams carry 63, and rows travel as structs."""
 _PRIMITIVES: Mapping[str, pa.DataType] = {

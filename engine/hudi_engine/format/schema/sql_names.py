@@ -1,4 +1,4 @@
-"""Names of Arrow types in Spark's SQL."""
+"""Names of Arrow types and of columns in Spark's SQL."""
 
 from __future__ import annotations
 
@@ -33,3 +33,8 @@ def spark_name(kind: pa.DataType) -> str:
     if pa.types.is_struct(kind):
         return f"struct<{','.join(f'{field.name}:{spark_name(field.type)}' for field in kind)}>"
     return str(kind)
+
+
+def quoted(name: str) -> str:
+    """Return a column name as Spark's column functions take it whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"

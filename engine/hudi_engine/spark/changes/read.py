@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from hudi_engine.errors import ConfigError, HistoryGapError
+from hudi_engine.errors import HistoryGapError
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.merge.read_context import ReadContext
 from hudi_engine.format.schema.meta_fields import COMMIT_TIME, IS_DELETED, PARTITION_PATH, RECORD_KEY
@@ -27,6 +27,7 @@ from hudi_engine.table.changes.plan import (
     plan_changes,
     steps_since,
 )
+from hudi_engine.table.changes.read import FAIL, NET_CHANGES, Wanted
 from hudi_engine.table.changes.touched import Step, newest_step, slices_of_whole
 from hudi_engine.table.changes.window import (
     AFTER,
@@ -36,7 +37,6 @@ from hudi_engine.table.changes.window import (
     DELETE,
     INSERT,
     LATEST,
-    MODES,
     NET,
     STEP,
     Point,
@@ -49,41 +49,13 @@ from hudi_engine.table.changes.window import (
 )
 from hudi_engine.table.state import TableState
 
-FAIL, SNAPSHOT = ON_GAP = ("fail", "snapshot")
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Which of the changes are returned.
-
-    Args:
-        mode: ``net``, ``all`` or ``latest``.
-        on_gap: ``fail``, or ``snapshot`` for all rows as inserts where the changes are lost.
-        known: The start is an instant that the table must have had.
-        skip_insert_overwrite: Overwrites of partitions or the table are left out.
-
-    Raises:
-        ConfigError: An invalid mode or choice.
-    """
-
-    mode: str = NET
-    on_gap: str = FAIL
-    known: bool = False
-    skip_insert_overwrite: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse a mode or choice that is none."""
-        for name, value, legal in (("mode", self.mode, MODES), ("on_gap", self.on_gap, ON_GAP)):
-            if value not in legal:
-                raise ConfigError(f"{name} is {value!r}; legal are {', '.join(legal)}")
-
 
 def changes_between(
     spark: SparkSession,
     state: TableState,
     options: Options,
     span: Span,
-    wanted: Wanted = Wanted(),
+    wanted: Wanted = NET_CHANGES,
 ) -> DataFrame | None:
     """Return the rows that changed within ``span``, None while the table has no columns; without a start all rows are inserts.
 

@@ -21,7 +21,7 @@ from hudi_engine.format.storage.given import public_location
 from hudi_engine.format.storage.planned import plan_wish
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.schema_commits import load_schema_history
-from hudi_engine.spark.front.table import HudiTable, defined_table
+from hudi_engine.spark.front.table import HudiTable
 from hudi_engine.spark.hive_sync import check_sync, sync_after_commit
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.spark.write.rows.frames import Frame, as_frame
@@ -38,6 +38,7 @@ from hudi_engine.table.txn.swap import (
 )
 from hudi_engine.table.write import operation as operations
 from hudi_engine.table.write.define.create_table import create_table
+from hudi_engine.table.write.define.definition import defined_table
 from hudi_engine.table.write.define.table_options import same_definition
 from hudi_engine.table.write.result import WriteResult
 

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.spelling import did_you_mean
 from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.given import public_location
-from hudi_engine.spark.front.operations import TableOperations
-from hudi_engine.spark.front.reads import RawOptions
 from hudi_engine.spark.front.writes import Writes
-from hudi_engine.spark.write.rows.arguments import column_names, own_columns
-from hudi_engine.spark.write.rows.batch import refuse_false_marks
+from hudi_engine.spark.hive_sync import SyncedEntry, sync_hive
+from hudi_engine.spark.write.rows.arguments import own_columns
+from hudi_engine.table.front.handle import RawOptions
+from hudi_engine.table.front.operations import TableOperations
 from hudi_engine.table.snapshot.native import refuse_reserved
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.swap import recover_swap, table_storage
 from hudi_engine.table.write.define.create_table import create_table
-from hudi_engine.table.write.define.definition import TableArguments, table_properties
+from hudi_engine.table.write.define.definition import TableArguments, check_arguments, defined_table
+from hudi_engine.table.write.fit import refuse_false_marks
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -75,7 +73,7 @@ class HudiTable(Writes, TableOperations):
             TypeError: An argument of another name, or no ``name``.
             TableExistsError: A table, or another folder with files, is there.
         """
-        _check_arguments(definition)
+        check_arguments(definition, "HudiTable.create", "spark, path")
         path = public_location(os.fspath(path) if isinstance(path, os.PathLike) else path)
         arrow = None if schema is None else own_columns(spark, schema)
         if arrow is not None:
@@ -113,36 +111,16 @@ class HudiTable(Writes, TableOperations):
         TableConfig.load(storage)
         return cls(spark, path, storage, options)
 
+    def sync_hive(self, *, options: RawOptions | None = None) -> list[SyncedEntry]:
+        """Make the entries of Hudi's form in the session's Hive metastore equal to the table.
 
-def _check_arguments(given: Mapping[str, object]) -> None:
-    """Raise TypeError when there is no name, or an argument that `HudiTable.create` does not have, with the nearest."""
-    legal = ("schema", *TableArguments.__annotations__)
-    for name in given:
-        if name not in legal:
-            raise TypeError(
-                f"HudiTable.create() has no argument {name!r}; {did_you_mean(name, legal)}it takes spark, path, {', '.join(legal)}"
-            )
-    if "name" not in given:
-        raise TypeError("HudiTable.create() needs name, the name of the table, such as name='orders'")
+        Args:
+            options: ``hoodie.datasource.hive_sync.*``: database, table, partition extractor and which entries there are; whether
+                sync is enabled does not count here.
 
-
-def defined_table(
-    schema: pa.Schema | None,
-    *,
-    name: str,
-    record_key: Sequence[str] | None = None,
-    precombine_field: str | Sequence[str] | None = None,
-    partition_by: Sequence[str] | None = None,
-    table_type: str | None = None,
-    options: RawOptions | None = None,
-) -> TableConfig:
-    """Return the properties of a table that is defined by the arguments of `HudiTable.create`; raises as that does."""
-    return table_properties(
-        name=name,
-        record_key=column_names(record_key, "record_key"),
-        precombine_field=column_names(precombine_field, "precombine_field"),
-        partition_by=column_names(partition_by, "partition_by"),
-        table_type=table_type,
-        schema=schema,
-        options=options,
-    )
+        Raises:
+            ConfigError: The session has no Hive metastore, or the options do not fit the table.
+            TableExistsError: A name belongs to something else, such as the entry by which Spark reads the table.
+            ServiceError: The metastore failed.
+        """
+        return sync_hive(self.spark, self.storage, self._resolved(options))

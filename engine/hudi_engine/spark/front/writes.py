@@ -13,17 +13,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from hudi_engine.errors import ConfigError, RepeatedKeyError
-from hudi_engine.format.config.declared.sync_options import SyncOptions
-from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.any_case import AnyCase, spellings
 from hudi_engine.format.schema.meta_fields import META_FIELDS, OPERATION
-from hudi_engine.format.storage.planned import plan_wish
-from hudi_engine.format.telemetry.callback import Commit, report_commit
-from hudi_engine.format.telemetry.phases import timed
-from hudi_engine.spark.front.reads import RawOptions, Reads
+from hudi_engine.format.schema.sql_names import quoted
+from hudi_engine.spark.front.reads import Reads
 from hudi_engine.spark.hive_sync import check_sync, sync_after_commit
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.frames import under_name
@@ -31,26 +26,24 @@ from hudi_engine.spark.read.conditions import plan_of_condition
 from hudi_engine.spark.read.expression import expression
 from hudi_engine.spark.read.session import prepare_session
 from hudi_engine.spark.read.spark_read import slices_frame
-from hudi_engine.spark.schema.fit import quoted
-from hudi_engine.spark.write.pipeline import write
-from hudi_engine.spark.write.request import WriteRequest
-from hudi_engine.spark.write.rows.arguments import check_assignments, column_names, own_columns, resolving
+from hudi_engine.spark.write.rows.arguments import check_assignments, own_columns, resolving
 from hudi_engine.spark.write.rows.casts import never_older, set_value
 from hudi_engine.spark.write.rows.clauses import MergeClauses
 from hudi_engine.spark.write.rows.frames import Frame, as_frame
-from hudi_engine.spark.write.rows.partial_update_nulls import for_write, refuse_nulls, reject_null_overwrite
+from hudi_engine.spark.write.rows.partial_update_nulls import refuse_nulls, reject_null_overwrite
 from hudi_engine.spark.write.rows.replacement import EventWindow, Replacement, outside_rows
 from hudi_engine.spark.write.rows.settled import Decided, Keys
-from hudi_engine.spark.write.schema_change import alter_schema
-from hudi_engine.table.services.inline import due_after_commit
+from hudi_engine.spark.write.source import FrameRows
+from hudi_engine.table.front.handle import RawOptions
+from hudi_engine.table.front.writes import TableWrites, known_columns
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.metadata_conflicts import with_batch
 from hudi_engine.table.write import operation as operations
-from hudi_engine.table.write.define.table_options import deletes_by_payload, of_deletes
-from hudi_engine.table.write.metadata_only import delete_partitions
+from hudi_engine.table.write.define.definition import column_names
+from hudi_engine.table.write.define.table_options import for_write
 from hudi_engine.table.write.operation import Operation
-from hudi_engine.table.write.place.sidecars import made_sidecars
-from hudi_engine.table.write.result import NO_ROWS, WriteResult
+from hudi_engine.table.write.request import WriteRequest
+from hudi_engine.table.write.result import WriteResult
+from hudi_engine.table.write.schema_change import alter_schema
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -58,7 +51,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Writes(Reads):
+class Writes(Reads, TableWrites[Frame]):
     """Writing: rows, partitions, the schema. Conditions are read with `Reads`."""
 
     def upsert(
@@ -92,7 +85,7 @@ class Writes(Reads):
             operations.UPSERT,
             rows,
             self._of_batch(options, batch_id),
-            update_columns=None if update_columns is None else self._known_columns(rows, update_columns),
+            update_columns=None if update_columns is None else known_columns(rows.columns, update_columns),
             match_condition=match_condition,
         )
 
@@ -144,7 +137,7 @@ class Writes(Reads):
         operation = operations.INSERT_OVERWRITE if paths else operations.REPLACE
         request = WriteRequest(
             operation,
-            rows,
+            FrameRows(rows),
             self._resolved(options),
             changes=None if paths else replace(chosen, named=parts or chosen.named),
             partitions=paths,
@@ -178,7 +171,7 @@ class Writes(Reads):
         """
         rows = self._frame(df)
         resolved = self._resolved(self._of_batch(options, batch_id))
-        return self._run(WriteRequest(operations.UPSERT, rows, resolved, changes=clauses))
+        return self._run(WriteRequest(operations.UPSERT, FrameRows(rows), resolved, changes=clauses))
 
     def merge_rows(
         self,
@@ -211,52 +204,8 @@ class Writes(Reads):
             raise ConfigError(f"table {self.config.name!r} has no columns yet; write rows to it first")
         nothing = self.spark.createDataFrame([], struct)
         changes = Decided(decide, inserts, test, check, None if assigns is None else tuple(assigns), keys)
-        return self._run(WriteRequest(operations.UPSERT, nothing, self._resolved(options), changes=changes))
-
-    def insert(
-        self, df: Frame, *, options: RawOptions | None = None, batch_id: int | None = None
-    ) -> WriteResult:
-        """Add rows, small files first; keys are not looked up; ``batch_id`` and errors as in upsert."""
-        return self.write(operations.INSERT, df, self._of_batch(options, batch_id))
-
-    def bulk_insert(
-        self, df: Frame, *, options: RawOptions | None = None, batch_id: int | None = None
-    ) -> WriteResult:
-        """Add rows in one streaming pass to new files; the fastest way for large loads; ``batch_id`` and errors as in upsert."""
-        return self.write(operations.BULK_INSERT, df, self._of_batch(options, batch_id))
-
-    def insert_overwrite(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
-        """Replace the partitions that the rows belong to, in one replace instant. Raises as upsert does."""
-        return self.write(operations.INSERT_OVERWRITE, df, options)
-
-    def insert_overwrite_table(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
-        """Replace all rows of the table, in one replace instant. Raises as upsert does."""
-        return self.write(operations.INSERT_OVERWRITE_TABLE, df, options)
-
-    def delete(
-        self, df: Frame, *, options: RawOptions | None = None, batch_id: int | None = None
-    ) -> WriteResult:
-        """Delete the rows whose keys are in ``df``.
-
-        Args:
-            df: The record key columns, and the partition columns if there are any; without these a key is deleted
-                wherever it is. Other columns are ignored.
-            options: ``hoodie.*`` options of this call.
-            batch_id: As in upsert.
-        """
-        return self.write(operations.DELETE, df, self._of_batch(options, batch_id))
-
-    def delete_partitions(
-        self, partitions: Sequence[str], *, options: RawOptions | None = None
-    ) -> WriteResult:
-        """Delete whole partitions, in one replace instant.
-
-        Args:
-            partitions: Partition paths, such as ``["dt=2026-01-01"]``.
-            options: ``hoodie.*`` options of this call.
-        """
-        resolved = self._resolved(options)
-        return self._published(delete_partitions(self.storage, partitions, resolved), resolved)
+        rows = FrameRows(nothing)
+        return self._run(WriteRequest(operations.UPSERT, rows, self._resolved(options), changes=changes))
 
     def delete_where(
         self, condition: str, *, options: RawOptions | None = None, named: Sequence[str] = ()
@@ -277,7 +226,7 @@ class Writes(Reads):
             nothing = rows.drop(*META_FIELDS, OPERATION).limit(0)
             changes = Replacement(where=condition, brings_back=True, named=parts)
             return self._run(
-                WriteRequest(operations.REPLACE, nothing, self._resolved(options), changes=changes)
+                WriteRequest(operations.REPLACE, FrameRows(nothing), self._resolved(options), changes=changes)
             )
 
     def update_where(
@@ -393,50 +342,6 @@ class Writes(Reads):
         table._columns = own_columns(self.spark, schema)
         return table
 
-    def write(
-        self,
-        operation: Operation,
-        df: Frame,
-        options: RawOptions | None,
-        *,
-        update_columns: Sequence[str] | None = None,
-        match_condition: str | None = None,
-        prepped: bool = False,
-        base: TableState | None = None,
-    ) -> WriteResult:
-        """Run one operation; the write methods in other words.
-
-        Args:
-            operation: The operation, one of `hudi_engine.table.write.operation`.
-            df: The rows, or the keys to delete.
-            options: Options of this call.
-            update_columns: As in upsert.
-            match_condition: As in upsert.
-            prepped: Rows carry ``_hoodie_record_key`` and ``_hoodie_partition_path`` of the table.
-            base: The table as it was before ``df`` was made from its rows: what others commit after that to the partitions
-                of the rows is a conflict. None when the rows come from elsewhere.
-        """
-        resolved = self._resolved(options)
-        if deletes_by_payload(resolved):
-            plain = update_columns is None and match_condition is None and not prepped
-            if operation is not operations.UPSERT or not plain:
-                raise ConfigError(
-                    f"{TableOptions.PAYLOAD_CLASS} is {resolved[TableOptions.PAYLOAD_CLASS]!r}, with which upsert(df) deletes the "
-                    "keys of its rows; leave it out, or call delete(df)"
-                )
-            operation, resolved = operations.DELETE, of_deletes(resolved)
-        return self._run(
-            WriteRequest(
-                operation,
-                self._frame(df),
-                resolved,
-                None if update_columns is None else tuple(update_columns),
-                match_condition,
-                prepped,
-                base=base,
-            )
-        )
-
     def write_anew(self, operation: Operation, df: Frame, *, base: TableState | None = None) -> WriteResult:
         """Run one operation that leaves nothing of the table as it was: the rows' columns become the table's.
 
@@ -445,12 +350,17 @@ class Writes(Reads):
             df: All rows of the table.
             base: A state of the table that the write depends on: whatever others commit after it is a conflict.
         """
-        rows = as_frame(self.spark, df)
+        rows = FrameRows(as_frame(self.spark, df))
         return self._run(WriteRequest(operation, rows, self._resolved(None), new_schema=True, base=base))
 
-    def _of_batch(self, options: RawOptions | None, batch_id: int | None) -> RawOptions | None:
-        """Return the options of a write that notes its batch; as they are without one."""
-        return options if batch_id is None else with_batch(self._resolved(options), batch_id).raw
+    def _source(self, rows: Frame, _options: Options) -> FrameRows:
+        return FrameRows(self._frame(rows))
+
+    def _check_sync(self, options: Options) -> None:
+        check_sync(self.spark, self.storage, self.config, options)
+
+    def _sync(self, options: Options, instant: str) -> None:
+        sync_after_commit(self.spark, self.storage, options, instant)
 
     def _frame(self, df: Frame) -> DataFrame:
         """Return rows for this table as a DataFrame; only for those of other libraries the table is looked at."""
@@ -458,69 +368,6 @@ class Writes(Reads):
             return df
         schema = self._columns or (self._held or TableState.load(self.storage)).data_schema()
         return as_frame(self.spark, df, schema)
-
-    def _run(self, request: WriteRequest) -> WriteResult:
-        """Write, from what this object has read of the table if it has, then publish and run the services that are due."""
-        if request.options[SyncOptions.ENABLED]:
-            check_sync(self.spark, self.storage, self.config, request.options)
-        if request.options[TableOptions.AUTO_UPGRADE] and plan_wish() is None:
-            self._upgrade_before(request)
-        known = replace(request, base=request.base or self._rows_read, held=self._held, columns=self._columns)
-        known = replace(known, reads_all=self._rows_read is not None)
-        result = write(self.spark, self.storage, known)
-        return self._published(result, request.options)
-
-    def _upgrade_before(self, request: WriteRequest) -> None:
-        """Upgrade a table of an earlier version than the write names; raises as `TableServices.upgrade`."""
-        wanted, present = (
-            int(request.options[TableOptions.TABLE_VERSION]),
-            TableConfig.load(self.storage).version,
-        )
-        if wanted <= present:
-            return
-        if request.base or self._rows_read:
-            logger.warning(
-                "%s keeps table version %d: the rows of this write were read of the table before. Upgrade it on its own, or with "
-                "a write that reads no rows of it",
-                self.path,
-                present,
-            )
-            return
-        logger.warning(
-            "%s is upgraded from table version %d to %d before the write, as %s is true",
-            self.path,
-            present,
-            wanted,
-            TableOptions.AUTO_UPGRADE,
-        )
-        self._config = None
-        self._services(request.options).upgrade(wanted)
-
-    def _published(self, result: WriteResult, options: Options) -> WriteResult:
-        """After a commit: publish it, run the services that are due, report it; the commit is kept whatever happens here.
-
-        Of a planned one nothing follows, but the plan tells which services are due.
-        """
-        if plan_wish() is not None:
-            return self._with_services(result, options)
-        with timed("hudi.after_commit", {"hudi.table": self.storage.base}) as seconds:
-            services = (
-                self._services(options).after_commit(made_sidecars(result.metadata), result.committed).told
-            )
-        result = replace(result, services=services, seconds={**result.seconds, **seconds})
-        if result.instant is not None and result.metadata is not None:
-            commit = Commit(result.action, result.instant, result.metadata, result.seconds)
-            report_commit(options, lambda: self.config, self.storage.base, commit)
-        if result.instant is not None and options[SyncOptions.ENABLED]:
-            sync_after_commit(self.spark, self.storage, self._resolved(options.raw), result.instant)
-        return result
-
-    def _with_services(self, result: WriteResult, options: Options) -> WriteResult:
-        """Return a planned write with the services that its commit would start."""
-        if result.plan is None or result.committed is None:
-            return replace(result, plan=NO_ROWS)
-        after = TableState(self.storage, result.committed.config, result.committed)
-        return replace(result, plan=replace(result.plan, services=due_after_commit(after, options)))
 
     def _before_reading(self) -> TableState:
         """Return the table that conditions are evaluated on: as of `as_read`, or as it is now."""
@@ -541,11 +388,3 @@ class Writes(Reads):
                 prepare_session(self.spark)
                 return slices_frame(self.spark, base, found[0], found[1].slices)
         return self._snapshot_of(base)
-
-    def _known_columns(self, df: DataFrame, given: Sequence[str]) -> list[str]:
-        names = column_names(given, "update_columns") or []
-        known = {name.lower() for name in df.columns}
-        missing = [name for name in names if name.lower() not in known]
-        if missing:
-            raise ConfigError(f"update_columns {missing} are not in the data; it has {df.columns}")
-        return names

@@ -27,10 +27,10 @@ from hudi_engine.format.parallel import (
     raise_worker_error,
     worker_errors,
 )
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.format.worker import settle_worker
 from hudi_engine.spark.jvm.errors import JAVA_ERRORS
-from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.handles.write_task import WriteTask

@@ -18,12 +18,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructType
 
 from hudi_engine.format.parallel import on_threads
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.spark.jvm.errors import API_ERRORS
 from hudi_engine.spark.jvm.frames import select_names
 from hudi_engine.spark.jvm.long_array import long_array
 from hudi_engine.spark.jvm.session import gateway
-from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.table.snapshot.manifest_file import Manifest, decode_uri, files_in
 from hudi_engine.table.snapshot.native import METADATA_COLUMN, ROW_INDEX_COLUMN
 from hudi_engine.table.snapshot.sidecar import (

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.schema.meta_fields import with_meta_columns
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.format.timeline.schema_commits import load_schema_history
 from hudi_engine.spark.jvm.frames import select_names
 from hudi_engine.spark.read.masked import (
@@ -21,7 +22,6 @@ from hudi_engine.spark.read.masked import (
     with_places,
 )
 from hudi_engine.spark.read.session import prepare_session
-from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
 from hudi_engine.table.snapshot.manifest import current_manifest
 from hudi_engine.table.snapshot.manifest_file import Layout, Manifest, ManifestFolder, label_of

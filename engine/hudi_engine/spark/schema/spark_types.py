@@ -13,10 +13,8 @@ from pyspark.sql import types as spark
 from pyspark.sql.types import DataType, StructField, StructType
 
 from hudi_engine.errors import SchemaError
-from hudi_engine.format.schema.avro import check_avro_names
+from hudi_engine.format.schema.avro import MAX_DIGITS, check_avro_names
 
-MAX_DIGITS = 38
-"""Digits that a decimal of Spark, and of a Hudi table, has at most."""
 # Hudi has no 8 and 16 bit integers and no bounded text: the table holds the wider type.
 _TOKEN = re.compile(r"(?i)(?:(?<=[:<,])|^)(?:tinyint|smallint|byte|short|(?:var)?char\(\d+\))(?=[,>]|$)")
 _STORED = {"tinyint": "int", "smallint": "int", "byte": "int", "short": "int"}

@@ -22,10 +22,10 @@ from hudi_engine.format.keygen.partition_path import DEFAULT_PARTITION_VALUE
 from hudi_engine.format.keygen.text import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
 from hudi_engine.format.schema.any_case import AnyCase, spellings
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY, meta_fields
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.frames import under_name
 from hudi_engine.spark.read.reason import reason_of
-from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
 from hudi_engine.spark.sql.statement import Statement, Target
 from hudi_engine.spark.write.rows import settled

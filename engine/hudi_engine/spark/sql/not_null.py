@@ -12,8 +12,8 @@ from hudi_engine import HudiTable
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.schema.any_case import spellings
 from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.catalog.entry import EntryNotes
-from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.statement import Target, data_columns
 
 NOT_NULL = "dbt.not_null"

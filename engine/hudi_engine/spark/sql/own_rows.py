@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from hudi_engine.errors import TableNotFoundError
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.format.storage.uris import same_place
 from hudi_engine.spark.catalog import TableName
 from hudi_engine.spark.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
@@ -17,7 +18,6 @@ from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
 from hudi_engine.spark.jvm.frames import analyzed_plan
 from hudi_engine.spark.jvm.plans import JavaPlan
-from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.query import mentioned_tables
 from hudi_engine.spark.sql.statement import Statement, Target
 from hudi_engine.spark.sql.warehouse import Warehouse

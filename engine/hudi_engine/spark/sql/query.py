@@ -8,10 +8,10 @@ from functools import cached_property
 
 from pyspark.sql import SparkSession
 
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.jvm.plans import JavaPlan
-from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.sql.warehouse import Warehouse
 
 

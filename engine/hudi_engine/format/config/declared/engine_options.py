@@ -136,6 +136,12 @@ class EngineOptions:
         512 * 1024 * 1024,
         "A small batch is merged on the driver only while the base files it may touch are below this; above it executors do it.",
     )
+    LOCAL_BATCH_BYTES = int_option(
+        "hoodie.engine.local.batch.bytes",
+        2 * 1024 * 1024 * 1024,
+        "Bytes of rows that one write of `hudi_engine.open_table`, without Spark, holds in memory; more is refused.",
+        minimum=1,
+    )
     KEY_CACHE_BYTES = int_option(
         "hoodie.engine.key.cache.bytes",
         64 * 1024 * 1024,

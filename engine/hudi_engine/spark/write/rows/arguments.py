@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -16,18 +16,6 @@ from hudi_engine.format.spelling import no_such_column
 from hudi_engine.spark.read.reason import reason_of
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.table.state import TableState
-
-
-def column_names(value: object, what: str) -> list[str] | None:
-    """Return a list of names from one name or several; None stays None."""
-    if value is None:
-        return None
-    names = [value] if isinstance(value, str) else value
-    if not isinstance(names, Sequence) or any(
-        not isinstance(each, str) or not each.strip() for each in names
-    ):
-        raise ConfigError(f"{what} is {value!r}; it must be a list of column names")
-    return [str(name).strip() for name in names]
 
 
 def struct_of(spark: SparkSession, schema: StructType | str) -> StructType:

@@ -11,32 +11,29 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from hudi_engine.errors import ConfigError, SchemaError
+from hudi_engine.errors import SchemaError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
-from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.enums import SchemaChange
 from hudi_engine.format.config.options import Options
-from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.schema.any_case import refuse_same_names, spellings
 from hudi_engine.format.schema.casting import cast_batch
 from hudi_engine.format.schema.meta_fields import (
     DELETES,
-    IS_DELETED,
     META_FIELDS,
     OPERATION,
     PARTITION_PATH,
     RECORD_KEY,
 )
-from hudi_engine.format.schema.sql_names import spark_name
+from hudi_engine.format.schema.sql_names import quoted, spark_name
 from hudi_engine.spark.jvm.frames import optimized_plan, row_size_estimate, size_estimate
 from hudi_engine.spark.read.collect import bounded
 from hudi_engine.spark.read.small_plans import interpreted, is_small
-from hudi_engine.spark.schema.fit import FitPolicy, Missing, fit_schema, quoted
 from hudi_engine.spark.schema.spark_types import spark_to_arrow
 from hudi_engine.spark.write.rows.casts import exact_marks, fit_frame
 from hudi_engine.table.lookup.kinds import IndexKind
-from hudi_engine.table.snapshot.native import refuse_reserved
 from hudi_engine.table.state import TableState
+from hudi_engine.table.write.fit import FitPolicy, fit_batch, refuse_other_marks
+from hudi_engine.table.write.keys import keys_to_look_up, text_may_differ
 
 UNKNOWN_SIZE = 1 << 60
 
@@ -84,33 +81,11 @@ def align(
     refuse_same_names(field.name for field in own)
     fields = [field for field in own if field.name != DELETES]
     names = [field.name for field in fields]
-    refuse_reserved(names)
-    incoming = spark_to_arrow(StructType(fields))
-    refuse_false_marks(incoming, table_schema)
-    schema = fit_schema(incoming, table_schema, policy, spelling=policy.fixed)
+    schema = fit_batch(spark_to_arrow(StructType(fields)), table_schema, policy)
     kept = tuple(name for name in (*carry, DELETES) if name in frame.columns)
-    if DELETES in kept and frame.schema[DELETES].dataType.typeName() != "boolean":
-        raise SchemaError(
-            f"column {DELETES!r} is {frame.schema[DELETES].dataType.simpleString()}; it marks rows that delete and has to be "
-            "boolean: cast it"
-        )
+    if DELETES in kept:
+        refuse_other_marks(frame.schema[DELETES].dataType.simpleString())
     return AlignedBatch(fit_frame(frame, names, schema, kept), schema, kept)
-
-
-def fit_policy(config: TableConfig, options: Options) -> FitPolicy:
-    """Return how strictly a batch is fitted to the table."""
-    allows = options[WriteOptions.NULL_FOR_MISSING_COLUMNS]
-    return FitPolicy(
-        Missing.NULL if allows else Missing.REFUSE,
-        options[EngineOptions.SCHEMA_EVOLUTION],
-        tuple(definition_columns(config)),
-    )
-
-
-def definition_columns(config: TableConfig) -> list[str]:
-    """Return the columns that the table's definition names; its other readers find them in the spelling it has."""
-    fields = [*config.record_key_fields, *config.ordering_fields]
-    return [*fields, *(field.name for field in config.partition_fields)]
 
 
 def select_columns(frame: DataFrame, names: Sequence[str], what: str) -> DataFrame:
@@ -176,33 +151,6 @@ def _if_small(batch: AlignedBatch, table: pa.Table | None, options: Options) -> 
     return cast_batch(table, batch.schema)
 
 
-def refuse_false_marks(wanted: pa.Schema, known: pa.Schema | None) -> None:
-    """Refuse a new column that looks like the mark of deletes and would be stored as any other value.
-
-    Args:
-        known: Data columns that the table has, None for a new one: what it has already stays what Hudi takes it for.
-    """
-    had = spellings(known.names if known is not None else ()).get(IS_DELETED)
-    for field in wanted:
-        if field.name.lower() != IS_DELETED or had in (field.name, IS_DELETED):
-            continue
-        boolean = pa.types.is_boolean(field.type)
-        if had is None and not boolean:
-            raise SchemaError(
-                f"column {field.name!r} is {spark_name(field.type)}; it marks rows that delete and has to be boolean: cast it, or "
-                "give it another name"
-            )
-        if had is None and field.name != IS_DELETED:
-            raise SchemaError(
-                f"column {field.name!r} marks rows that delete only where it is spelled {IS_DELETED!r}; rename it"
-            )
-        if had is not None and boolean:
-            raise SchemaError(
-                f"column {field.name!r} marks rows that delete, but the table has {had!r}, a value like any other, as Hudi looks "
-                f"for {IS_DELETED!r} only; mark them with {DELETES!r}, or rebuild the table without that column"
-            )
-
-
 def delete_batch(
     state: TableState, rows: DataFrame, index: IndexKind, *, prepped: bool
 ) -> tuple[AlignedBatch, IndexKind]:
@@ -212,18 +160,7 @@ def delete_batch(
     if prepped:
         frame = rows.select(RECORD_KEY, PARTITION_PATH)
         return AlignedBatch(frame, pa.schema([]), (RECORD_KEY, PARTITION_PATH)), index
-    if not config.record_key_fields:
-        raise ConfigError(
-            f"table {config.name!r} has generated record keys, so rows cannot be deleted by key; "
-            "use delete_where(condition) instead"
-        )
-    given = {name.lower() for name in rows.columns}
-    keys = [name.partition(".")[0] for name in config.record_key_fields]
-    parts = [field.name.partition(".")[0] for field in config.partition_fields]
-    known = all(name.lower() in given for name in parts)
-    if not known:
-        index = replace(index, is_global=True, moves_partition=False, buckets=None)
-    wanted = list(dict.fromkeys([*keys, *(parts if known else [])]))
+    wanted, index = keys_to_look_up(config, rows.columns, index)
     frame = select_columns(rows, wanted, f"delete from {config.name!r} needs the record key")
     subset = (
         None
@@ -240,30 +177,15 @@ def _as_stored(batch: AlignedBatch, stored: pa.Schema) -> AlignedBatch:
     for field in batch.schema:
         place = stored.get_field_index(field.name)
         wanted = field.type if place < 0 else stored.field(place).type
-        if not _text_may_differ(field.type, wanted):
+        if not text_may_differ(field, wanted):
             fields.append(field)
             continue
-        if not (_is_exact(field.type) and pa.types.is_decimal(wanted)):
-            raise SchemaError(
-                f"the keys to delete have column {field.name!r} as {field.type}, and the table has it as {wanted}, which may "
-                f"read otherwise as a key; cast it to {wanted}"
-            )
         kind = spark_name(wanted)
         given = F.col(quoted(field.name))
         held = F.expr(f"try_cast({quoted(field.name)} as {kind})")
         frame = frame.where(given.isNull() | (held == given)).withColumn(field.name, held)
         fields.append(pa.field(field.name, wanted))
     return replace(batch, frame=frame, schema=pa.schema(fields))
-
-
-def _text_may_differ(given: pa.DataType, wanted: pa.DataType) -> bool:
-    if given.equals(wanted):
-        return False
-    return any(bool(pa.types.is_decimal(each) or pa.types.is_floating(each)) for each in (given, wanted))
-
-
-def _is_exact(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_decimal(kind) or pa.types.is_integer(kind))
 
 
 def is_parquet_scan(frame: DataFrame, *, whole: bool = False) -> bool:

@@ -17,15 +17,14 @@ from pyspark.sql import types as T
 
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.format.schema.any_case import AnyCase, spellings
-from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED, META_FIELDS
+from hudi_engine.format.schema.meta_fields import META_FIELDS
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.catalog.sql_text import literal, type_text
 from hudi_engine.spark.jvm.frames import select_names
-from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.schema.spark_types import arrow_to_spark, stored_type
+from hudi_engine.table.write.fit import DELETE_MARKS, marks_to_rename
 
 META_PREFIX = "_hoodie_"
-DELETE_MARKS = (IS_DELETED, DELETES)
-"""Mark a row as deleted in an upsert. A table may have the first as a column; the other is never stored."""
 _NESTED = (T.StructType, T.ArrayType, T.MapType)
 _ADVICE = ". Select a value that does, or give the column another type"
 _log = logging.getLogger(__name__)
@@ -37,13 +36,7 @@ def exact_marks(frame: DataFrame, known: pa.Schema | None = None) -> DataFrame:
     Args:
         known: Data columns of the table; a column that is spelled as the table spells it is the table's.
     """
-    taken = set(known.names if known is not None else ())
-    marks = {mark: mark for mark in DELETE_MARKS}
-    renamed = {
-        name: marks[name.lower()]
-        for name in frame.columns
-        if name.lower() in marks and name not in marks and name not in taken
-    }
+    renamed = marks_to_rename(frame.columns, known)
     return frame.withColumnsRenamed(renamed) if renamed else frame
 
 

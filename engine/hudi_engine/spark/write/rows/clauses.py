@@ -22,11 +22,11 @@ from hudi_engine.format.schema.meta_fields import (
     RECORD_KEY,
     with_meta_columns,
 )
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.format.spelling import no_such_column
 from hudi_engine.spark.lookup.joins import combined
 from hudi_engine.spark.read.expression import expression
 from hudi_engine.spark.read.spark_read import snapshot_frame
-from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
 from hudi_engine.spark.write.rows.batch import AlignedBatch
 from hudi_engine.spark.write.rows.casts import assigned_column, fit_column
@@ -42,7 +42,7 @@ from hudi_engine.spark.write.rows.settled import (
     OLDER,
     UPDATE,
     UPDATE_UNMATCHED,
-    Changes,
+    RowChanges,
     deletes_always,
     newest_of_each_key,
     settled,
@@ -142,7 +142,7 @@ class When:
 
 
 @dataclass(frozen=True)
-class MergeClauses(Changes):
+class MergeClauses(RowChanges):
     """What becomes of rows that match, and of those on either side that do not.
 
     A row whose key is stored is matched; it is left alone where ``matched_condition`` does not hold. Clauses for new rows may

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY
-from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.write.rows.settled import ACTION, CHANGES_KEY, DELETE, INSERT, OLD_KEY, OLD_PARTITION
 
 _TIMES, _KEPT, _NUMBER, _STORED = (f"__hudi_check_{name}" for name in ("times", "kept", "number", "stored"))

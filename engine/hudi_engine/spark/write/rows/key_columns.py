@@ -14,7 +14,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from hudi_engine.errors import InvalidKeyError
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.generator import KeyGenerator, build_key_generator, resolve_field
@@ -23,7 +22,7 @@ from hudi_engine.format.keygen.text import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER, 
 from hudi_engine.format.schema.casting import cast_array
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.format.schema.nested import field_type
-from hudi_engine.spark.schema.fit import quoted
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.table.state import TableState
 
 _ESCAPABLE = "[\\x01-\\x1f\\x7f\"#%'*/:=?\\\\{\\[\\]^]"
@@ -33,16 +32,6 @@ _ESCAPABLE = "[\\x01-\\x1f\\x7f\"#%'*/:=?\\\\{\\[\\]^]"
 _PLAIN_DECIMAL_SCALE = 6
 TEXT_PREFIX = "__hudi_key_text_"
 _SOURCE_PREFIX = "__hudi_key_source_"
-
-
-def refuse_keyless(rows: int, config: TableConfig) -> None:
-    """Raise InvalidKeyError where rows have no record key, as all of its fields are null or empty."""
-    if rows:
-        fields = ", ".join(config.record_key_fields)
-        raise InvalidKeyError(
-            f"{rows} row(s) have a null or empty record key ({fields}); every row needs one. "
-            "Filter them out or give them a key; nothing was written"
-        )
 
 
 def rows_by_partition(

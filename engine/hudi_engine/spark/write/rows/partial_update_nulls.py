@@ -13,19 +13,10 @@ from pyspark.sql import functions as F
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.enums import TableType
-from hudi_engine.format.config.table_config import PAYLOAD_PACKAGE, TableConfig
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.config.trusted_rules import RULE_PROPERTY
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.spark.read.expression import expression
-
-_AS_WRITTEN = f"{PAYLOAD_PACKAGE}.OverwriteWithLatestAvroPayload"
-
-
-def for_write(config: TableConfig) -> TableConfig:
-    """Return settings by which rows that were made of stored ones take their places as they are, where files allow that."""
-    if config.table_type is not TableType.COPY_ON_WRITE or not merge_rule(config).composes:
-        return config
-    return config.with_properties({"hoodie.compaction.payload.class": _AS_WRITTEN})
 
 
 def refuse_nulls(rows: DataFrame, assignments: Mapping[str, str], config: TableConfig) -> None:

@@ -18,15 +18,15 @@ from pyspark.sql import functions as F
 from hudi_engine.errors import DataError, HudiError
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.jvm.frames import under_name
 from hudi_engine.spark.read.expression import expression
 from hudi_engine.spark.read.reason import reason_in
 from hudi_engine.spark.read.spark_read import snapshot_frame
-from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.write.rows.arguments import resolving
 from hudi_engine.spark.write.rows.batch import AlignedBatch
 from hudi_engine.spark.write.rows.key_columns import with_keys_of
-from hudi_engine.spark.write.rows.settled import Changes
+from hudi_engine.spark.write.rows.settled import RowChanges
 from hudi_engine.spark.write.rows.sides import SOURCE, TARGET
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG
 from hudi_engine.table.state import TableState
@@ -97,7 +97,7 @@ def outside_rows() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Replacement(Changes):
+class Replacement(RowChanges):
     """Which stored rows go when others come; several of these narrow each other down.
 
     Args:

@@ -14,15 +14,15 @@ from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.merge.modes.registry import keeps_newer_rows, merge_rule
 from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED, PARTITION_PATH, RECORD_KEY
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.lookup.joins import combined
-from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.write.rows.batch import AlignedBatch
 from hudi_engine.spark.write.rows.key_columns import with_keys_of
 from hudi_engine.spark.write.rows.stored_rows import rows_of_keys
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, LEAVES, ORDER
 from hudi_engine.table.state import TableState
-from hudi_engine.table.txn.conflict import Replaced
+from hudi_engine.table.write.request import Changes
 
 UPDATE, INSERT, DELETE, UPDATE_UNMATCHED = "update", "insert", "delete", "update by source"
 ACTION, OLD_KEY, OLD_PARTITION, OLDER = (
@@ -42,35 +42,8 @@ _ZEROS = {"integer": "0", "date": "date'1970-01-01'"}
 _PLACE, _RESET, _AFTER = "__hudi_place", "__hudi_reset", "__hudi_after"
 
 
-class Changes:
-    """Makes of a batch and the table's rows a batch with flags; by default any stored row may take part in it."""
-
-    reads_all: ClassVar[bool] = True
-    """Whether the rows depend on every partition, also on those that they do not touch."""
-
-    @property
-    def replaced(self) -> Replaced:
-        """The replaced rows as the commit notes them; no bounds for any rows."""
-        return Replaced()
-
-    @property
-    def by_key(self) -> bool:
-        """Whether keys are looked up, so that new ones of another writer matter."""
-        return True
-
-    @property
-    def single_rows(self) -> bool:
-        """Whether two rows of one key may be treated differently."""
-        return True
-
-    @property
-    def assigned(self) -> tuple[str, ...] | None:
-        """Columns in which a stored row that stays may get another value; None for all."""
-        return None
-
-    def for_repeated_keys(self) -> Changes | None:
-        """Return changes that do the same where keys are stored more than once; None when there are none."""
-        return None
+class RowChanges(Changes):
+    """Makes of a batch and the table's rows a batch with flags."""
 
     def rows(
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
@@ -83,7 +56,7 @@ Keys = Callable[[TableState, Options], tuple[tuple[DataFrame, ...], pa.Array | N
 
 
 @dataclass(frozen=True)
-class Decided(Changes):
+class Decided(RowChanges):
     """Changes that the caller makes of the table's rows, read again by each attempt of the write.
 
     Args:
@@ -99,6 +72,8 @@ class Decided(Changes):
         keys: Gets a state of the table, and returns the frames that it keeps with the record keys that rows which match, or are
             new, can have; None for any. Files without such a key are not read.
     """
+
+    of_statement: ClassVar[bool] = True
 
     decide: Callable[[DataFrame], DataFrame]
     inserts: bool = True

@@ -19,9 +19,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
 from hudi_engine.errors import ConfigError
+from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.jvm.frames import under_name
 from hudi_engine.spark.read.reason import reason_of
-from hudi_engine.spark.schema.fit import quoted
 from hudi_engine.spark.write.rows.arguments import resolving
 from hudi_engine.spark.write.rows.settled import ACTION, CLAUSE
 

@@ -25,7 +25,7 @@ from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.index.buckets import bucket_ids, bucket_of_file
-from hudi_engine.format.keygen.generator import KeyGenerator, build_key_generator
+from hudi_engine.format.keygen.generator import KeyGenerator, build_key_generator, refuse_keyless
 from hudi_engine.format.keygen.partition_path import check_new_partition
 from hudi_engine.format.layout.layout import RowLayout
 from hudi_engine.format.parallel import WorkerError
@@ -43,9 +43,8 @@ from hudi_engine.spark.lookup.joins import (
 from hudi_engine.spark.read.collect import to_arrow_within_limit, worker_errors_raised
 from hudi_engine.spark.read.layout import sorted_frame
 from hudi_engine.spark.write.rows.batch import AlignedBatch, is_parquet_scan
-from hudi_engine.spark.write.rows.key_columns import refuse_keyless, rows_by_partition, with_key_columns
+from hudi_engine.spark.write.rows.key_columns import rows_by_partition, with_key_columns
 from hudi_engine.spark.write.spread.executor_path import (
-    check_partition_count,
     most_tasks,
     run_buckets,
     run_bulk,
@@ -57,8 +56,9 @@ from hudi_engine.table.lookup.unit import BUCKET, ORDER, PartitionUnit, UnitPlan
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.planned import PlannedTransaction
 from hudi_engine.table.txn.transaction import WriteTransaction
+from hudi_engine.table.write.bulk_layout import BY_KEY, KEY_SORTS
 from hudi_engine.table.write.operation import Operation
-from hudi_engine.table.write.place.partitions import partition_profile
+from hudi_engine.table.write.place.partitions import check_partition_count, partition_profile
 from hudi_engine.table.write.place.shares import shares_of_new
 
 if TYPE_CHECKING:
@@ -481,29 +481,12 @@ def _spark_hash(value: int, seed: int = 42) -> int:
     return h - (1 << 32) if h >> 31 else h
 
 
-KEY_SORTS = (BulkSortMode.GLOBAL_SORT, BulkSortMode.PARTITION_SORT)
-"""Values of ``hoodie.bulkinsert.sort.mode`` that need the record key."""
-BY_KEY = RowLayout((RECORD_KEY,))
-"""The order of those within a partition."""
-
 UNSHUFFLED_FILE_BYTES = 8 * 1024 * 1024
 """Files at least this big are left as the tasks of the source give them, unless an option requires a shuffle."""
 COUNTED_BYTES = 128 * 1024 * 1024
 """Bytes of a filtered source for each core, below which counting the rows that are left takes longer than shuffling them."""
 MAX_PARTITIONS = 100
 """With rows of more partitions a task does not write files of each."""
-
-
-def bulk_layout(options: Options, config: TableConfig, schema: pa.Schema) -> RowLayout:
-    """Return the row order of a bulk load in a partition: by the sort columns, else by key if the sort mode is one of KEY_SORTS.
-
-    Args:
-        options: Sort columns and sort mode of bulk loads, ``hoodie.layout.optimize.*``.
-    """
-    columns = WriteOptions.BULK_INSERT_SORT_COLUMNS
-    layout = RowLayout.from_options(options, columns=columns).fitted(schema, columns.key)
-    by_key = options[WriteOptions.BULK_INSERT_SORT_MODE] in KEY_SORTS and config.record_key_fields
-    return BY_KEY if by_key and not layout.columns else layout
 
 
 def ordered_for_bulk(frame: DataFrame, context: WriteContext, source: DataFrame | None) -> DataFrame:

@@ -7,7 +7,7 @@ incoming batch does.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,13 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from hudi_engine.errors import DataError, IncompleteWriteError
+from hudi_engine.errors import IncompleteWriteError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.enums import WriteOperation
-from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.partition_metadata import begin_partition
-from hudi_engine.format.keygen.generator import KeyGenerator
+from hudi_engine.format.keygen.generator import KeyGenerator, refuse_keyless
 from hudi_engine.format.keygen.partition_path import check_new_partition
 from hudi_engine.format.merge.delete_marker import delete_mask
 from hudi_engine.format.parallel import RunTasks, at_most, each_once
@@ -36,13 +35,13 @@ from hudi_engine.spark.read.collect import (
     run_in_spark,
     stats_batch,
 )
-from hudi_engine.spark.write.rows.key_columns import refuse_keyless
 from hudi_engine.table.handles.create import create_files
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.handles.write_task import WriteTask
 from hudi_engine.table.lookup.partition import StoredSlice, TaggedUnit, tag_unit
 from hudi_engine.table.lookup.tagging import SliceTag
 from hudi_engine.table.lookup.unit import BUCKET, PartitionUnit, UnitPlan, in_order, split_by_partition
+from hudi_engine.table.write.place.partitions import check_partition_count
 from hudi_engine.table.write.place.shares import shares_of
 from hudi_engine.table.write.place.unit import check_symbols, write_unit
 
@@ -264,16 +263,6 @@ class _PartitionBuffer:
         check_symbols(rows, context.avro_schema)
         begin_partition(context.storage, context.config, partition, context.instant)
         self.stats += create_files(self._task, partition, rows)
-
-
-def check_partition_count(partitions: Sized, options: Options) -> None:
-    """Refuse rows of more partitions than one write may touch; raises DataError."""
-    limit = options[EngineOptions.MAX_PARTITIONS]
-    if len(partitions) > limit:
-        raise DataError(
-            f"the batch touches more than hoodie.engine.max.partitions.per.commit={limit} partitions; "
-            "check partition_by, or raise the limit"
-        )
 
 
 def _data_schema(context: WriteContext, given: Sequence[str]) -> pa.Schema:

@@ -38,6 +38,7 @@ from hudi_engine.format.schema.avro import arrow_to_avro
 from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.format.schema.nested import field_type
 from hudi_engine.format.schema.sql_names import spark_name
+from hudi_engine.format.spelling import did_you_mean
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.write.define.table_options import (
     KEY_OPTIONS,
@@ -499,3 +500,54 @@ def _sticky(options: Options) -> dict[str, str]:
             options[TableOptions.CONSISTENT_TIMESTAMPS]
         ).lower()
     return kept
+
+
+def defined_table(
+    schema: pa.Schema | None,
+    *,
+    name: str,
+    record_key: Sequence[str] | None = None,
+    precombine_field: str | Sequence[str] | None = None,
+    partition_by: Sequence[str] | None = None,
+    table_type: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> TableConfig:
+    """Return the properties of a table that is defined by the arguments of `HudiTable.create`; raises as that does."""
+    return table_properties(
+        name=name,
+        record_key=column_names(record_key, "record_key"),
+        precombine_field=column_names(precombine_field, "precombine_field"),
+        partition_by=column_names(partition_by, "partition_by"),
+        table_type=table_type,
+        schema=schema,
+        options=options,
+    )
+
+
+def column_names(value: object, what: str) -> list[str] | None:
+    """Return a list of names from one name or several; None stays None."""
+    if value is None:
+        return None
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, Sequence) or any(
+        not isinstance(each, str) or not each.strip() for each in names
+    ):
+        raise ConfigError(f"{what} is {value!r}; it must be a list of column names")
+    return [str(name).strip() for name in names]
+
+
+def check_arguments(given: Mapping[str, object], call: str, first: str) -> None:
+    """Raise TypeError when there is no name, or an argument that a call does not have, with the nearest.
+
+    Args:
+        call: The name of the call.
+        first: Its arguments before those of the definition, for the message.
+    """
+    legal = ("schema", *TableArguments.__annotations__)
+    for name in given:
+        if name not in legal:
+            raise TypeError(
+                f"{call}() has no argument {name!r}; {did_you_mean(name, legal)}it takes {first}, {', '.join(legal)}"
+            )
+    if "name" not in given:
+        raise TypeError(f"{call}() needs name, the name of the table, such as name='orders'")

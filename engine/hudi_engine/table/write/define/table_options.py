@@ -18,6 +18,7 @@ from hudi_engine.format.config.option import Option, OptionValue
 from hudi_engine.format.config.options import Options, canonical_key, laid_over, resolve_options
 from hudi_engine.format.config.table_config import (
     CLASS_KEY,
+    PAYLOAD_PACKAGE,
     TYPE_KEY,
     TableConfig,
     declared_key_generator,
@@ -26,8 +27,10 @@ from hudi_engine.format.config.table_config import (
 from hudi_engine.format.keygen.time_zone import is_known_zone, is_one_zone
 from hudi_engine.format.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.format.keygen.timestamp_format import zones_that_count
+from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.schema.meta_fields import IS_DELETED
 
+_AS_WRITTEN = f"{PAYLOAD_PACKAGE}.OverwriteWithLatestAvroPayload"
 _COLUMNS = ("record_key_fields", "ordering_fields", "partition_fields")
 _SETTINGS = (
     "name",
@@ -351,3 +354,10 @@ def _folded(key: str, text: str) -> str:
 
 def _words(text: str) -> list[str]:
     return [word.partition(":")[0].strip().lower() for word in text.split(",") if word.strip()]
+
+
+def for_write(config: TableConfig) -> TableConfig:
+    """Return settings by which rows that were made of stored ones take their places as they are, where files allow that."""
+    if config.table_type is not TableType.COPY_ON_WRITE or not merge_rule(config).composes:
+        return config
+    return config.with_properties({"hoodie.compaction.payload.class": _AS_WRITTEN})

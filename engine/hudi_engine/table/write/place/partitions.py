@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
 from dataclasses import replace
 
+from hudi_engine.errors import DataError
+from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.filegroup.file_slice import FileSlice
@@ -102,6 +104,16 @@ def partition_units(
         )
         for partition, found in grouped.items()
     }
+
+
+def check_partition_count(partitions: Sized, options: Options) -> None:
+    """Refuse rows of more partitions than one write may touch; raises DataError."""
+    limit = options[EngineOptions.MAX_PARTITIONS]
+    if len(partitions) > limit:
+        raise DataError(
+            f"the batch touches more than hoodie.engine.max.partitions.per.commit={limit} partitions; "
+            "check partition_by, or raise the limit"
+        )
 
 
 def groups_taken_out(

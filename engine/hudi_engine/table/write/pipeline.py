@@ -1,88 +1,38 @@
-"""One write from a DataFrame to a commit.
+"""One write from rows to a commit; where the rows come from is known to their `Source` alone.
 
-align -> fetch or profile (all refusals happen up to here) -> begin -> look at the slices -> tag -> inflight with the
-workload -> write -> commit, the one atomic step.
+incoming (all refusals happen up to here) -> begin -> look at the slices -> tag -> inflight with the workload -> write -> commit,
+the one atomic step.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as T
 
-from hudi_engine.errors import ConfigError, RepeatedKeyError, translate_unicode_errors
+from hudi_engine.errors import RepeatedKeyError, translate_unicode_errors
 from hudi_engine.format.config.declared.engine_options import EngineOptions, WriterOptions
 from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.own_keys import CHECKPOINT, ORIGIN
 from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.keygen.generator import build_key_generator
-from hudi_engine.format.keygen.partition_path import check_new_partition
 from hudi_engine.format.layout.layout import RowLayout
-from hudi_engine.format.merge.combine_batch import combine_batch
 from hudi_engine.format.merge.modes.registry import refuse_to_write
 from hudi_engine.format.progress import under_way
-from hudi_engine.format.schema.any_case import spellings
-from hudi_engine.format.schema.avro_change import columns_with_nulls, has_required, with_nulls_allowed
-from hudi_engine.format.schema.evolution import cast_table
-from hudi_engine.format.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY, meta_fields
+from hudi_engine.format.schema.avro_change import has_required, with_nulls_allowed
+from hudi_engine.format.schema.meta_fields import meta_fields
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.planned import PlannedStorage, PlanWish, plan_wish
 from hudi_engine.format.telemetry.callback import check_callback
 from hudi_engine.format.telemetry.figures import FIGURES, WriteFigures
 from hudi_engine.format.telemetry.phases import phase, seconds_so_far, timed
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.spark.catalog.session import sidecar_runner
-from hudi_engine.spark.read.session import prepare_session
-from hudi_engine.spark.schema.fit import FitPolicy, fit_schema
-from hudi_engine.spark.write.inspection import inspect, reads_if_inspected
-from hudi_engine.spark.write.request import (
-    WriteRequest,
-    check_columns,
-    check_inside,
-    check_request,
-    combines,
-    extra_metadata,
-    following,
-    held_for_batch,
-    names_changes,
-    skips_existing,
-    skips_unchanged,
-)
-from hudi_engine.spark.write.rows.batch import (
-    AlignedBatch,
-    align,
-    delete_batch,
-    fetch_counted,
-    fetch_small,
-    fit_policy,
-)
-from hudi_engine.spark.write.rows.casts import fit_frame
-from hudi_engine.spark.write.rows.clauses import flag_unmatched
-from hudi_engine.spark.write.rows.key_columns import refuse_keyless
-from hudi_engine.spark.write.rows.partial_update_nulls import for_write
-from hudi_engine.spark.write.rows.settled import Decided
-from hudi_engine.spark.write.schema_change import refuse_new_columns, with_columns, with_same_columns
-from hudi_engine.spark.write.spread.distributed import (
-    DistributedBatch,
-    bulk_layout,
-    prepare_distributed,
-    write_distributed,
-)
-from hudi_engine.spark.write.spread.driver_path import run_on_driver
-from hudi_engine.spark.write.spread.executor_path import check_partition_count, run_small_batch
 from hudi_engine.table.data_skipping.by_record_index import by_record_index
-from hudi_engine.table.handles.changelog import check_operations
 from hudi_engine.table.handles.write_context import WriteContext
-from hudi_engine.table.lookup.across_partitions import resolve_globally
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
-from hudi_engine.table.lookup.partition import TaggedUnit
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState, commit_schema_text
@@ -99,34 +49,49 @@ from hudi_engine.table.txn.planned import PlannedTransaction
 from hudi_engine.table.txn.receipts import content_of, receipt_of
 from hudi_engine.table.txn.retry import removal_is_conflict, retried
 from hudi_engine.table.txn.transaction import WriteTransaction
+from hudi_engine.table.write.bulk_layout import bulk_layout
 from hudi_engine.table.write.define.table_options import (
     check_same_definition,
+    for_write,
     with_table_options,
     with_write_options,
 )
+from hudi_engine.table.write.fit import fit_policy, fit_schema
+from hudi_engine.table.write.incoming import Incoming
+from hudi_engine.table.write.inspection import inspect, reads_if_inspected
+from hudi_engine.table.write.keys import has_partition_columns
 from hudi_engine.table.write.metadata_only import rows_of_groups
 from hudi_engine.table.write.operation import NOTHING, UPSERT, WHOLE_TABLE, Operation
 from hudi_engine.table.write.place.partitions import (
     groups_taken_out,
-    partition_profile,
     partition_units,
     refuse_taking_out,
-    tagged_profile,
     with_stored_buckets,
 )
 from hudi_engine.table.write.place.sidecars import sidecar_state
 from hudi_engine.table.write.place.unit import unchanged_file_groups
 from hudi_engine.table.write.plan import planned_result
+from hudi_engine.table.write.request import (
+    WriteRequest,
+    check_inside,
+    check_request,
+    combines,
+    extra_metadata,
+    following,
+    held_for_batch,
+    names_changes,
+    skips_existing,
+    skips_unchanged,
+)
 from hudi_engine.table.write.result import WriteResult, summarise
-from hudi_engine.table.write.stored_rows import check_fixed_columns, check_returning, check_stored_paths
+from hudi_engine.table.write.schema_change import refuse_new_columns, with_columns, with_same_columns
+from hudi_engine.table.write.stored_rows import check_stored_paths
 
 logger = logging.getLogger(__name__)
-_NESTED = (T.StructType, T.ArrayType, T.MapType)
 
 
-def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> WriteResult:
+def write(storage: Storage, request: WriteRequest) -> WriteResult:
     """Run one write."""
-    prepare_session(spark)
     check_callback(request.options)
     with (
         under_way(storage.base, "planned" if plan_wish() else "written"),
@@ -139,18 +104,18 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
             return WriteResult(None, request.operation.name.value)
         request = following(request, storage)
         if request.changes is None:
-            return _attempt(spark, storage, request)
+            return _attempt(storage, request)
         # What becomes of the rows depends on the table, so a new attempt looks at it again.
         seen = None if request.columns is None else request.held or TableState.load(storage)
         again = replace(request, held=None, columns_of=seen)
         try:
-            return _repeated(again, lambda: _attempt(spark, storage, again), whole=True)
+            return _repeated(again, lambda: _attempt(storage, again), whole=True)
         except RepeatedKeyError:
             slower = request.changes.for_repeated_keys()
             if slower is None:
                 raise
             again = replace(again, changes=slower)
-            return _repeated(again, lambda: _attempt(spark, storage, again), whole=True)
+            return _repeated(again, lambda: _attempt(storage, again), whole=True)
 
 
 def _repeated(
@@ -161,19 +126,19 @@ def _repeated(
     return retried(attempt, 0 if fixed else request.options[WriterOptions.CONFLICT_RETRIES])
 
 
-def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> WriteResult:
+def _attempt(storage: Storage, request: WriteRequest) -> WriteResult:
     """Check a write against the table as it is, give its rows their keys and places, and commit them."""
     write = ResolvedWrite.of(storage, request)
     with phase("prepare"), removal_is_conflict(storage):
         if _places_rows(write.config, write.request):
             check_stored_paths(write.state, write.options)
-        incoming = _incoming(spark, write)
+        incoming = write.request.rows.incoming(write.request, write.state, write.index)
     write = replace(write, index=incoming.index or write.index)
     try:
         refuse_new_columns(write.state, incoming.schema)
         if _is_skipped(incoming, write.request):
             return WriteResult(None, write.operation.name.value)
-        return _repeated(write.request, lambda: _commit(spark, write, incoming))
+        return _repeated(write.request, lambda: _commit(write, incoming))
     finally:
         incoming.release()
 
@@ -182,7 +147,7 @@ def _places_rows(config: TableConfig, request: WriteRequest) -> bool:
     """Tell whether rows get their partition by the table's settings, among rows that are there."""
     if request.prepped or request.new_schema:
         return False
-    return not request.operation.delete_only or _has_partition_columns(request.frame.columns, config)
+    return not request.operation.delete_only or has_partition_columns(request.rows.columns, config)
 
 
 def _is_skipped(incoming: Incoming, request: WriteRequest) -> bool:
@@ -191,32 +156,32 @@ def _is_skipped(incoming: Incoming, request: WriteRequest) -> bool:
         return False
     if incoming.table is None or incoming.table.num_rows:
         return False
-    statement = request.prepped or isinstance(request.changes, Decided)
+    statement = request.prepped or (request.changes is not None and request.changes.of_statement)
     if statement and extra_metadata(request.options).keys() <= {*ORIGIN}:
         return True
     return request.options[WriteOptions.SKIP_EMPTY_COMMIT] and CHECKPOINT not in request.options.raw
 
 
-def _commit(spark: SparkSession, prepared: ResolvedWrite, incoming: Incoming) -> WriteResult:
+def _commit(prepared: ResolvedWrite, incoming: Incoming) -> WriteResult:
     """Run one attempt between begin and commit, on the state that the lock showed; leaving without a commit rolls back."""
     request, operation, storage = prepared.request, prepared.operation, prepared.state.storage
     if (wish := plan_wish()) is not None:
-        return _plan(spark, prepared, incoming, wish)
+        return _plan(prepared, incoming, wish)
     with phase("begin"):
         begun = WriteTransaction.begin(
             storage,
             prepared.config,
             prepared.options,
-            publication_of(storage, sidecar_runner(spark)),
+            publication_of(storage, request.rows.run_sidecars),
             action=prepared.action,
             operation=operation.name.value,
         )
     with removal_is_conflict(storage), begun as transaction:
-        done = _written(spark, prepared, incoming, transaction)
+        done = _written(prepared, incoming, transaction)
         write, metadata = done.write, done.metadata
         reads = reads_of(prepared.state, request, incoming, write.index)
         reads = reads_if_inspected(reads, transaction.timeline)
-        inspect(spark, write.state, transaction, metadata, write.options)
+        inspect(request.rows, write.state, transaction, metadata, write.options)
         with phase("commit"):
             scope = key_scope_of(write.config, request, write.index)
             transaction.commit(
@@ -229,17 +194,16 @@ def _commit(spark: SparkSession, prepared: ResolvedWrite, incoming: Incoming) ->
     return replace(result, seconds=seconds_so_far(), action=write.action, committed=transaction.committed)
 
 
-def _plan(spark: SparkSession, prepared: ResolvedWrite, incoming: Incoming, wish: PlanWish) -> WriteResult:
+def _plan(prepared: ResolvedWrite, incoming: Incoming, wish: PlanWish) -> WriteResult:
     """Run one attempt up to its commit, on a storage that drops what is written."""
     state = replace(prepared.state, storage=PlannedStorage(prepared.state.storage))
     prepared = replace(prepared, state=state)
     transaction = PlannedTransaction.begin(prepared.config, state.timeline, prepared.action)
-    done = _written(spark, prepared, incoming, transaction, examples=wish.examples)
+    done = _written(prepared, incoming, transaction, examples=wish.examples)
     return planned_result(done.write.state, transaction, done.result(None), wish)
 
 
 def _written(
-    spark: SparkSession,
     prepared: ResolvedWrite,
     incoming: Incoming,
     transaction: WriteTransaction | PlannedTransaction,
@@ -257,12 +221,7 @@ def _written(
     if not context.storage.is_planned:
         plan = replace(plan, sidecars=sidecar_state(context, write.state, units))
     with phase("write"):
-        if incoming.table is not None:
-            path, stats = _write_small(spark, context, plan, units, incoming.table, transaction)
-        else:
-            assert incoming.distributed is not None
-            rows = incoming.distributed
-            path, stats = write_distributed(spark, context, plan, units, rows, transaction, write.way)
+        path, stats = incoming.write(context, plan, units, transaction)
     touched = {*(stat.partition_path or "" for stat in stats), *(incoming.partitions or ())}
     if request.partitions:
         check_inside(touched, request.partitions)
@@ -304,108 +263,6 @@ def _figures(metadata: CommitMetadata, incoming: Incoming, path: str) -> WriteFi
     return figures
 
 
-def _incoming(spark: SparkSession, write: ResolvedWrite) -> Incoming:
-    """Fit and key the batch, on the driver when it is small; a match condition or own rows are settled before that."""
-    config, options, operation = write.config, write.options, write.operation
-    state, request, index = write.state, write.request, write.index
-    if operation.delete_only:
-        batch, index = delete_batch(state, request.frame, index, prepped=request.prepped)
-    else:
-        carry: tuple[str, ...] = (RECORD_KEY, PARTITION_PATH) if request.prepped else ()
-        if names_changes(config, request):
-            carry = (OPERATION,)
-        known = None if request.new_schema else state.data_schema()
-        batch = align(request.frame, known, fit_policy(config, options), carry=carry)
-        check_columns(config, request.frame.columns, batch.schema, index)
-        check_fixed_columns(config, known, batch.schema, operation.replaces)
-        check_returning(state, known, batch.schema, operation.replaces)
-    keyed = batch
-    if request.match_condition is not None:
-        keyed = flag_unmatched(
-            spark, state, batch, request.match_condition, options, everywhere=index.is_global
-        )
-    if request.changes is not None:
-        keyed = request.changes.rows(spark, state, batch, options)
-        request = replace(request, prepped=True)
-    if request.prepped:
-        # The rows know their places: there is nothing left to look up beyond their partitions.
-        index = replace(index, is_global=False)
-    try:
-        return _fetched(replace(write, request=request, index=index), batch, keyed)
-    except BaseException:
-        keyed.release()
-        raise
-
-
-def _fetched(write: ResolvedWrite, batch: AlignedBatch, keyed: AlignedBatch) -> Incoming:
-    """Give the rows their keys, on the driver when they are few."""
-    options, operation, index = write.options, write.operation, write.index
-    schema = _table_schema(write.state, batch, write.request)
-    table = fetch_small(keyed, options)
-    if OPERATION in batch.carried:
-        if table is None:
-            raise ConfigError(
-                f"the batch names its changes in {OPERATION!r}, whose order only batches of at most "
-                f"{EngineOptions.SMALL_BATCH_ROWS}={options[EngineOptions.SMALL_BATCH_ROWS]} rows keep; write it in parts, "
-                "raise the limit, or leave the column out"
-            )
-        table = check_operations(table)
-    distributed = None
-    if table is None:
-        distributed = prepare_distributed(
-            keyed,
-            write.state,
-            options,
-            write.way,
-            prepped=write.request.prepped,
-            reads_once=not (index.is_global and operation.lookup),
-        )
-        table = fetch_evaluated(keyed, distributed, options)
-    if table is not None:
-        table, distributed = _with_keys(write, table), None
-    return Incoming(schema, batch.schema, table, distributed, index, keyed.cached)
-
-
-def _table_schema(state: TableState, batch: AlignedBatch, request: WriteRequest) -> pa.Schema:
-    if not request.operation.delete_only:
-        return batch.schema
-    schema = state.data_schema()
-    return align(request.frame, None, FitPolicy()).schema if schema is None else schema
-
-
-def _with_keys(write: ResolvedWrite, table: pa.Table) -> pa.Table:
-    """Add record key and partition path, refusing rows without a key and partition values that would escape."""
-    config, request = write.config, write.request
-    if request.changes is not None and config.record_key_fields:
-        refuse_keyless(table.column(RECORD_KEY).null_count, config)
-    if not request.prepped:
-        generator = build_key_generator(
-            config, options=request.options, complex_single_prefix=write.state.keys_carry_field_name()
-        )
-        keys = generator.record_keys(table)
-        unplaced = (
-            request.operation.delete_only
-            and write.index.is_global
-            and not _has_partition_columns(table.column_names, config)
-        )
-        partitions = (
-            pa.array([""] * table.num_rows, pa.string()) if unplaced else generator.partition_paths(table)
-        )
-        if keys is not None:
-            table = table.append_column(RECORD_KEY, keys)
-        table = table.append_column(PARTITION_PATH, partitions)
-    distinct = pc.unique(table.column(PARTITION_PATH))
-    check_partition_count(distinct, request.options)
-    for partition in distinct.to_pylist():
-        check_new_partition(partition)
-    return table
-
-
-def _has_partition_columns(names: Sequence[str], config: TableConfig) -> bool:
-    given = {name.lower() for name in names}
-    return all(field.name.partition(".")[0].lower() in given for field in config.partition_fields)
-
-
 def _units(write: ResolvedWrite, incoming: Incoming) -> dict[str, PartitionUnit]:
     """Return latest slices of the partitions that matter: those of the batch, or all for a global look-up or an overwrite."""
     request, partitions = write.request, incoming.partitions
@@ -419,97 +276,6 @@ def _units(write: ResolvedWrite, incoming: Incoming) -> dict[str, PartitionUnit]
     return units
 
 
-def _write_small(
-    spark: SparkSession,
-    context: WriteContext,
-    plan: UnitPlan,
-    units: Mapping[str, PartitionUnit],
-    table: pa.Table,
-    transaction: WriteTransaction | PlannedTransaction,
-) -> tuple[str, list[WriteStat]]:
-    """Write a batch in memory: by threads here, or by executors where the base files it may touch are many bytes."""
-    if plan.index.is_global and (plan.lookup or plan.combine):
-        if plan.lookup:
-            table = resolve_globally(context, plan, units, table)
-        else:
-            table = combine_batch(table, context.config)
-        plan = replace(plan, combine=False)
-    partitions = set(pc.unique(table.column(PARTITION_PATH)).to_pylist())
-    touched = sum(
-        each.size for unit in units.values() if unit.partition in partitions for each in unit.slices
-    )
-    if plan.lookup and touched > context.options[EngineOptions.DRIVER_MERGE_BYTES]:
-        counts = pc.value_counts(table.column(PARTITION_PATH)).to_pylist()
-        rows = {entry["values"]: entry["counts"] for entry in counts}
-        transaction.inflight(partition_profile(context.operation, rows, units))
-        return "executors", run_small_batch(spark, context, plan, units, table)
-
-    def planned(tagged: Sequence[TaggedUnit]) -> None:
-        transaction.inflight(tagged_profile(context.operation, tagged))
-
-    return "driver", run_on_driver(context, plan, units, table, planned)
-
-
-@dataclass(frozen=True)
-class Incoming:
-    """Rows with their keys: on the driver, or distributed.
-
-    Args:
-        index: Index of the write, None for the one the options name.
-    """
-
-    schema: pa.Schema
-    columns: pa.Schema
-    table: pa.Table | None = None
-    distributed: DistributedBatch | None = None
-    index: IndexKind | None = None
-    cached: tuple[DataFrame, ...] = ()
-
-    def release(self) -> None:
-        """Free every cache."""
-        for frame in self.cached:
-            frame.unpersist()
-        if self.distributed is not None:
-            self.distributed.release()
-
-    @property
-    def rows(self) -> int | None:
-        """How many rows came, None when they were not counted."""
-        if self.table is not None:
-            return int(self.table.num_rows)
-        counted = None if self.distributed is None else self.distributed.rows
-        return None if counted is None else sum(counted.values())
-
-    @property
-    def partitions(self) -> list[str] | None:
-        """Partition paths of the rows, None when they are not known yet."""
-        if self.table is not None:
-            return [str(value) for value in pc.unique(self.table.column(PARTITION_PATH)).to_pylist()]
-        assert self.distributed is not None
-        return None if self.distributed.rows is None else list(self.distributed.rows)
-
-
-def fetch_evaluated(batch: AlignedBatch, rows: DistributedBatch, options: Options) -> pa.Table | None:
-    """Bring rows to the driver that Spark has evaluated, kept and counted, where they are few after all.
-
-    Args:
-        rows: The same, with key columns; freed when they are here, or cannot be fetched.
-
-    Returns:
-        The rows as an Arrow table; None where they are many, or were not evaluated.
-    """
-    if rows.rows is None or not rows.kept:
-        return None
-    try:
-        table = fetch_counted(batch, rows.frame, sum(rows.rows.values()), options)
-    except BaseException:
-        rows.release()
-        raise
-    if table is not None:
-        rows.release()
-    return table
-
-
 def refit(incoming: Incoming, before: TableState, now: TableState, request: WriteRequest) -> Incoming:
     """Fit rows to the table's columns as of the begin of the write, when another writer changed them meanwhile.
 
@@ -521,7 +287,7 @@ def refit(incoming: Incoming, before: TableState, now: TableState, request: Writ
         return incoming
     if request.operation.delete_only:
         return replace(incoming, schema=known)
-    given = {name.lower() for name in request.frame.columns}
+    given = {name.lower() for name in request.rows.columns}
     if request.changes is not None:
         # rows of which only some columns came have the stored values in the others, but for those that were dropped since
         given |= {name.lower() for name in known.names}
@@ -529,17 +295,7 @@ def refit(incoming: Incoming, before: TableState, now: TableState, request: Writ
     schema = fit_schema(came, known, fit_policy(now.config, request.options))
     if schema.equals(incoming.columns):
         return incoming
-    names = incoming.columns.names
-    if incoming.table is not None:
-        table = _fit_table(incoming.table, came, schema, names)
-        return replace(incoming, schema=schema, columns=schema, table=table)
-    assert incoming.distributed is not None
-    batch = incoming.distributed
-    kept = [name for name in batch.frame.columns if name not in names]
-    frame = fit_frame(batch.frame.drop(*set(names) - set(came.names)), came.names, schema, kept)
-    return replace(
-        incoming, schema=schema, columns=schema, distributed=replace(batch, frame=frame, schema=schema)
-    )
+    return incoming.refitted(came, schema)
 
 
 def reads_of(
@@ -570,16 +326,6 @@ def key_scope_of(config: TableConfig, request: WriteRequest, index: IndexKind) -
     if not config.record_key_fields:
         return KeyScope.NONE
     return KeyScope.TABLE if index.is_global else KeyScope.PARTITION
-
-
-def _fit_table(table: pa.Table, came: pa.Schema, schema: pa.Schema, names: list[str]) -> pa.Table:
-    spelled = spellings(schema.names)
-    data = table.select(came.names).rename_columns([spelled[name] for name in came.names])
-    data = cast_table(data, schema)
-    for name in table.column_names:
-        if name not in names:
-            data = data.append_column(name, table.column(name))
-    return data
 
 
 @dataclass(frozen=True)
@@ -640,11 +386,6 @@ class ResolvedWrite:
         """The timeline action of the commit."""
         return self.operation.action(self.config.table_type)
 
-    @property
-    def way(self) -> Operation:
-        """The operation as rows are written: with a bucket index those of a bucket meet in one task, without a bulk pass."""
-        return self.operation if self.index.buckets is None else replace(self.operation, bulk=False)
-
     def context(self, incoming: Incoming, instant: str) -> WriteContext:
         """Return what writing tasks need to know of the table and the write."""
         state = replace(self.state, is_written_anew=self.request.new_schema)
@@ -666,7 +407,10 @@ class ResolvedWrite:
         if self.operation.delete_only or not has_required(context.avro_schema):
             return context
         # columns that another writer's table requires become optional with the commit that brings nulls
-        nulls = _null_columns(incoming, self.config, context.avro_schema)
+        nulls = incoming.null_columns(context.avro_schema)
+        if len(self.config.record_key_fields) == 1:
+            # a row whose only key column is null is refused
+            nulls -= {self.config.record_key_fields[0]}
         return replace(context, avro_schema=with_nulls_allowed(context.avro_schema, nulls))
 
     def unit_plan(self) -> UnitPlan:
@@ -726,19 +470,6 @@ class ResolvedWrite:
         )
         whole = self.operation.replaces == WHOLE_TABLE
         return replace(made, content=content_of(made, whole=whole)) if context.receipts else made
-
-
-def _null_columns(incoming: Incoming, config: TableConfig, record: Mapping[str, Any]) -> set[str]:
-    """Return the columns in which rows have nulls; of distributed rows those in which they may have."""
-    if incoming.table is not None:
-        return columns_with_nulls(incoming.table, record)
-    assert incoming.distributed is not None
-    fields = incoming.distributed.frame.schema.fields
-    nulls = {each.name for each in fields if each.nullable or isinstance(each.dataType, _NESTED)}
-    if len(config.record_key_fields) == 1:
-        # a row whose only key column is null is refused
-        nulls -= {config.record_key_fields[0]}
-    return nulls
 
 
 def _schema_text(context: WriteContext) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from hudi_engine.errors import ConfigError, DataError, SchemaError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
@@ -17,12 +18,78 @@ from hudi_engine.format.config.own_keys import BATCHES, CHECKPOINT, CHECKPOINT_B
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.schema.meta_fields import OPERATION
 from hudi_engine.format.storage.base import Storage
-from hudi_engine.spark.write.rows.settled import Changes
 from hudi_engine.table.lookup.kinds import IndexKind
+from hudi_engine.table.snapshot.derive import RunTasks
 from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.conflict import Replaced
 from hudi_engine.table.txn.metadata_conflicts import latest_checkpoint, replayed_batch
 from hudi_engine.table.write.define.definition import moved_ordering_problems, ordering_problems
+from hudi_engine.table.write.incoming import Incoming
 from hudi_engine.table.write.operation import WHOLE_TABLE, Operation
+
+
+class Changes:
+    """What becomes of the rows of a batch and of those of the table; by default any stored row may take part in it.
+
+    Whoever has the rows makes of both a batch with flags.
+    """
+
+    reads_all: ClassVar[bool] = True
+    """Whether the rows depend on every partition, also on those that they do not touch."""
+    of_statement: ClassVar[bool] = False
+    """Whether it is a statement, which makes no instant where no row fulfils its condition."""
+
+    @property
+    def replaced(self) -> Replaced:
+        """The replaced rows as the commit notes them; no bounds for any rows."""
+        return Replaced()
+
+    @property
+    def by_key(self) -> bool:
+        """Whether keys are looked up, so that new ones of another writer matter."""
+        return True
+
+    @property
+    def single_rows(self) -> bool:
+        """Whether two rows of one key may be treated differently."""
+        return True
+
+    @property
+    def assigned(self) -> tuple[str, ...] | None:
+        """Columns in which a stored row that stays may get another value; None for all."""
+        return None
+
+    def for_repeated_keys(self) -> Changes | None:
+        """Return changes that do the same where keys are stored more than once; None when there are none."""
+        return None
+
+
+class Source(ABC):
+    """The rows of a write, or the keys to delete, as they came: Arrow data in this process, or a DataFrame."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> Sequence[str]:
+        """Names of the columns as they came."""
+
+    @property
+    @abstractmethod
+    def run_sidecars(self) -> RunTasks:
+        """Who makes the files that Spark reads in the place of logs."""
+
+    @abstractmethod
+    def incoming(self, request: WriteRequest, state: TableState, index: IndexKind) -> Incoming:
+        """Fit the rows to the table and give them their keys; all refusals of rows happen here.
+
+        Args:
+            request: The write, with the options that the table keeps below those of the call.
+            state: The table with the settings and the columns that the write gives it.
+            index: The index that the options name.
+        """
+
+    @abstractmethod
+    def snapshot(self, state: TableState, options: Options) -> Any:
+        """Return the rows of a state in the form of these, for a look at them before the commit."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +97,7 @@ class WriteRequest:
     """The arguments of one write.
 
     Args:
-        frame: The rows, or the keys to delete.
+        rows: The rows, or the keys to delete.
         update_columns: Upsert only: columns of existing rows to replace; None for all.
         match_condition: Upsert only: SQL over DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST that an existing row must fulfil
             to count as a match; a row without a match is inserted, as in SQL MERGE.
@@ -48,7 +115,7 @@ class WriteRequest:
     """
 
     operation: Operation
-    frame: DataFrame
+    rows: Source
     options: Options
     update_columns: tuple[str, ...] | None = None
     match_condition: str | None = None
@@ -82,7 +149,7 @@ def names_changes(config: TableConfig, request: WriteRequest) -> bool:
         config.keeps_operations
         and request.operation.name is WriteOperation.UPSERT
         and not request.prepped
-        and OPERATION in request.frame.columns
+        and OPERATION in request.rows.columns
     )
 
 

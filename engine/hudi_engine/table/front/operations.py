@@ -1,4 +1,4 @@
-"""Operations on a table as methods of `HudiTable`: looks, savepoints and restore, table services, repair, report."""
+"""Operations on a table as methods: looks, savepoints and restore, table services, repair, report."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from hudi_engine.format.storage.given import public_location
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.instant import Instant
 from hudi_engine.format.timeline.moments import Moment
-from hudi_engine.spark.front.reads import RawOptions, Reads
-from hudi_engine.spark.hive_sync import SyncedEntry, sync_hive
 from hudi_engine.table.changes.gaps import check_known
 from hudi_engine.table.clone import CloneResult
+from hudi_engine.table.front.handle import RawOptions, TableHandle
 from hudi_engine.table.inspect import (
     CommitFacts,
     FileFacts,
@@ -39,7 +38,7 @@ from hudi_engine.table.txn.savepoint import Savepoint
 from hudi_engine.table.txn.swap import table_storage
 
 
-class TableOperations(Reads):
+class TableOperations(TableHandle):
     """Looks at a table, which change nothing and start no Spark job, and operations that change it.
 
     `options` are ``hoodie.*`` options of the call. Their errors are those of
@@ -366,17 +365,3 @@ class TableOperations(Reads):
     def publish(self) -> None:
         """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current."""
         self.services().publish()
-
-    def sync_hive(self, *, options: RawOptions | None = None) -> list[SyncedEntry]:
-        """Make the entries of Hudi's form in the session's Hive metastore equal to the table.
-
-        Args:
-            options: ``hoodie.datasource.hive_sync.*``: database, table, partition extractor and which entries there are; whether
-                sync is enabled does not count here.
-
-        Raises:
-            ConfigError: The session has no Hive metastore, or the options do not fit the table.
-            TableExistsError: A name belongs to something else, such as the entry by which Spark reads the table.
-            ServiceError: The metastore failed.
-        """
-        return sync_hive(self.spark, self.storage, self._resolved(options))

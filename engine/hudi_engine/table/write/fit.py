@@ -1,4 +1,4 @@
-"""The columns of a table after a batch, or a refusal; `hudi_engine.spark.write.rows.casts` brings the rows to them.
+"""The columns of a table after a batch, or a refusal; whoever has the rows brings them to these.
 
 Names and fields of structs are matched without regard to case and spelled as the table spells them.
 """
@@ -12,11 +12,21 @@ from enum import Enum
 import pyarrow as pa
 
 from hudi_engine.errors import SchemaError
+from hudi_engine.format.config.declared.engine_options import EngineOptions
+from hudi_engine.format.config.declared.write_options import WriteOptions
 from hudi_engine.format.config.enums import SchemaChange
+from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.schema.any_case import AnyCase, spellings
 from hudi_engine.format.schema.evolution import evolve
+from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
 from hudi_engine.format.schema.nested import paired_parts
+from hudi_engine.format.schema.sql_names import spark_name
 from hudi_engine.format.schema.time_units import in_units_of
+from hudi_engine.table.snapshot.native import refuse_reserved
+
+DELETE_MARKS = (IS_DELETED, DELETES)
+"""Mark a row as deleted in an upsert. A table may have the first as a column; the other is never stored."""
 
 
 class Missing(Enum):
@@ -92,9 +102,81 @@ def spelled_type(given: pa.DataType, known: pa.DataType) -> pa.DataType:
     return in_units_of(given, known)
 
 
-def quoted(name: str) -> str:
-    """Return a column name as Spark's column functions take it whatever characters it has."""
-    return "`" + name.replace("`", "``") + "`"
+def marks_to_rename(names: Sequence[str], known: pa.Schema | None) -> dict[str, str]:
+    """Return the delete marks that came in another case, each with the name that Hudi looks for.
+
+    Args:
+        known: Data columns of the table; a column that is spelled as the table spells it is the table's.
+    """
+    taken = set(known.names if known is not None else ())
+    return {
+        name: name.lower()
+        for name in names
+        if name.lower() in DELETE_MARKS and name not in DELETE_MARKS and name not in taken
+    }
+
+
+def fit_batch(incoming: pa.Schema, known: pa.Schema | None, policy: FitPolicy) -> pa.Schema:
+    """Return the table's data columns after a batch, refusing names that are not free.
+
+    Args:
+        incoming: Data columns of the batch, in the types of a table.
+        known: Data columns of the table so far, None for a table without a schema.
+    """
+    refuse_reserved(incoming.names)
+    refuse_false_marks(incoming, known)
+    return fit_schema(incoming, known, policy, spelling=policy.fixed)
+
+
+def refuse_other_marks(kind: str) -> None:
+    """Refuse a column of delete marks that is of another type than boolean; raises SchemaError."""
+    if kind not in ("boolean", "bool"):
+        raise SchemaError(
+            f"column {DELETES!r} is {kind}; it marks rows that delete and has to be boolean: cast it"
+        )
+
+
+def fit_policy(config: TableConfig, options: Options) -> FitPolicy:
+    """Return how strictly a batch is fitted to the table."""
+    allows = options[WriteOptions.NULL_FOR_MISSING_COLUMNS]
+    return FitPolicy(
+        Missing.NULL if allows else Missing.REFUSE,
+        options[EngineOptions.SCHEMA_EVOLUTION],
+        tuple(definition_columns(config)),
+    )
+
+
+def definition_columns(config: TableConfig) -> list[str]:
+    """Return the columns that the table's definition names; its other readers find them in the spelling it has."""
+    fields = [*config.record_key_fields, *config.ordering_fields]
+    return [*fields, *(field.name for field in config.partition_fields)]
+
+
+def refuse_false_marks(wanted: pa.Schema, known: pa.Schema | None) -> None:
+    """Refuse a new column that looks like the mark of deletes and would be stored as any other value.
+
+    Args:
+        known: Data columns that the table has, None for a new one: what it has already stays what Hudi takes it for.
+    """
+    had = spellings(known.names if known is not None else ()).get(IS_DELETED)
+    for field in wanted:
+        if field.name.lower() != IS_DELETED or had in (field.name, IS_DELETED):
+            continue
+        boolean = pa.types.is_boolean(field.type)
+        if had is None and not boolean:
+            raise SchemaError(
+                f"column {field.name!r} is {spark_name(field.type)}; it marks rows that delete and has to be boolean: cast it, or "
+                "give it another name"
+            )
+        if had is None and field.name != IS_DELETED:
+            raise SchemaError(
+                f"column {field.name!r} marks rows that delete only where it is spelled {IS_DELETED!r}; rename it"
+            )
+        if had is not None and boolean:
+            raise SchemaError(
+                f"column {field.name!r} marks rows that delete, but the table has {had!r}, a value like any other, as Hudi looks "
+                f"for {IS_DELETED!r} only; mark them with {DELETES!r}, or rebuild the table without that column"
+            )
 
 
 def _check_changes(table: pa.Schema, merged: pa.Schema, policy: FitPolicy) -> None:

@@ -16,14 +16,13 @@ from hudi_engine.format.schema.time_units import schema_in_units_of
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, Content
 from hudi_engine.format.timeline.schema_commits import load_schema_history
-from hudi_engine.spark.schema.fit import spelled_columns
-from hudi_engine.spark.write.request import WriteRequest
-from hudi_engine.spark.write.rows.batch import definition_columns, refuse_false_marks
 from hudi_engine.table.snapshot.native import refuse_reserved
 from hudi_engine.table.state import TableState, commit_schema_text
 from hudi_engine.table.txn.metadata_conflicts import same_schema
+from hudi_engine.table.write.fit import definition_columns, refuse_false_marks, spelled_columns
 from hudi_engine.table.write.metadata_only import Change, commit_without_files
 from hudi_engine.table.write.operation import NOTHING, write_action
+from hudi_engine.table.write.request import WriteRequest
 from hudi_engine.table.write.result import WriteResult
 from hudi_engine.table.write.stored_rows import check_fixed_columns, check_returning
 
