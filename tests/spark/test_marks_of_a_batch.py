@@ -11,6 +11,7 @@ from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
 from hudi_engine.spark.write.rows import batch
 from hudi_engine.spark.write.rows.clauses import MergeClauses
 from hudi_engine.spark.write.rows.settled import newest_of_each_key
+from hudi_engine.table.write import fit
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.helpers.keyed import keyed_table
@@ -129,7 +130,7 @@ def written_by_others(spark, tmp_path, monkeypatch):
         table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
         with monkeypatch.context() as careless:
             careless.setattr(batch, "exact_marks", lambda frame, *_: frame)
-            careless.setattr(batch, "refuse_false_marks", lambda *_: None)
+            careless.setattr(fit, "refuse_false_marks", lambda *_: None)
             table.upsert(spark.createDataFrame([row], columns))
         return table
 

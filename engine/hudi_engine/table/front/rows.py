@@ -49,6 +49,13 @@ _LEAVES = (
 _WIDEST = pa.decimal256(76, 37)
 
 
+class _Uncommitted(TableState):
+    """A table as a write would leave it: its timeline is no state that others see."""
+
+    def check_still(self, as_of: str | None = None) -> None:
+        """Refuse nothing: files that go meanwhile are a conflict of the write."""
+
+
 @dataclass(frozen=True)
 class ArrowRows(Source):
     """Rows of an Arrow table.
@@ -73,7 +80,7 @@ class ArrowRows(Source):
 
     def snapshot(self, state: TableState, options: Options) -> Rows:
         """Return the rows of a state as `hudi_engine.read` does."""
-        return filtered(state, options=options.raw)
+        return filtered(_Uncommitted(state.storage, state.config, state.timeline), options=options.raw)
 
     def incoming(self, request: WriteRequest, state: TableState, index: IndexKind) -> Incoming:
         """Fit the rows to the table and give them their keys."""

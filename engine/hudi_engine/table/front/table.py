@@ -35,6 +35,7 @@ from hudi_engine.table.write.define.definition import TableArguments, check_argu
 from hudi_engine.table.write.fit import refuse_false_marks
 from hudi_engine.table.write.request import WriteRequest
 from hudi_engine.table.write.result import WriteResult
+from hudi_engine.table.write.schema_change import alter_schema
 
 if TYPE_CHECKING:
     import pandas
@@ -160,6 +161,21 @@ class Table(TableWrites[ArrowData], TableOperations):
         found = filtered(base, (RECORD_KEY, PARTITION_PATH), filters, None, resolved.raw)
         rows = ArrowRows(found.to_arrow())
         return self._write(WriteRequest(operations.DELETE, rows, resolved, prepped=True, base=base))
+
+    def alter_schema(self, schema: pa.Schema, *, options: RawOptions | None = None) -> WriteResult:
+        """Give the table another set of columns in one commit: added, dropped (hidden) or widened ones.
+
+        Args:
+            schema: All columns: an Arrow schema, or what `pyarrow.schema` takes.
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            SchemaError: A change Hudi refuses, or dropping a key, ordering or partition column.
+            WriteConflictError: Another writer changed the columns first.
+        """
+        resolved = self._resolved(options)
+        columns = stored_schema(pa.schema(schema))
+        return self._published(alter_schema(self.storage, columns, resolved, self._held), resolved)
 
     def _source(self, rows: ArrowData, options: Options) -> ArrowRows:
         return ArrowRows(to_arrow(rows, options[EngineOptions.LOCAL_BATCH_BYTES]), is_pandas(rows))
