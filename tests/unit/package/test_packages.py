@@ -37,7 +37,6 @@ NEEDS_SPARK = {
     "HudiTable",
     "MergeClauses",
     "When",
-    "before_commit",
     "build_table",
     "rebuild_table",
 }

@@ -151,12 +151,13 @@ class FrameRows(Source):
         return snapshot_frame(self.frame.sparkSession, state, options)
 
     def incoming(self, request: WriteRequest, state: TableState, index: IndexKind) -> FrameIncoming:
-        """Fit and key the batch, on the driver when it is small; a match condition or own rows are settled before that."""
+        """Fit and key the rows, on the driver when they are few."""
         prepare_session(self.frame.sparkSession)
         return _incoming(self.frame, request, state, index)
 
 
 def _incoming(frame: DataFrame, request: WriteRequest, state: TableState, index: IndexKind) -> FrameIncoming:
+    """Fit and key the batch; a match condition or own rows are settled before that."""
     spark, config, options, operation = frame.sparkSession, state.config, request.options, request.operation
     if operation.delete_only:
         batch, index = delete_batch(state, frame, index, prepped=request.prepped)
