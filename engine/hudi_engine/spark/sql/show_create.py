@@ -89,9 +89,6 @@ def _shape(config: TableConfig) -> Mapping[str, str]:
     if config.properties.get(CHANGELOG_PROPERTY, "").lower() == "true":
         options[TableOptions.KEEP_OPERATIONS.key] = "true"
     usual = _defined(config, fields, options)
-    if partitions:  # a warehouse may have defaults of its own
-        options[TableOptions.HIVE_STYLE_PARTITIONING.key] = str(config.hive_style).lower()
-        options[TableOptions.URL_ENCODE_PARTITIONS.key] = str(config.url_encode).lower()
     if config.key_generator is not usual.key_generator:
         options[TableOptions.KEY_GENERATOR_TYPE.key] = config.key_generator.value
     if config.version != usual.version:
@@ -101,11 +98,17 @@ def _shape(config: TableConfig) -> Mapping[str, str]:
         options.update(
             by_class if config.payload_class else {TableOptions.MERGE_MODE.key: config.merge_mode.value}
         )
-    if not same_definition(config, _defined(config, fields, options)):
+    flags = {
+        TableOptions.HIVE_STYLE_PARTITIONING.key: str(config.hive_style).lower(),
+        TableOptions.URL_ENCODE_PARTITIONS.key: str(config.url_encode).lower(),
+    }
+    if not same_definition(config, _defined(config, fields, {**options, **flags})):
         raise StatementError(
             f"SHOW CREATE TABLE is refused for the table at hand, {config.name}: its hoodie.properties have what no CREATE TABLE "
             f"gives; CALL show_table_properties(table => '{config.name}') shows them"
         )
+    if partitions:  # a warehouse may have defaults of its own
+        options.update(flags)
     kind = "mor" if config.table_type is TableType.MERGE_ON_READ else "cow"
     return {"type": kind, **{key: value for key, value in fields.items() if value}, **options}
 
