@@ -272,6 +272,7 @@ def _resident(pid: str) -> int:
 def run_clients(minutes: float, folder: Path) -> Run:
     """Let the clients go, and look at what is left at the end."""
     server = Server(folder)
+    run = Run(server.port, folder, time.monotonic() + 60 * minutes)
     try:
         rows_of(server.port, "create schema if not exists load")
         for table, kind in TABLES.items():
@@ -280,7 +281,7 @@ def run_clients(minutes: float, folder: Path) -> Run:
                 f"create table {table} (k string, w string, n bigint) using hudi tblproperties (primaryKey = 'k', type = '{kind}')",
             )
         began = time.monotonic()
-        run = Run(server.port, folder, began + 60 * minutes)
+        run.until = began + 60 * minutes
         works: list[Callable[[], None]] = [
             *(lambda name=name: _writer(run, name) for name in WRITERS if name != "victim"),  # type: ignore[misc]
             lambda: _reader(run, (SHARED,)),
@@ -312,6 +313,7 @@ def run_clients(minutes: float, folder: Path) -> Run:
             check(run, table, lambda place=place: _by_hudi_rs(place))  # type: ignore[misc]
         return run
     finally:
+        run.until = 0.0
         server.process.kill()
 
 
