@@ -55,7 +55,7 @@ class Answer:
     """What a request gets.
 
     Args:
-        goes_on: Whether the connection may be used again.
+        goes_on: Whether the connection may be used again; those of browsers, which would keep a place each, are not.
     """
 
     status: str
@@ -172,7 +172,7 @@ class Web:
 
     def _get(self, request: _Request, user: str | None) -> Answer:
         if request.path == "/metrics":
-            return Answer("200 OK", self._metrics(), _METRICS, goes_on=request.is_keeping)
+            return Answer("200 OK", self._metrics(), _METRICS)
         if request.path == "/":
             shown: str | None = self._page.overview(user, self._token(user))
         elif request.path.startswith(TABLES):
@@ -185,7 +185,7 @@ class Web:
             shown = None
         if shown is None:
             raise _RejectedError("404 Not Found", "there are /, /metrics, /healthz, and POST for Thrift")
-        return Answer("200 OK", shown.encode(), _HTML, _OF_PAGES, goes_on=request.is_keeping)
+        return Answer("200 OK", shown.encode(), _HTML, _OF_PAGES)
 
     def _metrics(self) -> bytes:
         running = self._sessions.running
