@@ -32,6 +32,7 @@ from tests.helpers.hudi_rs import rows_by_hudi_rs
 
 ROWS = 10
 KILL_EVERY_S = 10.0
+PAUSE_S = 1.0
 SHARED = "load.shared"
 TABLES = {SHARED: "mor", "load.own_a": "cow", "load.own_b": "mor"}
 WRITERS = {"a": SHARED, "b": SHARED, "own_a": "load.own_a", "own_b": "load.own_b", "victim": SHARED}
@@ -133,6 +134,7 @@ def _writer(run: Run, writer: str) -> None:
     def acknowledge(number: int) -> None:
         ledger.acknowledged = number
         run.counts["writes acknowledged"] += 1
+        time.sleep(PAUSE_S)  # the lock of the shared table goes to others too
 
     def once() -> None:
         write_on(run.port, writer, begin, acknowledge)
