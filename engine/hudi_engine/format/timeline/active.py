@@ -402,8 +402,7 @@ class Timeline:
 
     def replaced_by(self, instant: Instant) -> list[FileGroupKey]:
         """Return the file groups that a completed replacecommit took out; raises as commit_metadata does."""
-        replaced = self.commit_metadata(instant).partition_to_replace_file_ids or {}
-        return [(partition, file_id) for partition, file_ids in replaced.items() for file_id in file_ids]
+        return self.commit_metadata(instant).replaced
 
     def table_schema_json(self, as_of: str | None = None) -> str | None:
         """Return the Avro schema (JSON, without meta columns) of the newest write that carries one.
@@ -559,8 +558,9 @@ def is_before_beginning(timeline: Timeline, as_of: str) -> bool:
     source = timeline if first in timeline.completed_writes else timeline.archived
     with suppress(TimelineError):
         metadata = source.commit_metadata(first)
-        replaced = any((metadata.partition_to_replace_file_ids or {}).values())
-        return not replaced and all(stat.prev_commit in NO_COMMIT for _, stat in metadata.write_stats())
+        return not metadata.replaced and all(
+            stat.prev_commit in NO_COMMIT for _, stat in metadata.write_stats()
+        )
     return False
 
 

@@ -153,6 +153,17 @@ class CommitMetadata:
         """Whether a table service wrote it, which moves rows and changes neither them nor the columns."""
         return self.compacted or self.operation_type.upper() in SERVICE_OPERATIONS
 
+    @property
+    def partitions(self) -> set[str]:
+        """Partitions whose files change."""
+        return {*self.partition_to_write_stats, *(self.partition_to_replace_file_ids or ())}
+
+    @property
+    def replaced(self) -> list[tuple[str, str]]:
+        """Partition and file id of the file groups that it takes out."""
+        by_partition = self.partition_to_replace_file_ids or {}
+        return [(partition, each) for partition, file_ids in by_partition.items() for each in file_ids]
+
     def write_stats(self) -> Iterator[tuple[str, WriteStat]]:
         """Yield (partition path, stat) of every file."""
         for partition, stats in self.partition_to_write_stats.items():

@@ -226,9 +226,8 @@ def _take(step: Step, metadata: CommitMetadata, instant: str) -> None:
         # a count that another writer left out may be any
         if stat.num_deletes != 0:
             step.moving.add(partition)
-    for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
-        step.groups.update(dict.fromkeys(((partition, file_id) for file_id in file_ids), instant))
-        step.moving.add(partition)
+    step.groups.update(dict.fromkeys(metadata.replaced, instant))
+    step.moving.update(metadata.partition_to_replace_file_ids or ())
 
 
 def _change_data(metadata: CommitMetadata) -> dict[FileGroupKey, tuple[ChangeFile, ...]]:
@@ -244,8 +243,8 @@ def _groups_of(metadata: CommitMetadata) -> dict[str, set[FileGroupKey]]:
     found: dict[str, set[FileGroupKey]] = {}
     for partition, stat in metadata.write_stats():
         found.setdefault(partition, set()).add((partition, str(stat.file_id)))
-    for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
-        found.setdefault(partition, set()).update((partition, file_id) for file_id in file_ids)
+    for group in metadata.replaced:
+        found.setdefault(group[0], set()).add(group)
     return found
 
 

@@ -88,7 +88,6 @@ def _facts(
 ) -> CommitFacts:
     """Sum a commit's stats; a service writes rows again, which changes none."""
     stats = [stat for _, stat in metadata.write_stats()]
-    replaced = metadata.partition_to_replace_file_ids or {}
     added = {stat.file_id for stat in stats if _is_new(stat)}
     moved = operation_of(metadata, action) in SERVICE_OPERATIONS
     return CommitFacts(
@@ -103,9 +102,9 @@ def _facts(
         rows_written=sum(stat.num_writes or 0 for stat in stats),
         files_added=len(added),
         files_updated=len({stat.file_id for stat in stats} - added),
-        groups_replaced=sum(len(ids) for ids in replaced.values()),
+        groups_replaced=len(metadata.replaced),
         bytes_written=sum(stat.total_write_bytes or 0 for stat in stats),
-        partitions=tuple(sorted({*metadata.partition_to_write_stats, *replaced})),
+        partitions=tuple(sorted(metadata.partitions)),
         seconds=seconds,
         extra={key: value for key, value in metadata.extra_metadata.items() if key != "schema"},
     )

@@ -155,14 +155,10 @@ class Written:
         return dict(zip(paths, found, strict=True))
 
     @cached_property
-    def replaced(self) -> Mapping[str, Sequence[str]]:
-        """File groups that the write takes out, by partition."""
-        return self.metadata.partition_to_replace_file_ids or {}
-
-    @cached_property
     def partitions(self) -> list[str]:
         """Partitions whose files change."""
-        return sorted({partition for partition, _ in self.stats} | set(self.replaced))
+        replaced = self.metadata.partition_to_replace_file_ids or ()
+        return sorted({partition for partition, _ in self.stats}.union(replaced))
 
     @cached_property
     def done(self) -> Timeline:
@@ -421,7 +417,7 @@ def _put_locations(written: Written, changes: Changes) -> None:
             keys = keys.filter(pc.invert(pc.is_in(keys, before)))
         deleted.append(_held(written.table, removed, location))
         placed[location] = joined([placed.get(location, keys.slice(0, 0)), keys]).unique()
-    replaced = [_replaced_keys(written)] if written.replaced else []
+    replaced = [_replaced_keys(written)] if written.metadata.replaced else []
     _check_single(written, placed, joined([*deleted, *replaced]))
     changes.delete(joined(deleted))
     if written.metadata.operation_type != WriteOperation.CLUSTER.value:
@@ -441,7 +437,7 @@ def _put_values(written: Written, indexes: Sequence[tuple[str, Changes]]) -> Non
     if written.metadata.compacted or written.metadata.operation_type == WriteOperation.CLUSTER.value:
         return
     groups = {(partition, str(stat.file_id)) for partition, stat in written.stats}
-    going = {(partition, each) for partition, file_ids in written.replaced.items() for each in file_ids}
+    going = {*written.metadata.replaced}
     old, new = (read_context(written.storage, each.config, each) for each in (written.timeline, written.done))
     then, now = written.before, written.after
     columns = {column for column, _ in indexes}
@@ -518,7 +514,7 @@ def _millis(instant: str, timeline: Timeline) -> int:
 
 def _replaced_keys(written: Written) -> pa.Array:
     """Return the keys that the index has in the file groups that a write takes out."""
-    going = {Location(partition, each) for partition, ids in written.replaced.items() for each in ids}
+    going = {Location(*each) for each in written.metadata.replaced}
     keys = joined([written.keys_before(each) for each in going]).unique()
     return _held(written.table, keys, *going)
 

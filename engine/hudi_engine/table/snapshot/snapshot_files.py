@@ -161,9 +161,7 @@ def _touched_partitions(request: SnapshotRequest, previous: Manifest) -> set[str
         return None
     touched: set[str] = set()
     for instant in unlisted:
-        metadata = timeline.commit_metadata(instant)
-        touched.update(metadata.partition_to_write_stats)
-        touched.update(metadata.partition_to_replace_file_ids or ())
+        touched |= timeline.commit_metadata(instant).partitions
     return touched
 
 

@@ -202,7 +202,6 @@ class Footprint:
         stats = [
             (partition, stat, (partition, stat.file_id or "")) for partition, stat in metadata.write_stats()
         ]
-        replaced = metadata.partition_to_replace_file_ids or {}
         base_written: dict[FileGroup, str] = {}
         appended: dict[FileGroup, str] = {}
         for partition, stat, group in stats:
@@ -216,11 +215,10 @@ class Footprint:
             written=frozenset(group for _, _, group in stats),
             base_written=base_written,
             appended=appended,
-            replaced=frozenset(
-                (partition, file_id) for partition, ids in replaced.items() for file_id in ids
-            ),
+            replaced=frozenset(metadata.replaced),
             created=frozenset(group for _, stat, group in stats if stat.prev_commit in NO_COMMIT),
-            partitions=frozenset(partition for partition, _, _ in stats) | frozenset(replaced),
+            partitions=frozenset(partition for partition, _, _ in stats)
+            | frozenset(metadata.partition_to_replace_file_ids or ()),
             with_inserts=frozenset(partition for partition, stat, _ in stats if stat.num_inserts),
             with_deletes=frozenset(partition for partition, stat, _ in stats if stat.num_deletes),
             left_rows=not {NEW_KEYS_ONLY, ROWS_LEFT}.isdisjoint(metadata.extra_metadata),

@@ -156,7 +156,7 @@ def _were_there(names: Sequence[str] | set[str], current: Timeline) -> bool:
 
 def content_of(metadata: CommitMetadata, *, whole: bool = False) -> Content | None:
     """Return what the files of a commit add, None where one of them does not say it."""
-    if any((metadata.partition_to_replace_file_ids or {}).values()) and not whole:
+    if metadata.replaced and not whole:
         return None
     stats = [stat.content for _, stat in metadata.write_stats()]
     known = [each for each in stats if each is not None]

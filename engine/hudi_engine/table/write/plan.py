@@ -33,9 +33,7 @@ def planned_result(
     metadata, figures = result.metadata, result.figures
     assert metadata is not None and figures is not None
     stats = [stat for _, stat in metadata.write_stats()]
-    replaced = metadata.partition_to_replace_file_ids or {}
-    groups = {(stat.partition_path or "", stat.file_id) for stat in stats}
-    groups |= {(partition, each) for partition, ids in replaced.items() for each in ids}
+    groups = {*((stat.partition_path or "", stat.file_id) for stat in stats), *metadata.replaced}
     counts = [(each.num_inserts, each.num_update_writes, each.num_deletes) for each in stats]
     changed = sum(count or 0 for each in counts for count in each)
     came = figures.rows_written if figures.rows_in is None else figures.rows_in
@@ -43,7 +41,7 @@ def planned_result(
     before = replace(state, columns=None).data_schema()
     plan = WritePlan(
         came,
-        0 if replaced else max(0, came - changed),
+        0 if metadata.partition_to_replace_file_ids else max(0, came - changed),
         result.partitions_written,
         len(groups),
         figures.bytes_rewritten,

@@ -77,7 +77,6 @@ def summarise(
 ) -> WriteResult:
     """Add up the write stats of a commit."""
     stats = [stat for _, stat in metadata.write_stats()]
-    replaced = metadata.partition_to_replace_file_ids or {}
     return WriteResult(
         instant=instant,
         operation=metadata.operation_type,
@@ -86,7 +85,7 @@ def summarise(
         rows_deleted=sum(stat.num_deletes or 0 for stat in stats) + rows_replaced,
         files_written=len({stat.path for stat in stats if stat.path}),
         bytes_written=sum(stat.total_write_bytes or 0 for stat in stats),
-        partitions_written=tuple(sorted({*metadata.partition_to_write_stats, *replaced})),
+        partitions_written=tuple(sorted(metadata.partitions)),
         path_taken=path_taken,
         metadata=metadata,
     )

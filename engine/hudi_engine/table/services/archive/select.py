@@ -224,18 +224,13 @@ class ReplacedGroups:
         A clean that left nothing behind proves it for what was replaced before its oldest retained instant;
         otherwise the folders are looked at.
         """
-        metadata = self._state.timeline.commit_metadata(write)
-        replaced = metadata.partition_to_replace_file_ids or {}
-        if not any(replaced.values()):
+        replaced = self._state.timeline.commit_metadata(write).replaced
+        if not replaced:
             return False
         clean = self._clean
         if clean is not None and clean.left_nothing and write.requested_time < clean.since:
             return False
-        return any(
-            not self._present(partition).isdisjoint(file_ids)
-            for partition, file_ids in replaced.items()
-            if file_ids
-        )
+        return any(file_id in self._present(partition) for partition, file_id in replaced)
 
     def _present(self, partition: str) -> frozenset[str]:
         if partition not in self._file_ids:

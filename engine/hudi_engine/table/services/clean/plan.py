@@ -301,7 +301,5 @@ def partitions_to_clean(
     found: set[str] = set()
     for write in writes:
         if last.since <= write.requested_time < retained.time:
-            metadata = state.timeline.commit_metadata(write)
-            found.update(metadata.partition_to_write_stats)
-            found.update(metadata.partition_to_replace_file_ids or ())
+            found |= state.timeline.commit_metadata(write).partitions
     return frozenset(found)
