@@ -13,13 +13,12 @@ from typing import Any
 from dbt.adapters.factory import get_adapter_by_type
 from dbt.cli.main import dbtRunner
 from dbt_common.exceptions import DbtBaseException
-from hudi_engine.cli.program import as_json
+from hudi_engine.cli.program import FAILED, as_json
 from hudi_engine.errors import HudiError
 from hudi_engine.table.operations import Answer, as_text
 
 from dbt.adapters.hudi.shell.effective_config import effective_config
 
-FAILED = 2
 _TABLES = ("model", "seed", "snapshot", "test")
 
 
