@@ -34,7 +34,6 @@ class TestThirtyRunsOfAChain:
     def models(self) -> dict[str, str]:
         return {"orders.sql": ORDERS, "doubled.sql": DOUBLED, "copied.sql": COPY, "totals.sql": TOTALS}
 
-    @pytest.mark.timeout(1800)
     def test_each_state_is_that_of_the_models_built_from_nothing(self, project: Any) -> None:
         run_dbt(["run"])
         chain, random_ = Chain(project), random.Random(30)

@@ -138,7 +138,7 @@ def dbt(folder: Path, *arguments: str, wanted: int = 0) -> str:
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1200,
     )
     assert done.returncode == wanted, done.stdout[-4000:] + done.stderr[-2000:]
     assert "not-a-secret" not in done.stdout

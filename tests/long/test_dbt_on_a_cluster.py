@@ -58,7 +58,7 @@ def test_models_are_built_and_tested_on_a_cluster_to_which_the_engine_is_sent(tm
                 env=environment(PYSPARK_PYTHON=sys.executable),
                 capture_output=True,
                 text=True,
-                timeout=300,
+                timeout=1200,
             )
             assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     tables = project / "warehouse" / "lake"

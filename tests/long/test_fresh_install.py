@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.golden.golden import description, unpack
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +22,7 @@ def installed(source: Path, work: Path) -> Path:
     )
     subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
     pip = [str(home / "bin/python"), "-m", "pip", "install", "-q", "-c", str(ROOT / "constraints-spark4.txt")]
-    subprocess.run([*pip, str(copy)], check=True, timeout=900)
+    subprocess.run([*pip, str(copy)], check=True, timeout=1800)
     return home / "bin"
 
 
@@ -32,7 +30,6 @@ def clean_environment() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "SPARK"))}
 
 
-@pytest.mark.timeout(1200)
 def test_the_engine_alone_reads_a_table_from_its_command_line(tmp_path: Path) -> None:
     programs = installed(ROOT / "engine", tmp_path)
     table = unpack(GOLDEN, tmp_path)
@@ -56,7 +53,6 @@ def test_the_engine_alone_reads_a_table_from_its_command_line(tmp_path: Path) ->
     assert (shown.returncode, shown.stdout.strip(), shown.stderr) == (0, "timeline and files agree", "")
 
 
-@pytest.mark.timeout(1800)
 def test_dbt_finds_the_adapter_and_its_version(tmp_path: Path) -> None:
     programs = installed(ROOT, tmp_path)
 

@@ -102,8 +102,8 @@ def run(folder: Path, package: Package, needs: dict[str, Path]) -> str:
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        # within pytest's own, which would end the run of the other packages and leave this process
-        timeout=MOST_SECONDS - 60,
+        # within the limit of the test, which would end the run of the other packages and leave this process
+        timeout=MOST_SECONDS,
     )
     assert "--- figures ---" in done.stdout, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout.partition("--- failed ---")[2]
@@ -116,7 +116,6 @@ def check(said: str, fails: str, passes: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(MOST_SECONDS)
 @pytest.mark.parametrize("package", PACKAGES, ids=[each.name for each in PACKAGES])
 def test_a_package_runs_as_it_is(package: Package) -> None:
     places = {package.name: CHECKOUTS / package.checkout}
@@ -145,7 +144,6 @@ OBSERVED = {
 
 
 @pytest.mark.long
-@pytest.mark.timeout(MOST_SECONDS)
 def test_elementary_observes_a_project_twice(tmp_path: Path) -> None:
     places = {"elementary": CHECKOUTS / "dbt-data-reliability", "dbt_utils": CHECKOUTS / "dbt-utils"}
     missing = [str(each) for each in places.values() if not each.is_dir()]

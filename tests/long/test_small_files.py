@@ -27,7 +27,6 @@ MOST_DATA = 14
 spark = one_session.spark
 
 
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("table_type", ["cow", "mor"])
 def test_batches_of_a_stream_leave_few_files(spark, tmp_path, table_type):
     table = HudiTable.create(
