@@ -8,7 +8,7 @@ from hudi_engine.format.config.options import resolve_options
 from hudi_engine.spark.read import collect
 from hudi_engine.spark.read.collect import to_arrow, to_arrow_within_limit
 from hudi_engine.spark.write.rows.batch import align, fetch_small
-from hudi_engine.table.write import incoming
+from hudi_engine.table.write import driver_path
 from hudi_engine.table.write.fit import FitPolicy
 
 MIB = 1 << 20
@@ -59,7 +59,7 @@ def test_a_long_row_behind_many_short_ones_still_comes(spark):
 
 def test_long_rows_are_written_by_the_executors(spark, tmp_path, monkeypatch):
     found = collected_bytes(monkeypatch)
-    monkeypatch.setattr(incoming, "run_on_driver", None)
+    monkeypatch.setattr(driver_path, "run_on_driver", None)
     table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["k"], precombine_field="ts")
     table.bulk_insert(long_rows(spark, 46, 200_000), options={"hoodie.engine.small.batch.bytes": str(MIB)})
     assert max(found) < MIB

@@ -37,8 +37,9 @@ from hudi_engine.table.snapshot.derive import RunTasks
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.planned import PlannedTransaction
 from hudi_engine.table.txn.transaction import WriteTransaction
+from hudi_engine.table.write.driver_path import write_on_driver
 from hudi_engine.table.write.fit import FitPolicy, fit_policy
-from hudi_engine.table.write.incoming import Incoming, settled_globally, write_here
+from hudi_engine.table.write.incoming import Incoming, settled_globally
 from hudi_engine.table.write.keys import with_keys
 from hudi_engine.table.write.operation import Operation
 from hudi_engine.table.write.place.partitions import partition_profile
@@ -123,7 +124,7 @@ class FrameIncoming(Incoming):
             each.size for unit in units.values() if unit.partition in partitions for each in unit.slices
         )
         if not plan.lookup or touched <= context.options[EngineOptions.DRIVER_MERGE_BYTES]:
-            return write_here(context, plan, table, units, transaction)
+            return write_on_driver(context, plan, table, units, transaction)
         counts = pc.value_counts(table.column(PARTITION_PATH)).to_pylist()
         rows = {entry["values"]: entry["counts"] for entry in counts}
         transaction.inflight(partition_profile(context.operation, rows, units))

@@ -20,11 +20,29 @@ from hudi_engine.table.handles.write_task import WriteTask
 from hudi_engine.table.lookup.partition import TaggedUnit, tag_unit
 from hudi_engine.table.lookup.tagging import DRIVER_KEYS
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan, split_by_partition
+from hudi_engine.table.txn.planned import PlannedTransaction
+from hudi_engine.table.txn.transaction import WriteTransaction
+from hudi_engine.table.write.place.partitions import tagged_profile
 from hudi_engine.table.write.place.shares import planned_markers, shares_of
 from hudi_engine.table.write.place.unit import write_unit
 
 MAX_THREADS = 8
 """Each holds the rows of a base file."""
+
+
+def write_on_driver(
+    context: WriteContext,
+    plan: UnitPlan,
+    batch: pa.Table,
+    units: Mapping[str, PartitionUnit],
+    transaction: WriteTransaction | PlannedTransaction,
+) -> tuple[str, list[WriteStat]]:
+    """Write the rows of a transaction by threads of this process; returns the name of the way taken, and what was written."""
+
+    def planned(tagged: Sequence[TaggedUnit]) -> None:
+        transaction.inflight(tagged_profile(context.operation, tagged))
+
+    return "driver", run_on_driver(context, plan, units, batch, planned)
 
 
 def run_on_driver(

@@ -18,12 +18,10 @@ from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.lookup.across_partitions import resolve_globally
 from hudi_engine.table.lookup.kinds import IndexKind
-from hudi_engine.table.lookup.partition import TaggedUnit
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.table.txn.planned import PlannedTransaction
 from hudi_engine.table.txn.transaction import WriteTransaction
-from hudi_engine.table.write.driver_path import run_on_driver
-from hudi_engine.table.write.place.partitions import tagged_profile
+from hudi_engine.table.write.driver_path import write_on_driver
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -89,7 +87,9 @@ class Incoming:
             units: What is known of the partitions of the batch, or of all.
         """
         assert self.table is not None
-        return write_here(context, *settled_globally(context, plan, units, self.table), units, transaction)
+        return write_on_driver(
+            context, *settled_globally(context, plan, units, self.table), units, transaction
+        )
 
 
 def settled_globally(
@@ -103,21 +103,6 @@ def settled_globally(
     else:
         table = combine_batch(table, context.config)
     return replace(plan, combine=False), table
-
-
-def write_here(
-    context: WriteContext,
-    plan: UnitPlan,
-    table: pa.Table,
-    units: Mapping[str, PartitionUnit],
-    transaction: WriteTransaction | PlannedTransaction,
-) -> tuple[str, list[WriteStat]]:
-    """Write rows by threads of this process."""
-
-    def planned(tagged: Sequence[TaggedUnit]) -> None:
-        transaction.inflight(tagged_profile(context.operation, tagged))
-
-    return "driver", run_on_driver(context, plan, units, table, planned)
 
 
 def fit_table(table: pa.Table, came: pa.Schema, schema: pa.Schema, names: Sequence[str]) -> pa.Table:
