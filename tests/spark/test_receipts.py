@@ -115,7 +115,7 @@ def test_writes_that_do_not_know_break_the_chain_openly(spark, tmp_path):
     assert since(table) is None
     logged = table.upsert(rows(spark, [1], 2)).instant
     answer = verified(table)
-    assert since(table) == logged and answer.ok and answer.facts["receipt"] == f"none since {logged}"
+    assert since(table) == logged and answer.ok and answer.facts["receipt"] == f"none at {logged}"
     table.upsert(rows(spark, [20]))
     assert since(table) is not None
     assert verified(table, note=True).notes[0].endswith("has noted it")

@@ -246,7 +246,10 @@ def _texts(given: Mapping[str, Any]) -> dict[str, str]:
 
 def shown_options(options: Mapping[str, str]) -> dict[str, str]:
     """Return options without secrets."""
-    return {key: "***" if _SECRET.search(key) else value for key, value in options.items()}
+    return {
+        key: "***" if _SECRET.search(key) and value not in ("true", "false") else value
+        for key, value in options.items()
+    }
 
 
 def _java() -> str:

@@ -278,6 +278,22 @@ def test_what_needs_spark_is_refused_by_name(tmp_path: Path) -> None:
     assert table.timeline() == []
 
 
+def test_a_filter_that_is_none_or_finer_than_the_column_deletes_nothing(tmp_path: Path) -> None:
+    table = hudi_engine.create_table(tmp_path / "t", name="t", record_key=["id"])
+    times = pa.array([1704067200000000, 1704067200000001], pa.timestamp("us"))
+    days = pa.array([19723, 19723], pa.date32())
+    table.insert(pa.table({"id": [1, 2], "at": times, "day": days}))
+    cut = pd.Timestamp("2024-01-01T00:00:00.000000500")
+    for wanted in ([("at", ">=", cut)], [("at", "in", [cut])], [("day", ">=", cut)]):
+        with pytest.raises(SchemaError, match="which is none"):
+            table.delete_where(wanted)
+        with pytest.raises(SchemaError, match="which is none"):
+            table.read(filters=wanted).to_arrow()
+    with pytest.raises(ConfigError, match="delete_where has no filter"):
+        table.delete_where(None)  # type: ignore[arg-type]
+    assert table.read(filters=[("at", ">=", cut.floor("us"))]).to_arrow().num_rows == 2
+
+
 def test_some_columns_of_stored_rows_are_replaced(tmp_path: Path) -> None:
     table = orders(tmp_path / "t")
     table.upsert(arrow((1, 1, "a", 1.0)))

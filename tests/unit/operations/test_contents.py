@@ -22,7 +22,7 @@ def services(folder: Path) -> TableServices:
 def test_a_table_of_another_writer_has_no_receipt_until_one_is_noted(tmp_path: Path) -> None:
     table, verify = unpack(COW, tmp_path), OPERATIONS["verify"]
     first = verify.call(services(table), {})
-    assert first.ok and first.facts["receipt"].startswith("none since") and first.facts["rows"] > 0
+    assert first.ok and first.facts["receipt"].startswith("none at") and first.facts["rows"] > 0
     noted = verify.call(services(table), {"note": True})
     assert noted.notes[0].endswith("has noted it")
     again = verify.call(services(table), {})

@@ -181,8 +181,7 @@ def _read(given: object, value: Any, kind: pa.DataType) -> object:
     if not pa.types.is_temporal(kind):
         return value
     if not isinstance(value, str):
-        is_utc = isinstance(value, datetime.datetime) and value.tzinfo is None and getattr(kind, "tz", None)
-        return value.replace(tzinfo=datetime.timezone.utc) if is_utc else value
+        return _time(given, value, kind)
     if pa.types.is_timestamp(kind):
         kind = pa.timestamp("us", kind.tz)  # a time may be given more finely than the column has it
     try:
@@ -194,6 +193,13 @@ def _read(given: object, value: Any, kind: pa.DataType) -> object:
         except pa.ArrowException:
             pass
         raise _misfit(given, value, kind) from error
+
+
+def _time(given: object, value: Any, kind: pa.DataType) -> object:
+    if getattr(value, "nanosecond", 0):
+        raise _misfit(given, value, kind)  # a pandas.Timestamp is a datetime too, without its nanoseconds
+    is_utc = isinstance(value, datetime.datetime) and value.tzinfo is None and getattr(kind, "tz", None)
+    return value.replace(tzinfo=datetime.timezone.utc) if is_utc else value
 
 
 def _whole_number(given: object, value: Any, kind: pa.DataType) -> object:

@@ -153,9 +153,15 @@ class Table(TableWrites[ArrowData], TableOperations):
             options: ``hoodie.*`` options of this call.
 
         Raises:
+            ConfigError: No filter, or one that makes no sense.
             WriteConflictError: Another writer changed the partitions of these rows meanwhile.
             RepeatedKeyError: Other rows have the key of one that meets the filter, and would go with it.
         """
+        if filters is None:
+            raise ConfigError(
+                "delete_where has no filter; give one, such as [('amount', '>', 28)]. To delete all rows call "
+                "insert_overwrite_table with none"
+            )
         base = TableState.load(self.storage)
         resolved = self._resolved(options)
         found = filtered(base, (RECORD_KEY, PARTITION_PATH), filters, None, resolved.raw)

@@ -192,7 +192,7 @@ def verify(
         facts["receipt"] = "the same" if found.ok else f"{receipt.rows} rows, hash {receipt.text}"
         notes = [] if found.ok else ["the table has other rows than its commits have written"]
         return Answer(facts=facts, notes=notes, ok=found.ok)
-    facts["receipt"] = f"none since {receipt.since}"
+    facts["receipt"] = f"none at {receipt.since}"
     if not note or as_of is not None:
         return Answer(facts=facts, notes=["nothing is proved; with note the newest state gets a receipt"])
     # Writes load more than the operations that only look.

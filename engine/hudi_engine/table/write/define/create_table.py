@@ -99,7 +99,7 @@ def _is_mark(storage: Storage, folder: FileStatus) -> bool:
 
 
 def _exists(storage: Storage) -> str:
-    return f"a Hudi table is already at {storage.base}; open it with HudiTable.open, or choose another path"
+    return f"a Hudi table is already at {storage.base}; open it with open_table or HudiTable.open, or choose another path"
 
 
 def _create_properties(storage: Storage, body: bytes) -> None:
