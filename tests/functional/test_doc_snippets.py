@@ -48,7 +48,9 @@ def test_the_profiles_are_legal() -> None:
 class TestModelsOfThePages:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"sources.yml": QUICK_START["models/sources.yml"], **dict(snippets(MODEL))}
+        deliveries = "select 1 as product_id, 'new' as status, 2 as amount"
+        inputs = {"sources.yml": QUICK_START["models/sources.yml"], "deliveries.sql": deliveries}
+        return {**inputs, **dict(snippets(MODEL))}
 
     def test_they_do_what_the_page_says(self, project: Any) -> None:
         subprocess.run([sys.executable, "-c", QUICK_START["land.py"]], cwd=project.project_root, check=True)
@@ -77,6 +79,7 @@ class TestModelsOfThePages:
         assert rows("select cast(order_date as string), orders from {schema}.orders_by_day order by 1") == [
             ("2026-01-01", 4), ("2026-01-02", 1),
         ]  # fmt: skip
+        assert rows("select product_id, status, amount from {schema}.stock") == [(1, "new", 4)]
 
 
 ORDERS = """

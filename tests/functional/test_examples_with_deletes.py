@@ -206,9 +206,7 @@ class TestExamplesOfModels:
         inputs["orders"] = (
             "select order_id, amount, cast(order_date as date) as order_date from {{ target.schema }}.in_orders"
         )
-        source = ", ".join(
-            f"{{name: {name}, identifier: in_{name}}}" for name in ("order_events", "deliveries")
-        )
+        source = "{name: order_events, identifier: in_order_events}"
         return {
             "sources.yml": f"sources: [{{name: shop, schema: '{{{{ target.schema }}}}', tables: [{source}]}}]",
             **{f"{name}.sql": sql for name, sql in (inputs | page).items()},

@@ -14,6 +14,7 @@ UNCHANGED = [(1, "a", "x"), (2, "b", "y")]
 CHANGED: dict[str, list[tuple[Any, ...]]] = {
     "clauses": [(1, "A", "x"), (2, "B", "y")],
     "clauses_of_one_side": [(1, "A", "x"), (2, "B", "y")],
+    "branches": UNCHANGED[1:],
     "full_sync": [],
     "overwrite_whole": [],
     "overwrite_table": [],
