@@ -37,7 +37,7 @@ from hudi_engine.spark.read.spark_read import (
 from hudi_engine.spark.schema.spark_types import arrow_to_spark
 from hudi_engine.spark.services.clustering import run_large_in_spark, service_runner
 from hudi_engine.table.changes.read import Wanted
-from hudi_engine.table.changes.window import CHANGE_TYPE, COMMITTED, Span, start_of, write_before
+from hudi_engine.table.changes.window import CHANGE_TYPE, COMMITTED, span_of, start_of
 from hudi_engine.table.data_skipping.plan import ReadPlan
 from hudi_engine.table.front.handle import RawOptions, TableHandle
 from hudi_engine.table.inspect.as_of import instant_as_of
@@ -189,10 +189,8 @@ class Reads(TableHandle):
         """
         state, resolved = TableState.load(self.storage), self._resolved(options)
         wanted = Wanted(mode, on_gap, skip_insert_overwrite=skip_insert_overwrite)
-        begin = start_of(start)
-        if include_start and begin is not None:
-            begin = write_before(state, begin)
-        frame = changes_between(self.spark, state, resolved, Span(begin, end), wanted)
+        span = span_of(state, start, end, include_start=include_start)
+        frame = changes_between(self.spark, state, resolved, span, wanted)
         if frame is None:
             return self.spark.createDataFrame([], f"{CHANGE_TYPE} string, {COMMITTED} string")
         return frame
@@ -216,7 +214,7 @@ class Reads(TableHandle):
             TimelineError: A point in time that is none, or an end before the start.
         """
         state = TableState.load(self.storage)
-        return cdc_frame(self.spark, state, self._resolved(options), Span(start_of(start), end))
+        return cdc_frame(self.spark, state, self._resolved(options), span_of(state, start, end))
 
     def changelog(
         self, start: str | None = None, end: str | None = None, *, options: RawOptions | None = None

@@ -88,6 +88,14 @@ def write_before(state: TableState, start: Moment) -> str | None:
     return None
 
 
+def span_of(
+    state: TableState, start: Moment | None, end: Moment | None, *, include_start: bool = False
+) -> Span:
+    """Return the time between two moments as callers give them; raises TimelineError for an included start that is none."""
+    begin = start_of(start)
+    return Span(write_before(state, begin) if include_start and begin is not None else begin, end)
+
+
 def check_order(state: TableState, start: Moment, end: Moment | None) -> tuple[str, str | None]:
     """Return the positions of a start and an end; raises TimelineError for invalid ones and an end before the start."""
     begin = position_of(state, start)

@@ -19,7 +19,7 @@ from hudi_engine.format.storage.factory import open_storage
 from hudi_engine.format.storage.given import public_location
 from hudi_engine.format.timeline.moments import Moment
 from hudi_engine.table.changes.read import Wanted, changes_between
-from hudi_engine.table.changes.window import Span, start_of, write_before
+from hudi_engine.table.changes.window import span_of
 from hudi_engine.table.front.arrow import ArrowStream, is_pandas, to_arrow
 from hudi_engine.table.front.handle import RawOptions
 from hudi_engine.table.front.operations import TableOperations
@@ -110,11 +110,10 @@ class Table(TableWrites[ArrowData], TableOperations):
             ConfigError: A mode or choice that is none.
             TimelineError: A point in time that is none, or an end before the start.
         """
-        state, begin = TableState.load(self.storage), start_of(start)
-        if include_start and begin is not None:
-            begin = write_before(state, begin)
+        state = TableState.load(self.storage)
         wanted = Wanted(mode, on_gap, skip_insert_overwrite=skip_insert_overwrite)
-        return changes_between(state, self._resolved(options), Span(begin, end), wanted)
+        span = span_of(state, start, end, include_start=include_start)
+        return changes_between(state, self._resolved(options), span, wanted)
 
     def upsert(
         self,
