@@ -42,9 +42,9 @@ CASES = {
         MergeClauses(
             when=(
                 When(ClauseRows.MATCHED, "delete", "DBT_INTERNAL_SOURCE.n > 200"),
-                When(ClauseRows.MATCHED, "nothing", "DBT_INTERNAL_DEST.dt = 'a'"),
+                When(ClauseRows.MATCHED, "do_nothing", "DBT_INTERNAL_DEST.dt = 'a'"),
                 When(ClauseRows.MATCHED, "update", columns=("n",)),
-                When(ClauseRows.NEW, "nothing", "DBT_INTERNAL_SOURCE.id = 6"),
+                When(ClauseRows.NEW, "do_nothing", "DBT_INTERNAL_SOURCE.id = 6"),
                 When(ClauseRows.NEW, "insert", values={"n": "DBT_INTERNAL_SOURCE.n + 1"}),
                 When(ClauseRows.LEFT, "update", "DBT_INTERNAL_DEST.n < 40", values={"n": "n + 1"}),
                 When(ClauseRows.LEFT, "delete"),

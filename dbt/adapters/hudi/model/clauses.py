@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 
 from hudi_engine.spark.sql.statements import split_outside
-from hudi_engine.spark.write.rows.clauses import NOTHING, MergeClauses, When
-from hudi_engine.spark.write.rows.settled import DELETE, INSERT, UPDATE
+from hudi_engine.spark.write.rows.clauses import ACTIONS, MergeClauses, When
+from hudi_engine.spark.write.rows.settled import DELETE, UPDATE
 from hudi_engine.spark.write.rows.sides import SOURCE, TARGET, ClauseRows
 
 from dbt.adapters.hudi.model.known_configs import CLAUSES
@@ -26,11 +26,6 @@ _WHEN: Mapping[str, ClauseRows] = {
     "when_matched": ClauseRows.MATCHED,
     "when_not_matched": ClauseRows.NEW,
     "when_not_matched_by_source": ClauseRows.LEFT,
-}
-_BRANCHES: Mapping[ClauseRows, Mapping[str, str]] = {
-    ClauseRows.MATCHED: {"update": UPDATE, "delete": DELETE, "do_nothing": NOTHING},
-    ClauseRows.NEW: {"insert": INSERT, "do_nothing": NOTHING},
-    ClauseRows.LEFT: {"update": UPDATE, "delete": DELETE, "do_nothing": NOTHING},
 }
 _MODES = ("by_name", "star", "explicit")
 _CONFIGS_OF: Mapping[ClauseRows, tuple[str, ...]] = {
@@ -115,7 +110,7 @@ def _branch(place: str, rows: ClauseRows, value: object, problems: Problems) -> 
     elif by not in ("target", "source") or (rows is not ClauseRows.NEW and by != "target"):
         problems.add(f"{place} has by {by!r}; legal values in when_not_matched: 'target', 'source'")
     action = str(given.pop("action", None) or "").lower()
-    legal = _BRANCHES[rows]
+    legal = ACTIONS[rows]
     if action not in legal:
         problems.add(f"{place} has action {action!r}; legal values: {', '.join(map(repr, legal))}")
     mode = str(given.pop("mode", None) or "by_name").lower()
@@ -127,7 +122,7 @@ def _branch(place: str, rows: ClauseRows, value: object, problems: Problems) -> 
         problems.add(f"{place} has condition {conditions!r}; give SQL, or a list of which all must hold")
         conditions = []
     details = mapping(f"{place}.{action}", given.pop(action, None), problems)
-    if action == "update":
+    if action == UPDATE:
         details.setdefault("set_expressions", given.pop("set_expressions", None))
     taken = _taken_by_insert if rows is ClauseRows.NEW else _taken_by_update
     columns, excluded, values = taken(f"{place}.{action}", details, problems)
@@ -137,8 +132,7 @@ def _branch(place: str, rows: ClauseRows, value: object, problems: Problems) -> 
         problems.add(f"{place} has {unknown!r}, which is no part of a branch with action {action!r}")
     condition = " and ".join(f"({each})" for each in conditions) or None
     called = f"{place}.condition", f"{place}.{action}"
-    becomes = legal.get(action, NOTHING)
-    return When(rows, becomes, condition, columns, excluded, values, called)
+    return When(rows, action, condition, columns, excluded, values, called)
 
 
 def _taken_by_update(place: str, details: dict[str, object], problems: Problems) -> _Taken:

@@ -54,8 +54,8 @@ from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, ORDER
 from hudi_engine.table.state import TableState
 
 _KEY, _PARTITION, _ORDER = "__hudi_key", "__hudi_partition", "__hudi_order_"
-NOTHING = "nothing"
-_ACTIONS: Mapping[ClauseRows, Mapping[str, str]] = {
+NOTHING = "do_nothing"
+ACTIONS: Mapping[ClauseRows, Mapping[str, str]] = {
     ClauseRows.MATCHED: {UPDATE: UPDATE, DELETE: DELETE, NOTHING: NOTHING},
     ClauseRows.NEW: {INSERT: INSERT, NOTHING: NOTHING},
     ClauseRows.LEFT: {UPDATE: UPDATE_UNMATCHED, DELETE: DELETE, NOTHING: NOTHING},
@@ -69,7 +69,7 @@ class When:
 
     Args:
         rows: The rows that it is about; of several branches about the same rows the first that holds takes a row.
-        action: ``update``, ``delete``, ``insert``, or ``nothing`` for a row that is left as it is.
+        action: ``update``, ``delete``, ``insert``, or ``do_nothing`` for a row that is left as it is.
         condition: SQL that they fulfil; None for all of them.
         columns: Columns that take the batch's value in a matched or new row; None for all.
         excluded: Columns that do not.
@@ -96,7 +96,7 @@ class When:
     @property
     def becomes(self) -> str:
         """What becomes of its rows, as the write calls it."""
-        return _ACTIONS[self.rows][self.action]
+        return ACTIONS[self.rows][self.action]
 
     def problems(self, known: Collection[str]) -> Iterator[str]:
         """Yield what is wrong with it by itself.
@@ -105,7 +105,7 @@ class When:
             known: Columns of the table and of the batch.
         """
         condition, values = self.called
-        legal = _ACTIONS[self.rows]
+        legal = ACTIONS[self.rows]
         if self.action not in legal:
             yield f"{values} is {self.action!r}; legal values {self.rows.value}: {', '.join(map(repr, legal))}"
         lowered = {name.lower() for name in known}
