@@ -91,10 +91,8 @@ def target_parts(plan: JavaPlan) -> tuple[list[str], str | None]:
 
 
 def hasattr_java(node: Any, method: str) -> bool:
-    """Whether a Java object has a method without arguments."""
-    return any(
-        found.getName() == method and found.getParameterCount() == 0 for found in node.getClass().getMethods()
-    )
+    """Whether a Java object has a method, by one call of Java."""
+    return method in dir(node)
 
 
 def frame(session: SparkSession, plan: JavaPlan) -> DataFrame:

@@ -244,6 +244,12 @@ def merge(statement: Statement, target: Target) -> StatementResult:
             )
         frame = never_null(_named(new, [], data_columns(table), {}, True, target), target, table)
         return _done(statement, target, table, table.insert(frame))
+    merged = Merge(statement, target, table)
+    decide = with_newest_source(statement, target, merged.decide)
+    if decide == merged.decide:
+        rows = merged.upserted(data_columns(table), partial(never_null, target=target, table=table))
+        if rows is not None:
+            return _done(statement, target, table, table.upsert(rows))
     inserts = statement.plan.notMatchedActions().size() > 0
     given = columns_given(statement.plan, data_columns(table).names)
     fills = merge_rule(table.config).fills
@@ -252,8 +258,6 @@ def merge(statement: Statement, target: Target) -> StatementResult:
         # where null means no value, a stored row keeps its own
         return never_null(rows, target, table, given, kept & F.col(INSERT_FLAG) if fills else kept)
 
-    merged = Merge(statement, target, table)
-    decide = with_newest_source(statement, target, merged.decide)
     assigns = columns_updated(statement.plan)
     # a source that reads the table is evaluated on its newest state, once that is shown
     keys = merged.keys if decide == merged.decide else None

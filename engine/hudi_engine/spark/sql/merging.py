@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from operator import or_
 
@@ -15,20 +15,22 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from hudi_engine import HudiTable
-from hudi_engine.errors import ConfigError, StatementError
+from hudi_engine.errors import ConfigError, SchemaError, StatementError
 from hudi_engine.format.config.options import Options, resolve_options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.keygen.partition_path import DEFAULT_PARTITION_VALUE
 from hudi_engine.format.keygen.text import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
+from hudi_engine.format.merge.modes.registry import COMMIT_TIME, EVENT_TIME, merge_rule
 from hudi_engine.format.schema.any_case import AnyCase, spellings
-from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY, meta_fields
+from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED, PARTITION_PATH, RECORD_KEY, meta_fields
 from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.frames import under_name
 from hudi_engine.spark.read.reason import reason_of
-from hudi_engine.spark.schema.spark_types import arrow_to_spark
+from hudi_engine.spark.schema.spark_types import arrow_to_spark, spark_to_arrow
 from hudi_engine.spark.sql.statement import Statement, Target
 from hudi_engine.spark.write.rows import settled
+from hudi_engine.spark.write.rows.batch import fetch_little
 from hudi_engine.spark.write.rows.casts import check_cast, check_fields, exact_cast, fit_to_table
 from hudi_engine.spark.write.rows.key_check import KeyCheck
 from hudi_engine.spark.write.rows.partial_update_nulls import reject_null_overwrite
@@ -48,6 +50,7 @@ _SETTLED = T.StructType(
 _SUGGESTED = re.compile(r" Did you mean one of the following\? \[[^\]]*\]\.?")
 # The kind of a partition field of which many values make one partition.
 _TIMES = "timestamp"
+_OF_UPSERTS = [(ClauseRows.MATCHED, "UpdateStarAction"), (ClauseRows.NEW, "InsertStarAction")]
 _WHOLE_NUMBERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 # Texts that make the same key or partition as null or another of them.
 _BLANK = ("", NULL_PLACEHOLDER, EMPTY_PLACEHOLDER, DEFAULT_PARTITION_VALUE)
@@ -64,9 +67,9 @@ class Merge:
             )
         _check_form(plan, target)
         self._statement, self._target, self._config = statement, target, config
-        options = resolve_options(statement.warehouse.options_at(target.base))
-        index = index_kind(with_table_options(config, options, UPSERT.name.value))
-        self._partition_fields = () if index.is_global else config.partition_fields
+        self._options = resolve_options(statement.warehouse.options_at(target.base))
+        self._index = index_kind(with_table_options(config, self._options, UPSERT.name.value))
+        self._partition_fields = () if self._index.is_global else config.partition_fields
         names = [*config.record_key_fields, *(each.name for each in self._partition_fields)]
         self._identity = tuple(dict.fromkeys(names))
         self._source: tuple[DataFrame, str] | None = None
@@ -110,6 +113,56 @@ class Merge:
         names = [exact[each] for each in fields]
         given = [source.schema[each].dataType for each in names]
         return names if all(map(_same_key, map(stored.get, fields), given)) else None
+
+    def upserted(self, columns: T.StructType, test: Callable[[DataFrame], DataFrame]) -> pa.Table | None:
+        """Return the rows of a MERGE that is an upsert, so that it need not join them with the table's; None for any other.
+
+        ON compares the key and the partition columns, ``UPDATE SET *`` and ``INSERT *`` have no conditions, and the source is
+        small, with a key of its own in each row.
+
+        Args:
+            columns: The table's columns.
+            test: Gets the source's rows in these columns; returns them so that reading one that must not be written fails.
+        """
+        plan, config = self._statement.plan, self._config
+        source, name = _source(self._statement)
+        known = AnyCase((field.name, field) for field in source.schema.fields)
+        kinds = AnyCase((field.name, field.dataType) for field in columns.fields)
+        key = {each.lower() for each in self._identity}
+        actions = _actions(plan)
+        if (
+            [(rows, plans.kind(action)) for rows, action in actions] != _OF_UPSERTS
+            or any(plans.option(action.condition()) is not None for _, action in actions)
+            or merge_rule(config) not in (COMMIT_TIME, EVENT_TIME)
+            or config.delete_marker is not None
+            or not {IS_DELETED, DELETES}.isdisjoint(map(str.lower, columns.names))
+            or (self._index.is_global and config.partition_fields)
+            or not has_plain_keys(spark_to_arrow(columns), config)
+            or any(each not in known for each in columns.names)
+            or compared_columns(plan, [name], self._target.own_name) != key
+            or not all(
+                _is_plain(kinds[each]) and _same_key(kinds[each], known[each].dataType) for each in key
+            )
+        ):
+            return None
+        try:
+            values = [_as_stored(columns, source, known[each], each).alias(each) for each in columns.names]
+            rows = fetch_little(test(source.select(*values)), self._options)
+        except (PySparkException, SchemaError):
+            return None  # the row is named where it is joined
+        return rows if rows is not None and self._is_upsert_of(rows) else None
+
+    def _is_upsert_of(self, rows: pa.Table) -> bool:
+        """Tell whether each row has a key of its own that no stored row with other values has, and can be ordered."""
+        exact = spellings(rows.column_names)
+        identity = rows.select([exact[each] for each in self._identity])
+        ordered = [exact[each] for each in self._config.ordering_fields if each in exact]
+        texts = [each for each in identity.columns if pa.types.is_string(each.type)]
+        return (
+            0 < rows.num_rows == identity.group_by(identity.column_names).aggregate([]).num_rows
+            and not any(rows[each].null_count for each in (*identity.column_names, *ordered))
+            and not any(pc.any(pc.is_in(each, pa.array(_BLANK))).as_py() for each in texts)
+        )
 
     def decide(self, stored: DataFrame) -> DataFrame:
         """Join the table's rows with the source, read again, and let the first clause that holds take each row."""
@@ -190,6 +243,10 @@ class Merge:
         value = F.col(quoted(column))
         is_text = isinstance(self._kinds[column], T.StringType)
         return value.isNull() | value.isin(*_BLANK) if is_text else value.isNull()
+
+
+def _is_plain(kind: T.DataType) -> bool:
+    return isinstance(kind, _WHOLE_NUMBERS) or kind == T.StringType()
 
 
 def _same_key(stored: T.DataType | None, given: T.DataType | None) -> bool:

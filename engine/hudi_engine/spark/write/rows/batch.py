@@ -115,6 +115,17 @@ def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
     return _if_small(batch, table, options)
 
 
+def fetch_little(frame: DataFrame, options: Options) -> pa.Table | None:
+    """Return the rows of a query that reads little as an Arrow table when they are within the small-batch limits, else None."""
+    most = options[EngineOptions.SMALL_BATCH_ROWS]
+    rows = bounded(frame, options[EngineOptions.SMALL_BATCH_BYTES], most + 1)
+    if not most or not _reads_little(rows.measured, options):
+        return None
+    with interpreted(frame.sparkSession):
+        table = rows.collect()
+    return None if table is None or table.num_rows > most else table
+
+
 def fetch_counted(batch: AlignedBatch, kept: DataFrame, rows: int, options: Options) -> pa.Table | None:
     """Return rows that Spark has evaluated, counted and kept, as an Arrow table when they are within the small-batch limits.
 
