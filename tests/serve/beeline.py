@@ -26,7 +26,7 @@ def beeline(url: str, script: str, folder: Path, jars: Sequence[str] = ()) -> li
         beeline_words(url, "-f", str(file), jars=jars),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         cwd=folder,
     )
     assert done.returncode == 0 and "Error:" not in done.stdout + done.stderr, done.stdout + done.stderr

@@ -63,7 +63,7 @@ def test_sigterm_while_spark_starts_ends_the_server(tmp_path: Path) -> None:
             assert process.stdout is not None
             assert process.stdout.readline() == "starting\n"
             process.send_signal(signal.SIGTERM)
-            assert process.communicate(timeout=120)[0].endswith("ended\n")
+            assert process.communicate(timeout=600)[0].endswith("ended\n")
             assert process.returncode == 0
         finally:
             process.kill()

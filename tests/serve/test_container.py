@@ -109,7 +109,7 @@ def test_the_health_check_asks_the_server(
     def checked(port: int) -> int:
         text = program[2].replace(":10000/", f":{port}/")
         assert text != program[2]
-        return subprocess.run([sys.executable, "-c", text], capture_output=True, timeout=60).returncode
+        return subprocess.run([sys.executable, "-c", text], capture_output=True, timeout=300).returncode
 
     ended: Any = start_server()
     ended.stop()

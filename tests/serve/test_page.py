@@ -31,7 +31,7 @@ def asked(
     headers: Mapping[str, str] | None = None,
     form: Mapping[str, str] | None = None,
 ) -> tuple[int, str]:
-    client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=300)
     try:
         if form is None:
             client.request("GET", path, headers=dict(headers or {}))
@@ -73,7 +73,7 @@ def form_of(page: str) -> dict[str, str]:
 
 
 def ended(cursor: hive.Cursor) -> str:
-    for _ in range(100):
+    for _ in range(3000):
         status = cursor.poll()
         if status.operationState in (2, 3, 4, 5):
             return str(status.errorMessage)
@@ -177,7 +177,7 @@ class TestOtherSites:
         assert asked(server, "/", {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})[0] == 200
 
     def test_pages_cannot_be_framed_or_kept(self, server: HudiServer) -> None:
-        client = http.client.HTTPConnection("localhost", server.port, timeout=30)
+        client = http.client.HTTPConnection("localhost", server.port, timeout=300)
         client.request("GET", "/")
         answer = client.getresponse()
         assert answer.headers["X-Frame-Options"] == "DENY"
@@ -278,7 +278,7 @@ def test_a_browser_shows_the_page_and_runs_nothing_of_it(
     words = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
     words += ["--enable-logging=stderr", f"--user-data-dir={tmp_path}", "--virtual-time-budget=600000"]
     done = subprocess.run(
-        [*words, f"http://127.0.0.1:{server.port}/"], capture_output=True, text=True, timeout=120, check=True
+        [*words, f"http://127.0.0.1:{server.port}/"], capture_output=True, text=True, timeout=600, check=True
     )
     opened.join()
     assert "<title>dbt-hudi serve</title>" in done.stdout

@@ -156,7 +156,7 @@ def test_everything_goes_through_tls(start_server: Start, certificate: tuple[str
 def test_pages_in_a_browser_run_nothing(
     server: HudiServer, method: str, headers: dict[str, str], status: int
 ) -> None:
-    client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
     client.request(method, "/cliservice", headers=headers)
     assert client.getresponse().status == status
 
