@@ -17,4 +17,5 @@ def carried_columns(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
     """What happens to columns that stay as they are: small files are written anew, or column chunks carried as from large ones."""
     if request.param == "carried":
         monkeypatch.setattr("hudi_engine.table.handles.carried._MIN_BYTES", 0)
+        monkeypatch.setattr("hudi_engine.table.handles.carried._MIN_CHUNK_BYTES", 0)
         monkeypatch.setattr("hudi_engine.table.handles.carried._are_as_wanted", lambda groups, options: True)

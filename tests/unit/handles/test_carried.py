@@ -62,6 +62,7 @@ def whatever_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files too are carried, whatever row groups they have."""
     monkeypatch.setattr("tests.unit.handles.test_merge.TABLE", SCHEMA)
     monkeypatch.setattr("hudi_engine.table.handles.carried._MIN_BYTES", 0)
+    monkeypatch.setattr("hudi_engine.table.handles.carried._MIN_CHUNK_BYTES", 0)
     monkeypatch.setattr("hudi_engine.table.handles.carried._are_as_wanted", lambda groups, options: True)
 
 

@@ -122,6 +122,8 @@ _CODECS = {
 """Numbers of ``parquet.thrift``, CompressionCodec; pyarrow's lz4 is LZ4_RAW."""
 _MIN_BYTES = 64 * 1024
 """Row groups of which less could be carried are encoded again: looking at them costs as much."""
+_MIN_CHUNK_BYTES = 4 * 1024
+"""The same for a column's chunk: to encode less takes no longer than to read where it lies in the footer."""
 _LARGEST_GROUP = 2.0
 _ENOUGH_ROWS = 65_536
 """Row groups of so many rows are not too small, however few bytes their dictionaries make of them."""
@@ -169,7 +171,8 @@ class OldGroups:
     ) -> OldGroups | None:
         """Return a base file's row groups; None where the new file is to have others, or its columns are not known by name."""
         by_name = context.schema_history is None and not context.config.drop_partition_columns
-        is_wanted = options.carry_columns and by_name and base.size >= _MIN_BYTES
+        least = max(_MIN_BYTES, _MIN_CHUNK_BYTES * len(context.schema))
+        is_wanted = options.carry_columns and by_name and base.size >= least
         if not is_wanted or file.is_in_old_calendar:
             return None
         try:
