@@ -248,4 +248,4 @@ class Card:
         if reason:
             return "not applicable", reason
         passed = sum(outcome == "passed" for outcome in outcomes.values())
-        return ("passed", f"{passed} cases") if passed else ("not run", "")
+        return ("passed", f"{passed} case{'s' * (passed > 1)}") if passed else ("not run", "")
