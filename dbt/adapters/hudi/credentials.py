@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -47,7 +46,6 @@ _KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
 _OF_DBT = ("type", "threads", "database")
 # dbt-spark requires a host with every method and documents this one for sessions.
 _NO_HOST = ("NA", "localhost")
-_SECRET = re.compile(r"key|secret|token|password|headers|url", re.IGNORECASE)
 _BUNDLE = ("org.apache.spark.sql.hudi.", "org.apache.hudi.", "org.apache.spark.HoodieSpark")
 """How names of classes begin that Hudi's quick start has people set: extensions, catalog, registrator of the serializer."""
 _LOG_LEVELS = tuple("OFF FATAL ERROR WARN INFO DEBUG TRACE ALL".split())
@@ -219,7 +217,7 @@ class HudiCredentials(SparkCredentials):
         yield "engine", f"hudi_engine {hudi_engine.__version__}"
         yield "spark", f"PySpark {pyspark.__version__}"
         yield "java", _java()
-        yield "options", shown_options(self.options) or "none: the defaults of docs/configuration.md"
+        yield "options", shown_settings(self.options) or "none: the defaults of docs/configuration.md"
 
     def resolve_location_root(self, project_root: str | None) -> str:
         """Make ``location_root`` absolute, in place.
@@ -242,14 +240,6 @@ def _shown(value: object, legal: tuple[type, ...] = ()) -> str:
 
 def _texts(given: Mapping[str, Any]) -> dict[str, str]:
     return {str(key): option_text(value) for key, value in given.items()}
-
-
-def shown_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Return options without secrets."""
-    return {
-        key: "***" if _SECRET.search(key) and value not in ("true", "false") else value
-        for key, value in options.items()
-    }
 
 
 def _java() -> str:

@@ -22,6 +22,7 @@ from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.config.options import laid_over
+from hudi_engine.format.storage.redact import shown_settings
 from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
 from hudi_engine.spark.sql.ddl import check_function_version, drop_function_of
 from hudi_engine.spark.sql.own_rows import with_state_read
@@ -45,7 +46,6 @@ from dbt.adapters.hudi.changes.new_files import (
 from dbt.adapters.hudi.column import HudiColumn
 from dbt.adapters.hudi.column_changes import ColumnChanges
 from dbt.adapters.hudi.connections import HudiConnectionManager
-from dbt.adapters.hudi.credentials import shown_options
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.merge import STRATEGIES
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan, time_limit
@@ -236,7 +236,7 @@ class HudiAdapter(PastRuns, FileFeeds, ColumnChanges, Names, SparkAdapter):
         tests = audit_tests(plan.audit, node, known, self.config)
         plan = replace(plan, run_notes=notes, tests=tests, resumes=resumes_build(node, known))
         options = laid_over(self._warehouse.options, plan.write_options)
-        logger.debug("{}.{} is written with options {}", plan.schema, plan.name, shown_options(options))
+        logger.debug("{}.{} is written with options {}", plan.schema, plan.name, shown_settings(options))
         run = RUNS.begin(model, in_part(plan, self.config.args))
         run.begins = run.is_kind("snapshot")
         return run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.format.storage.redact import is_secret, redacted, secrets_of
+from hudi_engine.format.storage.redact import is_secret, redacted, secrets_of, shown_settings
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,18 @@ def test_settings_are_known_by_name_to_be_secret() -> None:
 
     assert secrets_of(settings) == ("abcdef", "ghijkl")
     assert not is_secret("endpoint")
+
+
+def test_a_record_key_is_no_secret_and_a_key_of_an_account_is() -> None:
+    options = {
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.aws.access.key": "hidden",
+        "hoodie.metrics.pushgateway.url": "hidden",
+        "hoodie.write.tokens": "true",
+    }
+
+    assert shown_settings(options) == {
+        **options,
+        "hoodie.aws.access.key": "***",
+        "hoodie.metrics.pushgateway.url": "***",
+    }

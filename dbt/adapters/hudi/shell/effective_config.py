@@ -10,9 +10,9 @@ from typing import Any
 from dbt.clients.yaml_helper import load_yaml_text
 from dbt_common.exceptions import DbtBaseException
 from hudi_engine.format.config.options import OPTIONS, canonical_key
+from hudi_engine.format.storage.redact import shown_settings
 from hudi_engine.table.operations import Answer
 
-from dbt.adapters.hudi.credentials import shown_options
 from dbt.adapters.hudi.model.known_configs import PLACE, USED
 from dbt.adapters.hudi.model.plan import OPTIONS_OF_MODEL
 
@@ -49,7 +49,7 @@ def effective_config(adapter: Any, node: Any, *, defaults: bool = False) -> Answ
     for layer, given in {**found, **layers}.items():
         place = place_of("options", "hudi_options") if layer == OPTIONS_OF_MODEL else layer
         options.update({canonical_key(key): (str(value), place) for key, value in given.items()})
-    shown = shown_options({key: value for key, (value, _) in options.items()})
+    shown = shown_settings({key: value for key, (value, _) in options.items()})
     rows += [
         {"setting": key, "value": shown[key], "from": where} for key, (_, where) in sorted(options.items())
     ]

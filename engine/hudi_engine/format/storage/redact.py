@@ -6,6 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 
 _SECRET_NAME = re.compile(r"secret|key|token|password|signature|credential|sas", re.IGNORECASE)
+_SECRET_OPTION = re.compile(
+    r"secret|token|password|signature|credential|(access|account).?key|headers|url", re.IGNORECASE
+)
+"""Of ``hoodie.*`` options, where a key is mostly that of a record."""
 _PUBLIC = frozenset({"encryption_key_sha256"})
 # Signatures in URLs and headers that a client's error repeats.
 _IN_TEXT = re.compile(
@@ -21,8 +25,9 @@ HIDDEN = "***"
 
 
 def is_secret(name: str) -> bool:
-    """Return whether the value of a setting may be shown to no one."""
-    return name not in _PUBLIC and _SECRET_NAME.search(name) is not None
+    """Return whether the value of a setting, or of an option, may be shown to no one."""
+    pattern = _SECRET_OPTION if name.startswith("hoodie.") else _SECRET_NAME
+    return name not in _PUBLIC and pattern.search(name) is not None
 
 
 def secrets_of(settings: Mapping[str, str]) -> tuple[str, ...]:
@@ -31,9 +36,11 @@ def secrets_of(settings: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def shown_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return settings, of Spark for example, as people may read them: values of secret names hidden, others without passwords."""
+    """Return settings of Spark, or options, as people may read them: values of secret names hidden, others without passwords."""
     return {
-        name: HIDDEN if is_secret(name) else _PROPERTY.sub(rf"\1{HIDDEN}", redacted(value))
+        name: HIDDEN
+        if is_secret(name) and value not in ("true", "false")
+        else _PROPERTY.sub(rf"\1{HIDDEN}", redacted(value))
         for name, value in settings.items()
     }
 
