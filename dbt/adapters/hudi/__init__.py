@@ -1,29 +1,25 @@
 """dbt-hudi: dbt models as Apache Hudi tables, on PySpark alone."""
 
-# ruff: noqa: E402 - before the imports that fill the memory
+from __future__ import annotations
 
-from dbt.adapters.hudi.dbt_version import check_installed
-from dbt.adapters.hudi.process_end import freeze_loaded_objects, skip_collection_at_exit
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-check_installed()
-freeze_loaded_objects()
-
-from dbt.adapters.base.plugin import AdapterPlugin
-
-from dbt.adapters.hudi.column import HudiColumn
-from dbt.adapters.hudi.connections import HudiConnectionManager
-from dbt.adapters.hudi.credentials import HudiCredentials
-from dbt.adapters.hudi.impl import HudiAdapter
-from dbt.adapters.hudi.relation import HudiRelation
-from dbt.include import hudi
+if TYPE_CHECKING:
+    from dbt.adapters.hudi.plugin import (
+        HudiAdapter,
+        HudiColumn,
+        HudiConnectionManager,
+        HudiCredentials,
+        HudiRelation,
+        Plugin,
+    )
 
 __all__ = ["HudiAdapter", "HudiColumn", "HudiConnectionManager", "HudiCredentials", "HudiRelation", "Plugin"]
 
-Plugin = AdapterPlugin(
-    adapter=HudiAdapter,  # type: ignore[arg-type]
-    credentials=HudiCredentials,
-    include_path=hudi.PACKAGE_PATH,
-    dependencies=["spark"],
-)
 
-skip_collection_at_exit()
+def __getattr__(name: str) -> object:
+    """Load dbt and Spark when dbt asks for the plug-in: a command that hands its work to a server needs neither."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("dbt.adapters.hudi.plugin"), name)

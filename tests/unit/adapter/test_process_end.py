@@ -8,7 +8,7 @@ import pytest
 _PROGRAM = """
 import atexit, gc
 atexit.register(lambda: print("searches:", gc.isenabled()))
-import dbt.adapters.hudi, {library}
+import dbt.adapters.hudi.plugin, {library}
 assert gc.isenabled()
 class Held: pass
 held, seen = Held(), []
@@ -27,7 +27,7 @@ def test_searches_leave_out_what_was_there_before_the_adapter_unless_a_library_c
 ) -> None:
     pytest.importorskip(first)
     # Python 3.12 begins with some
-    program = f"import gc; n = gc.get_freeze_count(); import {first}, dbt.adapters.hudi; print(gc.get_freeze_count() > n)"
+    program = f"import gc; n = gc.get_freeze_count(); import {first}, dbt.adapters.hudi.plugin; print(gc.get_freeze_count() > n)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert ended.stdout.strip() == str(leaves), ended.stderr
 
