@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt, write_file
 
-from dbt.adapters.hudi.shell import main
+from dbt.adapters.hudi.shell.here import main
 from tests.helpers.projects import SNAPSHOT_OF_PEOPLE, files, where
 
 pytestmark = pytest.mark.slow

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from tests.helpers.interrupts import take_interrupts
+from tests.helpers.runtime import runtime_folder, servers
 
 pytestmark = pytest.mark.slow
 
@@ -145,22 +146,28 @@ def test_a_shell_in_another_time_zone_reads_the_same_starts_spark_anew_and_says_
     summary = "select n, at from {{ ref('summary') }}"
     dies = "select java_method('java.lang.System', 'exit', 9)"
     lines = f'show --inline "{summary}"\nrestart\nshow --inline "{dies}"\nrestart\n'
-    done = subprocess.run(
-        [sys.executable, "-m", "dbt.adapters.hudi.shell", "shell", "--profiles-dir", str(folder)],
-        cwd=folder,
-        input=lines,
-        env={**os.environ, "TZ": "America/New_York"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+    with runtime_folder() as runtime:
+        done = subprocess.run(
+            [sys.executable, "-m", "dbt.adapters.hudi.shell", "shell", "--profiles-dir", str(folder)],
+            cwd=folder,
+            input=lines,
+            env={**os.environ, "TZ": "America/New_York", "XDG_RUNTIME_DIR": str(runtime)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+        deadline = time.monotonic() + 600
+        while servers(runtime):
+            assert time.monotonic() < deadline, "the server of a shell ends with it"
+            time.sleep(0.2)
     answers = done.stdout.split("dbt-hudi> ")[1:]
     assert "| 3 | 2020-01-01 00:00:00 |" in answers[0] and "-- done" in answers[0], done.stdout
     assert "Spark is ended" in answers[1]
     assert "Spark started in" in answers[2] and "-- failed" in answers[2], done.stdout
-    assert "Spark is ended" in answers[3] and "Traceback" not in done.stdout, done.stdout
+    assert "Spark's Java process ended in the middle of the work" in answers[2], done.stdout
+    assert "no Spark is idle" in answers[3] and "Traceback" not in done.stdout, done.stdout
     assert done.returncode == 1
 
 

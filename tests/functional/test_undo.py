@@ -19,7 +19,7 @@ from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.swap import table_storage
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.shell import main
+from dbt.adapters.hudi.shell.here import main
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.helpers.projects import SNAPSHOT_OF_PEOPLE, files, where
 
@@ -51,7 +51,7 @@ TABLES = ("people", "replaced", "merged", "logged", "overwritten", "appended", "
 CRASH = """
 import sys
 import dbt.adapters.hudi.past_runs as past
-from dbt.adapters.hudi.shell import main
+from dbt.adapters.hudi.shell.here import main
 from tests.helpers.fault import FaultInjectingStorage, FaultPlan
 
 restore, opened, calls = past.PastRuns._restore, past.open_storage, []

@@ -18,7 +18,7 @@ from hudi_engine.table.table_services import TableServices
 from hudi_engine.table.txn.swap import table_storage
 
 from dbt.adapters.hudi.past_runs import UNFINISHED, PastRuns, PastTable
-from dbt.adapters.hudi.shell import main
+from dbt.adapters.hudi.shell.here import main
 from tests.helpers.projects import where
 
 LATER = "{% if var('day') > 1 %}"

@@ -224,7 +224,7 @@ class Server:
         words = [
             sys.executable,
             "-c",
-            "import sys; from dbt.adapters.hudi.serve import main; sys.exit(main(sys.argv[1:]))",
+            "import sys; from dbt.adapters.hudi.serve.command import main; sys.exit(main(sys.argv[1:], list))",
         ]
         words += ["--port", str(self.port), "--warehouse", str(self._folder / "warehouse"), "--grace", "5"]
         words += [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,12 @@ from pathlib import Path
 import pytest
 from hudi_engine.server.passwords import Passwords
 
-from dbt.adapters.hudi.serve import main
+from dbt.adapters.hudi.serve.command import main
+from tests.helpers.runtime import runtime_folder
+
+
+def run_nothing(words: list[str]) -> int:
+    raise AssertionError("no command comes")
 
 
 @pytest.mark.parametrize(
@@ -27,6 +33,11 @@ from dbt.adapters.hudi.serve import main
         (["--profile", "shop"], "no dbt_project.yml"),
         (["--warehouse", "w", "--target", "dev"], "leave one of them out"),
         (["--add-user", "ann"], "--auth FILE"),
+        (["--end", "--port", "0"], "dbt-hudi serve --end"),
+        (["--max-sparks", "0"], "is 0; legal values: 1 or more"),
+        (["--only-commands", "--end-after", "nan"], "nan; legal values: seconds from 0"),
+        (["--end-after", "60"], "add --only-commands"),
+        (["--only-commands", "--profiles-dir", "d"], "leave out --profiles-dir"),
     ],
 )
 def test_what_cannot_be_served_is_an_error(
@@ -37,28 +48,35 @@ def test_what_cannot_be_served_is_an_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(words) == 1
+    assert main(words, run_nothing) == 1
     assert reason in capsys.readouterr().err
 
 
 def test_users_are_added_by_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = str(tmp_path / "users")
     monkeypatch.setattr("sys.stdin", io.StringIO("a long one\n"))
-    assert main(["--add-user", "ann", "--auth", path]) == 0
+    assert main(["--add-user", "ann", "--auth", path], run_nothing) == 0
     assert Passwords.load(path).check("ann", "a long one")
     monkeypatch.setattr("sys.stdin", io.StringIO("short\n"))
-    assert main(["--add-user", "bob", "--auth", path]) == 1
+    assert main(["--add-user", "bob", "--auth", path], run_nothing) == 1
 
 
 def test_sigterm_while_spark_starts_ends_the_server(tmp_path: Path) -> None:
     program = (
         "import dbt.adapters.hudi.serve.command as c; opened = c.Served.open\n"
         "c.Served.open = lambda served: (print('starting', flush=True), opened(served))[1]\n"
-        f"c.main(['--port', '0', '--warehouse', {str(tmp_path)!r}])"
+        f"c.main(['--port', '0', '--warehouse', {str(tmp_path)!r}], list)"
     )
-    with subprocess.Popen(  # noqa: S603
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=tmp_path
-    ) as process:
+    with (
+        runtime_folder() as runtime,
+        subprocess.Popen(  # noqa: S603
+            [sys.executable, "-c", program],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "XDG_RUNTIME_DIR": str(runtime)},
+        ) as process,
+    ):
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "starting\n"

@@ -71,27 +71,6 @@ def test_a_session_made_for_a_node_is_not_taken_for_somebody_elses(monkeypatch: 
     assert session.base_session(HudiCredentials.from_dict({"schema": "analytics"}), {}) == (owned, True)
 
 
-def test_a_shell_refuses_settings_that_only_count_when_spark_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = HudiCredentials.from_dict({"schema": "analytics"})
-    monkeypatch.setattr(session, "_owned", FakeSession())
-    monkeypatch.setattr(session, "_started_with", (session._start_conf(first, {}), "/shop"))
-    other = HudiCredentials.from_dict({"schema": "other", "spark_conf": {"spark.driver.memory": "3g"}})
-    monkeypatch.setattr(session, "_kept_up", True)
-    assert session.base_session(HudiCredentials.from_dict({"schema": "other"}), {}, "/shop")[1]
-    with pytest.raises(DbtRuntimeError, match=r"spark\.driver\.memory.*Type restart"):
-        session.base_session(other, {}, "/shop")
-    with pytest.raises(DbtRuntimeError, match="the project's folder"):
-        session.base_session(first, {}, "/elsewhere")
-    assert session.base_session(first, {}, None)[1], "dbt debug, which has no project"
-    with pytest.raises(DbtRuntimeError, match="asks for now: location_root. Type restart"):
-        session.base_session(
-            HudiCredentials.from_dict({"schema": "analytics", "location_root": "/elsewhere"}), {}, "/shop"
-        )
-    monkeypatch.setattr(session, "_stored_with", {"endpoint": "http://dev:1"})
-    with pytest.raises(DbtRuntimeError, match="asks for now: storage_options. Type restart"):
-        session.base_session(first, {}, "/shop")
-
-
 @pytest.mark.parametrize(
     ("profile", "refused", "told"),
     [
@@ -116,7 +95,7 @@ def test_a_second_run_in_one_process_is_told_what_its_spark_was_not_started_with
     conf = session._start_conf(HudiCredentials.from_dict(first), {})
     spark = FakeSession()
     monkeypatch.setattr(session, "_owned", spark)
-    monkeypatch.setattr(session, "_started_with", (conf, "/shop"))
+    monkeypatch.setattr(session, "_started_with", conf)
     monkeypatch.setattr(logs, "_logged", set())
     second = HudiCredentials.from_dict({**first, **profile})
     if refused:

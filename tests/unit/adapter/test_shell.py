@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.runtime import runtime_folder
+
 PROFILE = (
     "shop: {target: dev, outputs: {dev: {type: hudi, schema: \"{{ env_var('SCHEMA', 'analytics') }}\"}}}\n"
 )
@@ -48,16 +50,18 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], int]:
     for name, text in FILES.items():
         (project / name).parent.mkdir(exist_ok=True)
         (project / name).write_text(text)
-    done = subprocess.run(
-        [sys.executable, "-m", "dbt.adapters.hudi.shell", "shell", "--no-use-colors"],
-        cwd=project,
-        input=LINES,
-        env={**os.environ, "JAVA_HOME": str(project / "no-java")},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    with runtime_folder() as runtime:
+        done = subprocess.run(
+            [sys.executable, "-m", "dbt.adapters.hudi.shell", "shell", "--no-use-colors"],
+            cwd=project,
+            input=LINES,
+            env={**os.environ, "JAVA_HOME": str(project / "no-java"), "XDG_RUNTIME_DIR": str(runtime)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=600,
+            check=False,
+        )
     return done.stdout.split("dbt-hudi> ")[1:], done.returncode
 
 
@@ -76,7 +80,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], int]:
         (8, "select 1 as n"),
         (9, "'set COUNT=***' is no command: No closing quotation"),
         (10, "write set NAME=VALUE"),
-        (11, "no Spark runs yet"),
+        (11, "no Spark is idle"),
         (12, "-- failed: show --inline 'select 1 # one' ("),
         (13, "No such option"),
         (14, "No such command 'complie'"),
@@ -106,14 +110,15 @@ def test_it_shows_what_the_terminal_cannot_as_an_escape(tmp_path: Path) -> None:
     for name, text in {**FILES, "models/orders.sql": "select '日本' as n"}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "dbt.adapters.hudi.shell", "shell", "--no-use-colors"],
-        cwd=tmp_path,
-        input="compile -s orders\n",
-        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
-        capture_output=True,
-        encoding="latin-1",
-        timeout=600,
-        check=True,
-    )
+    with runtime_folder() as runtime:
+        done = subprocess.run(
+            [sys.executable, "-m", "dbt.adapters.hudi.shell", "shell", "--no-use-colors"],
+            cwd=tmp_path,
+            input="compile -s orders\n",
+            env={**os.environ, "PYTHONIOENCODING": "latin-1", "XDG_RUNTIME_DIR": str(runtime)},
+            capture_output=True,
+            encoding="latin-1",
+            timeout=600,
+            check=True,
+        )
     assert r"select '\u65e5\u672c' as n" in done.stdout and "Traceback" not in done.stderr

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import getpass
 import logging
 import os
 import signal
 import sys
 import threading
+import time
 from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
@@ -24,16 +26,24 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.server.passwords import Passwords, add_user
 from hudi_engine.server.server import HudiServer, ServerOptions, check_options
 from hudi_engine.server.sessions import ServerLimits
+from hudi_engine.spark.jvm.session import java_context, java_gateway
 
+from dbt.adapters.hudi.channel import COMMANDS, ChannelError, connect, server_folder
 from dbt.adapters.hudi.credentials import DEFAULT_WAREHOUSE, HudiCredentials
+from dbt.adapters.hudi.serve.front import Run, start_front
+from dbt.adapters.hudi.serve.sparks import Sparks
 from dbt.adapters.hudi.serve.warehouse import Served, ServedWarehouse
-from dbt.adapters.hudi.spark.session import leave_spark
+from dbt.adapters.hudi.spark.session import leave_spark, started_spark
 
 _SCHEMA = "default"
 _PROJECT = "dbt_project.yml"
 _PASSWORD_LENGTH = 8
 _DEFAULTS = ServerOptions()
 _LIMITS = _DEFAULTS.limits
+_FRONT_ENDS_WITHIN_S = 5.0
+_LEFT_WITHIN_S = 120.0
+_LOOK_EVERY_S = 0.1
+_COMMANDS_TAKEN = "  commands   dbt-hudi run, dbt-hudi build, ... in any project of this user"
 _ABOUT = """\
 Hudi tables for every client of HiveServer2: beeline, dbt-spark, Superset, Metabase, Tableau, DBeaver. Statements on Hudi
 tables run in the engine, everything else in Spark. On the loopback interface everyone is let in unless --auth is given;
@@ -41,15 +51,21 @@ beyond it --auth is required, with or without --tls.
 """
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the server until a signal ends it; returns 1 for what cannot be served."""
+def main(arguments: Sequence[str], run: Run) -> int:
+    """Run the server until a signal ends it; returns 1 for what cannot be served.
+
+    Args:
+        run: Runs a command that is handed to the server, in a process of its own.
+    """
     options = command_parser().parse_args(arguments)
     try:
         if options.add_user:
             return _add_user(options)
+        _check_commands(options)
         settings = server_options(options)
-        return _serve(_warehouse(options), settings)
-    except (ConfigError, DbtBaseException) as error:
+        warehouse = None if options.only_commands else _warehouse(options)
+        return _serve(warehouse, settings, Commands.take(options, run))
+    except (ChannelError, ConfigError, DbtBaseException) as error:
         _say(f"error: {getattr(error, 'msg', error)}", sys.stderr)
         return 1
 
@@ -84,6 +100,27 @@ def command_parser() -> argparse.ArgumentParser:
     )
     of_clients.add_argument(
         "--tls", nargs=2, metavar=("CERT", "KEY"), help="encrypt, with a certificate and its key in PEM"
+    )
+    of_commands = parser.add_argument_group("commands, such as dbt-hudi run")
+    of_commands.add_argument(
+        "--only-commands", action="store_true", help="take commands of this user, and no other clients"
+    )
+    of_commands.add_argument(
+        "--end-after",
+        type=float,
+        default=0,
+        metavar="N",
+        help="seconds without a command after which the server ends (default 0, never)",
+    )
+    of_commands.add_argument(
+        "--max-sparks",
+        type=int,
+        default=2,
+        metavar="N",
+        help="Java processes at a time, for commands whose settings differ (default 2)",
+    )
+    of_commands.add_argument(
+        "--end", action="store_true", help="end the server that takes commands; by itself"
     )
     of_use = parser.add_argument_group("limits")
     for name, kind, default, what in (
@@ -132,6 +169,28 @@ def server_options(options: Namespace) -> ServerOptions:
     return made
 
 
+def _check_commands(options: Namespace) -> None:
+    """Raise ConfigError for options about commands that make no sense, or have no effect with others."""
+    if options.end:
+        raise ConfigError("--end ends a server, and takes no other options: dbt-hudi serve --end")
+    if options.max_sparks < 1:
+        raise ConfigError(f"--max-sparks is {options.max_sparks}; legal values: 1 or more")
+    if not options.end_after >= 0:
+        raise ConfigError(
+            f"--end-after is {options.end_after:g}; legal values: seconds from 0, which is never"
+        )
+    if options.end_after and not options.only_commands:
+        raise ConfigError(
+            "--end-after counts commands alone, and would end statements of clients: add --only-commands"
+        )
+    of_clients = ("warehouse", "profile", "target", "profiles_dir", "conf", "auth", "tls", "allow_code")
+    given = [f"--{name.replace('_', '-')}" for name in of_clients if getattr(options, name)]
+    if options.only_commands and given:
+        raise ConfigError(
+            f"--only-commands takes no other clients, and each command has its own profile: leave out {given[0]}"
+        )
+
+
 def _warehouse(options: Namespace) -> ServedWarehouse:
     """Return the warehouse of a folder, or of a dbt profile."""
     settings = dict(each.partition("=")[::2] for each in options.conf)
@@ -166,23 +225,115 @@ def _profile_credentials(options: Namespace, project: str) -> HudiCredentials:
     return credentials
 
 
-def _serve(warehouse: ServedWarehouse, options: ServerOptions) -> int:
+class Commands:
+    """The part of a server that takes commands, where no other server of this installation does.
+
+    Args:
+        front: The process that takes them.
+        pipe: Ends it when it is closed.
+    """
+
+    def __init__(self, folder: Path, front: int, pipe: int, most: int) -> None:
+        self._front, self._pipe = front, pipe
+        self.sparks = Sparks(folder, most, partial(_say, to=sys.stderr))
+        self.sparks.start()
+
+    @classmethod
+    def take(cls, options: Namespace, run: Run) -> Commands | None:
+        """Take commands from now on; None where another server does. Call it before there are threads."""
+        try:
+            folder = server_folder()
+        except ChannelError as error:
+            if options.only_commands:
+                raise
+            _say(f"takes no commands: {error}", sys.stderr)
+            return None
+        lock = _lock(folder)
+        if lock is None:
+            if options.only_commands:
+                raise ConfigError("a server runs already that takes commands; dbt-hudi serve --end ends it")
+            return None
+        os.ftruncate(lock, 0)
+        os.write(lock, b"%d\n" % os.getpid())
+        front, pipe = start_front(folder, run, options.end_after or None, options.grace)
+        return cls(folder, front, pipe, options.max_sparks)
+
+    def set_at_end(self, ended: threading.Event) -> None:
+        """Set an event when the process that takes commands has ended, as it does when it is idle."""
+
+        def wait() -> None:
+            os.waitpid(self._front, 0)
+            ended.set()
+
+        self._waiting = threading.Thread(target=wait, name="end of commands", daemon=True)
+        self._waiting.start()
+
+    def stop(self, grace_s: float) -> None:
+        """End what runs, in order, and every Java."""
+        os.close(self._pipe)
+        self._waiting.join(grace_s + _FRONT_ENDS_WITHIN_S)
+        self.sparks.stop()
+
+
+def _lock(folder: Path) -> int | None:
+    """Return the open lock of a server's folder, when one that is ending has left it; None where one runs."""
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    until = time.monotonic() + _LEFT_WITHIN_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not _answers(folder) and time.monotonic() < until:
+                time.sleep(_LOOK_EVERY_S)
+                continue
+            os.close(lock)
+            return None
+        return lock
+
+
+def _answers(folder: Path) -> bool:
+    try:
+        connect(folder / COMMANDS).close()
+    except OSError:
+        return False
+    return True
+
+
+def _serve(warehouse: ServedWarehouse | None, options: ServerOptions, commands: Commands | None) -> int:
     _log_to_stderr()
-    served = Served(warehouse, options.hold_drops_s)
     # A signal to all processes of the server, as systemd sends it, must not end Java before its writes have ended
     os.register_at_fork(after_in_child=partial(signal.signal, signal.SIGTERM, signal.SIG_IGN))
     ended = _signals()  # one that comes while Spark starts counts when it has
-    spark = served.open().spark
-    server = HudiServer(served.open, options)
-    server.start()
-    _say(ready_lines(warehouse.places.location_root, spark.version, options, server.port))
+    if commands is not None:
+        commands.set_at_end(ended)
+    server = None if warehouse is None else _serve_clients(warehouse, options, commands)
+    if commands is not None:
+        _say(_COMMANDS_TAKEN)
+    _say("Ctrl-C or SIGTERM ends the server")
     ended.wait()
-    running = len(server.sessions.running)
+    running = 0 if server is None else len(server.sessions.running)
     _say(f"ending: {running} running statements have {options.grace_s:g} s" if running else "ending")
-    server.stop()
+    if server is not None:
+        server.stop()
+    if commands is not None:
+        commands.stop(options.grace_s)
     leave_spark()
     _say("ended")
     return 0
+
+
+def _serve_clients(
+    warehouse: ServedWarehouse, options: ServerOptions, commands: Commands | None
+) -> HudiServer:
+    """Start Spark, and take clients of HiveServer2; commands get sessions of the same Java where they may."""
+    served = Served(warehouse, options.hold_drops_s)
+    spark = served.open().spark
+    if commands is not None:
+        commands.sparks.adopt(started_spark(), java_gateway(spark), java_context(spark))
+    server = HudiServer(served.open, options)
+    server.start()
+    _say(ready_lines(warehouse.places.location_root, spark.version, options, server.port))
+    return server
 
 
 def ready_lines(root: str, version: str, options: ServerOptions, port: int) -> str:
@@ -200,7 +351,6 @@ def ready_lines(root: str, version: str, options: ServerOptions, port: int) -> s
             f"  beeline    beeline -u 'jdbc:hive2://{host}:{port}/default{secure}' {user}",
             f"  dbt-spark  {{type: spark, method: thrift, host: {host}, port: {port}, schema: analytics{keys}}}",
             f"  Superset   hive://{login}{host}:{port}/default{auth}",
-            "Ctrl-C or SIGTERM ends the server",
         ]
     )
 

@@ -1,5 +1,5 @@
-"""``dbt-hudi shell``: dbt commands at a prompt, in a process that keeps dbt and Spark up."""
+"""The command ``dbt-hudi``."""
 
-from dbt.adapters.hudi.shell.session import main
+from dbt.adapters.hudi.shell.client import main
 
 __all__ = ["main"]

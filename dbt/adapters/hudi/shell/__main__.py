@@ -2,6 +2,7 @@
 
 import sys
 
-from dbt.adapters.hudi.shell.session import main
+from dbt.adapters.hudi.shell.client import main
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any, cast
 
-from dbt.cli.main import cli
 from hudi_engine.format.storage.redact import HIDDEN
 
 _MANIFEST = Path("target") / "manifest.json"
@@ -74,6 +76,13 @@ def _with_readline(completion: Completion) -> tuple[ModuleType, Path] | None:
     return readline, file
 
 
+@lru_cache
+def _commands() -> Mapping[str, Any]:
+    """Return dbt's commands; it is loaded when they are first asked for, as the prompt itself needs nothing of it."""
+    loaded: Any = import_module("dbt.cli.main")
+    return cast(Mapping[str, Any], loaded.cli.commands)
+
+
 class Completion:
     """Completes commands, options, and names of nodes and macros by dbt's manifest."""
 
@@ -90,16 +99,16 @@ class Completion:
         """Return what a word may become."""
         words = before[1:] if before[:1] == ["dbt"] else before
         if not words or words == ["help"]:
-            legal = [*cli.commands, *([] if words else self._own)]
+            legal = [*_commands(), *([] if words else self._own)]
         elif text.startswith("-"):
-            command = cli.commands.get(words[0])
+            command = _commands().get(words[0])
             legal = [] if command is None else [opt for each in command.params for opt in each.opts]
         elif words == ["run-operation"]:
             legal = self._names("macros", ("dbt", "dbt_spark"))
         elif any(word in _SELECTS for word in words):
             legal = [*self._names("nodes"), *self._names("sources")]
         else:
-            legal = list(getattr(cli.commands.get(words[0]), "commands", ()))
+            legal = list(getattr(_commands().get(words[0]), "commands", ()))
         return sorted({each for each in legal if each.startswith(text)})
 
     def _names(self, kind: str, internal: tuple[str, ...] = ()) -> list[str]:

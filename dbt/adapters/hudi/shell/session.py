@@ -1,46 +1,52 @@
-"""The loop of the shell: a line in, a dbt command run in this process, and the next line."""
+"""The loop of the shell: a line in, a command run in the server, and the next line."""
 
 from __future__ import annotations
 
-import argparse
-import gc
 import os
 import re
 import shlex
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TextIO
 
-from dbt.cli.main import dbtRunner
-from dbt_common.events.base_types import EventMsg
 from hudi_engine.cli.program import escape_what_is_lacking
 
-from dbt.adapters.hudi.serve import main as serve
-from dbt.adapters.hudi.shell.commands import COMMANDS, run_command
-from dbt.adapters.hudi.shell.planning import plan
+from dbt.adapters.hudi.channel import COMMANDS, SPARK, ChannelError, connect, receive, send, server_folder
+from dbt.adapters.hudi.shell.client import end_server, run_in, start_server
 from dbt.adapters.hudi.shell.prompt import typed_lines, without_values
-from dbt.adapters.hudi.spark.session import keep_up, leave_spark
 
 PROMPT = "dbt-hudi> "
 _HELP = """\
 a dbt command without `dbt`, such as: run -s orders+ | test | build | show -s orders | compile -s orders | ls
   run-operation hudi_stats --args '{table: orders}'
 set NAME=VALUE, unset NAME    an environment variable, for the commands that follow
-restart                       end Spark; the next command that needs it starts another, by the profile as it is then
+restart                       end the Spark that no command uses; the next one that needs one starts another
 help [COMMAND]                this text, or dbt's own about a command
 exit                          leave (so does the end of the input)"""
-# With this event dbt itself reports why a command ends; it leaves unknown commands to its caller.
-_ERROR_SAID = "MainEncounteredError"
+_ABOUT = f"""\
+usage: dbt-hudi shell [OPTIONS OF DBT] [< FILE]
+
+Takes commands at a prompt, or from standard input, one a line. OPTIONS, such as --target prod or --project-dir DIR, go to
+every command. Lines are:
+
+{_HELP}"""
 _LEAVE = ("exit", "quit")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
 class Shell:
-    """Runs dbt commands one after the other; one that fails does not end it. Each gets ``options`` at its end."""
+    """Runs commands one after the other; one that fails does not end it. Each of dbt gets ``options`` at its end.
+
+    They run in the server of this user; one that is started for them ends with the shell, or with what others run in it then.
+    """
 
     def __init__(self, options: Sequence[str] = ()) -> None:
         self._options = list(options)
+        self._folder = server_folder()
+        self._started = False
         self._own: Mapping[str, Callable[[list[str]], bool]] = {
             "help": self._help,
             "set": self._set,
@@ -51,7 +57,18 @@ class Shell:
 
     def run(self, source: TextIO) -> int:
         """Take lines until they end or one is exit; a terminal gets a prompt. Returns 1 when a script's command failed."""
-        keep_up()
+        escape_what_is_lacking(sys.stdout)
+        if set(self._options) & {"-h", "--help"}:
+            _say(_ABOUT)
+            return 0
+        try:
+            return self._take(source)
+        finally:
+            if self._started:
+                end_server(self._folder, when_unused=True)
+
+    def _take(self, source: TextIO) -> int:
+        """Run line after line."""
         typed = source.isatty()
         if typed:
             _say("dbt commands without `dbt`; help lists more, exit leaves")
@@ -80,6 +97,9 @@ class Shell:
             good = self._own.get(words[0], self._dbt)(words)
         except KeyboardInterrupt:
             good = False
+        except ChannelError as error:
+            good = False
+            _say(str(error))
         if words[0] not in self._own:
             _say(
                 f"-- {'done' if good else 'failed'}: {shlex.join(words)} ({time.perf_counter() - start:.1f} s)"
@@ -87,21 +107,15 @@ class Shell:
         return good
 
     def _dbt(self, words: list[str]) -> bool:
-        reported: list[str] = []
+        with self._connection() as connection:
+            return run_in(connection, [*words, *self._options]) == 0
 
-        def note(event: EventMsg) -> None:
-            if event.info.name == _ERROR_SAID:
-                reported.append(event.info.name)
-
-        result = dbtRunner(callbacks=[note]).invoke([*words, *self._options])
-        if result.exception is not None and not reported:
-            _say(str(result.exception))
-        good = bool(result.success)
-        if not good:
-            # a run that an error ends leaves its pool of threads to be collected, which must not wait for the very end
-            del result
-            gc.collect()
-        return good
+    def _connection(self) -> socket.socket:
+        try:
+            return connect(self._folder / COMMANDS)
+        except OSError:
+            self._started = True
+            return start_server(self._folder)
 
     def _leave(self, words: list[str]) -> bool:
         _say(f"{words[0]} takes no words; {shlex.join(words[1:])} was not run")
@@ -109,7 +123,7 @@ class Shell:
 
     def _help(self, words: list[str]) -> bool:
         if len(words) > 1:
-            return bool(dbtRunner().invoke([*words[1:], "--help"]).success)
+            return self._dbt([*words[1:], "--help"])
         _say(_HELP)
         return True
 
@@ -127,11 +141,11 @@ class Shell:
         return True
 
     def _restart(self, words: list[str]) -> bool:  # noqa: ARG002
-        _say(
-            "Spark is ended"
-            if leave_spark()
-            else "no Spark runs yet; the next command that needs it starts one"
-        )
+        ended = 0
+        with suppress(OSError, EOFError), connect(self._folder / SPARK) as connection:
+            send(connection, {"end_idle": True})
+            ended = receive(connection)[0]["ended"]
+        _say("Spark is ended" if ended else "no Spark is idle; the next command that needs one starts it")
         return True
 
 
@@ -162,32 +176,3 @@ def _without_comment(line: str) -> str:
 def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
-
-
-_ABOUT = """\
-shell keeps dbt and Spark up between commands, so that the second one answers in a second or two. Commands are typed
-without `dbt` (run -s orders+, test, show --inline 'select 1'), or read from standard input, one a line. The profile,
-the project and the environment are read again by each command. Further options, such as --target prod or
---project-dir DIR, go to every command. plan shows what a run would write; runs and undo list the dbt runs that tables know
-of, and take one back; show-config MODEL prints what a model is built with. Each has a --help of its own.
-"""
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; returns 1 when a command read from standard input failed, or a server cannot start."""
-    parser = argparse.ArgumentParser(
-        prog="dbt-hudi", epilog=_ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("command", choices=["shell", "plan", "serve", *COMMANDS], help="what to do")
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    if words and words[0] == "plan":
-        escape_what_is_lacking(sys.stdout)
-        return plan(words[1:])
-    if words and words[0] == "serve":
-        return serve(words[1:])
-    if words and words[0] in COMMANDS:
-        escape_what_is_lacking(sys.stdout)
-        return run_command(words[0], words[1:])
-    _, options = parser.parse_known_args(words)
-    escape_what_is_lacking(sys.stdout)
-    return Shell(options).run(sys.stdin)

@@ -30,6 +30,7 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.preview import PREVIEW
 from dbt.adapters.hudi.response import write_response
 from dbt.adapters.hudi.spark.errors import dbt_errors
+from dbt.adapters.hudi.spark.lent import jobs_of_process
 from dbt.adapters.hudi.spark.long_work import LONG_WORK
 
 _INTERRUPTED = "cancelled: this run was interrupted, nothing more is started"
@@ -74,7 +75,7 @@ class HudiHandle:
         self._views: set[str] = set()
         self._watched = False
         self.router = router
-        self._jobs = JobGroup(f"dbt-hudi-{uuid.uuid4()}")
+        self._jobs = JobGroup(f"{jobs_of_process()}{uuid.uuid4()}")
 
     @contextmanager
     def job(self, description: str) -> Iterator[SparkSession]:

@@ -7,10 +7,15 @@ import hashlib
 import logging
 import os
 import re
+import shlex
 import shutil
+import signal
+import socket
 import stat
+import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -22,8 +27,10 @@ from typing import Any
 import pyspark
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.spark.jvm import session as jvm
+from hudi_engine.spark.jvm.errors import call_errors
+from py4j.java_gateway import JavaGateway
 from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
 from dbt.adapters.hudi.logs import logger
@@ -41,6 +48,11 @@ _CHATTER = re.compile(
 )
 _SHOWN_ON_FAILURE = 10
 _END_WITHIN_S = 20.0
+_STARTED_WITHIN_S = 600.0
+_LOOK_EVERY_S = 0.1
+# Java answers with its port and the length of the secret that follows.
+_HEAD = struct.Struct("!2i")
+_PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 _launch: Callable[..., Any] = launch_gateway
 
 
@@ -80,9 +92,19 @@ def _java_version(java: str) -> str:
 
 def launch_java(conf: Mapping[str, str], folder: str | None) -> None:
     """Start Spark's Java process, unless this one has one; relative paths in SQL count from ``folder``."""
-    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
-        return
-    settings = SparkConf()
+    if SparkContext._gateway is None and _PORT not in os.environ:
+        SparkContext._ensure_initialized(gateway=start_java(conf, folder))
+
+
+def start_java(
+    conf: Mapping[str, str], folder: str | None, environment: Mapping[str, str] | None = None
+) -> Any:
+    """Start a Java process with settings of Spark and return the connection to it.
+
+    Args:
+        environment: Of another process for which it is; None for this one's.
+    """
+    settings = SparkConf(loadDefaults=False)
     for key, value in conf.items():
         settings.set(key, value)
     reading, writing = os.pipe()
@@ -93,7 +115,10 @@ def launch_java(conf: Mapping[str, str], folder: str | None) -> None:
     if folder is not None and Path(folder).is_dir():
         options["cwd"] = folder
     try:
-        gateway = _launch(settings, options)
+        if environment is None:
+            gateway = _launch(settings, options)
+        else:
+            gateway = _launch_for(environment, settings, options)
     except PySparkException as error:
         os.close(writing)
         listener.join(1)
@@ -103,14 +128,60 @@ def launch_java(conf: Mapping[str, str], folder: str | None) -> None:
             f"Its output:\n{shown}"
         ) from error
     os.close(writing)
-    SparkContext._ensure_initialized(gateway=gateway)
+    return gateway
+
+
+def _launch_for(
+    environment: Mapping[str, str], settings: SparkConf, options: Mapping[str, Any]
+) -> JavaGateway:
+    """Start Java as PySpark does, with the environment of another process."""
+    home = environment.get("SPARK_HOME") or str(Path(pyspark.__file__).parent)
+    words = [str(Path(home) / "bin" / "spark-submit")]
+    for key, value in settings.getAll():
+        words += ["--conf", f"{key}={value}"]
+    words += shlex.split(environment.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
+    with tempfile.TemporaryDirectory() as made:
+        answer = Path(made) / "java"
+        variables = {**environment, "SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer)}
+        process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, env=variables, preexec_fn=_ignore_signals, **options
+        )
+        until = time.monotonic() + _STARTED_WITHIN_S
+        while not answer.is_file() and process.poll() is None and time.monotonic() < until:
+            time.sleep(_LOOK_EVERY_S)
+        if not answer.is_file():
+            process.kill()
+            process.wait()
+            raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+        content = answer.read_bytes()
+    port, length = _HEAD.unpack_from(content)
+    gateway = connect_java(port, content[_HEAD.size : _HEAD.size + length].decode())
+    gateway.proc = process
+    return gateway
+
+
+def _ignore_signals() -> None:
+    """Leave it to the process that started Java to end it, when its writes have ended."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def connect_java(port: int, secret: str) -> Any:
+    """Return a connection to a Java that runs."""
+    os.environ.update({_PORT: str(port), _SECRET: secret})
+    try:
+        return launch_gateway()  # type: ignore[no-untyped-call]
+    finally:
+        # neither for dbt's env_var nor for programs that a project starts
+        del os.environ[_PORT], os.environ[_SECRET]
 
 
 def how_java_ended(within_s: float = 0.0) -> str | None:
     """Return how the Java of this process ended, None while it runs; waits ``within_s`` seconds for its end."""
-    process = getattr(SparkContext._gateway, "proc", None)
+    gateway: Any = SparkContext._gateway
+    process = getattr(gateway, "proc", None)
     if process is None:
-        return None
+        return None if gateway is None else _how_others_java_ended(gateway, within_s)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(timeout=within_s)
     code = process.poll()
@@ -119,13 +190,26 @@ def how_java_ended(within_s: float = 0.0) -> str | None:
     return f"exit code {code}" if code >= 0 else f"killed by signal {-code}"
 
 
+def _how_others_java_ended(gateway: Any, within_s: float) -> str | None:
+    """Return that a Java ended which another process has started; its port does not answer then."""
+    given, until = gateway.gateway_parameters, time.monotonic() + within_s
+    while True:
+        try:
+            socket.create_connection((given.address, given.port)).close()
+        except OSError as error:
+            return f"its port does not answer: {error.strerror}"
+        if time.monotonic() >= until:
+            return None
+        time.sleep(_LOOK_EVERY_S)
+
+
 def forget_java() -> None:
     """Take away what PySpark keeps of its Java, ended before where it still runs, so that the next session starts another."""
     gateway, context = SparkContext._gateway, SparkContext._active_spark_context
     if how_java_ended() is None:
         if context is not None:
             _stop(context)
-        _end(gateway)
+        end_java(gateway)
     jvm.forget_java()
 
 
@@ -144,17 +228,19 @@ def _stop(context: SparkContext) -> None:
         root.removeHandler(silent)
 
 
-def _end(gateway: Any) -> None:
+def end_java(gateway: Any) -> None:
     """End a Java that this process started: it ends with its standard input."""
     process = getattr(gateway, "proc", None)
     if process is None:
         return
-    gateway.shutdown()
+    with contextlib.suppress(*call_errors()):  # it may have ended by itself
+        gateway.shutdown()
     process.stdin.close()
     try:
         process.wait(timeout=_END_WITHIN_S)
     except subprocess.TimeoutExpired:
         process.kill()
+        process.wait()
 
 
 def _listen(reading: int, last: list[str]) -> None:

@@ -19,7 +19,13 @@ import pyspark
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.storage.uris import plain_location
 from hudi_engine.spark.jvm.errors import call_errors
-from hudi_engine.spark.jvm.session import is_classic, is_stopped, is_stopped_in_java, keep_classes
+from hudi_engine.spark.jvm.session import (
+    is_classic,
+    is_stopped,
+    is_stopped_in_java,
+    keep_classes,
+    make_active,
+)
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
@@ -27,6 +33,7 @@ from dbt.adapters.hudi.credentials import ANSI, HudiCredentials
 from dbt.adapters.hudi.interrupt import is_interrupted
 from dbt.adapters.hudi.logs import is_first, logger
 from dbt.adapters.hudi.spark.java import archive_options, check_java, forget_java, how_java_ended, launch_java
+from dbt.adapters.hudi.spark.lent import SparkWanted, is_lent, lent_session
 from dbt.adapters.hudi.spark.memory import warn_of_limit
 
 # PySpark warns at every conversion; what is used of pandas here works with either version
@@ -94,9 +101,8 @@ _NEXT_STEP = (
 _lock = threading.Lock()
 _owned: SparkSession | None = None
 _early: Future[None] | None = None
-_kept_up = False
-_started_with: tuple[Mapping[str, str], str | None] = {}, None
-_stored_with: Mapping[str, str] = {}
+_started_with: Mapping[str, str] = {}
+_wanted: SparkWanted | None = None
 _runtime_at_start: Mapping[str, str] = {}
 
 
@@ -139,7 +145,7 @@ def _session(
         running = _running_session()
         if running is not None:
             if running is _owned:
-                _look_at_settings(running, credentials, engine_conf, folder)
+                _look_at_settings(running, credentials, engine_conf)
             return running, running is _owned
         # Spark's workers must run the Python that dbt runs in, unless the user chose another
         for variable in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
@@ -148,10 +154,10 @@ def _session(
         return _owned, True
 
 
-def keep_up() -> None:
-    """Say that this process takes many commands, so that a profile may change between them."""
-    global _kept_up
-    _kept_up = True
+def started_spark() -> SparkWanted:
+    """Return what the Spark of this process was started with."""
+    assert _wanted is not None
+    return _wanted
 
 
 def leave_dead_spark() -> None:
@@ -181,27 +187,15 @@ def leave_spark() -> bool:
 
 
 def _look_at_settings(
-    spark: SparkSession, credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None
+    spark: SparkSession, credentials: HudiCredentials, engine_conf: Mapping[str, str]
 ) -> None:
     """Compare the settings of a profile with those that the Spark of this process was started with."""
-    conf, started_in = _started_with
+    conf = _started_with
     if not conf:
         return
     wanted = _start_conf(credentials, engine_conf)
     other = sorted(key for key in {*conf, *wanted} if conf.get(key) != wanted.get(key))
-    if not _kept_up:
-        check_changed_settings(other, wanted, spark)
-        return
-    # `dbt debug` has a profile and no project, and reads nothing by a relative path
-    if folder is not None and Path(folder).resolve() != Path(started_in or ".").resolve():
-        other.append("the project's folder")
-    if credentials.storage_options != _stored_with:
-        other.append("storage_options")
-    if other:
-        raise DbtRuntimeError(
-            f"Spark was started with other settings than the profile asks for now: {names_in_profile(other)}. Type restart, which "
-            "ends this Spark; the next command starts another"
-        )
+    check_changed_settings(other, wanted, spark)
 
 
 def names_in_profile(keys: Iterable[str]) -> str:
@@ -288,6 +282,8 @@ def connection_session(
     for key, value in _runtime_settings(credentials, engine_conf).items():
         if known.get(key) != value:
             _set_runtime(session, key, value)
+    if is_lent():
+        make_active(session)
     return session
 
 
@@ -316,26 +312,33 @@ def _refuse_connect(session: SparkSession) -> None:
 
 def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None) -> SparkSession:
     """Start Java and Spark, with the class archive of an earlier start where the profile allows it."""
-    global _started_with, _stored_with, _runtime_at_start
+    global _started_with, _runtime_at_start, _wanted
     conf = _start_conf(credentials, engine_conf)
-    _stored_with = credentials.storage_options
-    _started_with = dict(conf), folder or os.getcwd()
+    _started_with = dict(conf)
     _runtime_at_start = _runtime_settings(credentials, engine_conf)
     java, version = check_java()
-    logger.info("starting Spark {} on Java {} ...", pyspark.__version__, version)
     warn_of_limit(conf)
     start = time.perf_counter()
+    java_conf = dict(conf)
     if credentials.class_archive and conf.get("spark.master", "local").startswith("local"):
         options = archive_options(java, version, conf, _given_java_options(conf))
-        conf[_JAVA_OPTIONS] = " ".join([*options, conf[_JAVA_OPTIONS]])
-    launch_java(conf, folder)
-    builder = SparkSession.builder
-    for key, value in conf.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel(credentials.log_level)
+        java_conf[_JAVA_OPTIONS] = " ".join([*options, conf[_JAVA_OPTIONS]])
+    _wanted = SparkWanted(conf, str(java), folder or os.getcwd(), credentials.log_level, java_conf)
+    if is_lent():
+        session, started = lent_session(_wanted)
+    else:
+        logger.info("starting Spark {} on Java {} ...", pyspark.__version__, version)
+        launch_java(java_conf, folder)
+        builder = SparkSession.builder
+        for key, value in conf.items():
+            builder = builder.config(key, value)
+        session, started = builder.getOrCreate(), True
+        session.sparkContext.setLogLevel(credentials.log_level)
     keep_classes(session.sparkContext)
-    logger.info("Spark started in {:.1f} s ({})", time.perf_counter() - start, session.sparkContext.master)
+    if started:
+        logger.info(
+            "Spark started in {:.1f} s ({})", time.perf_counter() - start, session.sparkContext.master
+        )
     return session
 
 
