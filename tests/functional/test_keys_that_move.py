@@ -11,38 +11,38 @@ from dbt.tests.util import run_dbt
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
 FIRST = "select 1 as id, 'a' as name, 10 as ts, 'x' as dt union all select 2, 'b', 10, 'y'"
-MOVED = "select 1 as id, 'a2' as name, 20 as ts, 'z' as dt union all select 3, 'c', 20, 'z'"
+MOVED = "select 1 as id, 'a2' as name, 20 as ts, 'd' as dt union all select 3, 'c', 20, 'd'"
 STAYS = {"hoodie.simple.index.update.partition.path": "false"}
 # config beside strategy and key, and the rows after the second run
 CASES: dict[str, tuple[dict[str, Any], list[tuple[Any, ...]]]] = {
-    "plain": ({}, [(1, "a2", "z"), (2, "b", "y"), (3, "c", "z")]),
-    "local": ({"index": "simple"}, [(1, "a", "x"), (1, "a2", "z"), (2, "b", "y"), (3, "c", "z")]),
+    "plain": ({}, [(1, "a2", "d"), (2, "b", "y"), (3, "c", "d")]),
+    "local": ({"index": "simple"}, [(1, "a", "x"), (1, "a2", "d"), (2, "b", "y"), (3, "c", "d")]),
     "by_record_index": (
         {"index": "record_index", "hudi_options": {"hoodie.write.table.version": "9"}},
-        [(1, "a2", "z"), (2, "b", "y"), (3, "c", "z")],
+        [(1, "a2", "d"), (2, "b", "y"), (3, "c", "d")],
     ),
     "found_in_logs": (
         {"index": "record_index", "hudi_options": {"hoodie.write.table.version": "9"}},
-        [(1, "a2", "z"), (2, "b", "y"), (3, "c", "z")],
+        [(1, "a2", "d"), (2, "b", "y"), (3, "c", "d")],
     ),
-    "some": ({"merge_update_columns": ["name"]}, [(1, "a2", "x"), (2, "b", "y"), (3, "c", "z")]),
-    "but_its_day": ({"merge_exclude_columns": ["dt"]}, [(1, "a2", "x"), (2, "b", "y"), (3, "c", "z")]),
+    "some": ({"merge_update_columns": ["name"]}, [(1, "a2", "x"), (2, "b", "y"), (3, "c", "d")]),
+    "but_its_day": ({"merge_exclude_columns": ["dt"]}, [(1, "a2", "x"), (2, "b", "y"), (3, "c", "d")]),
     "ordered": (
         {"precombine_field": "ts", "matched_condition": "true"},
-        [(1, "a2", "z"), (2, "b", "y"), (3, "c", "z")],
+        [(1, "a2", "d"), (2, "b", "y"), (3, "c", "d")],
     ),
     "clauses": (
         {"matched_condition": "DBT_INTERNAL_DEST.ts < 20", "not_matched_by_source_action": "delete"},
-        [(1, "a2", "z"), (3, "c", "z")],
+        [(1, "a2", "d"), (3, "c", "d")],
     ),
     "clauses_local": (
         {"index": "simple", "not_matched_by_source_action": "delete"},
-        [(1, "a2", "z"), (3, "c", "z")],
+        [(1, "a2", "d"), (3, "c", "d")],
     ),
-    "kept": ({"hudi_options": STAYS}, [(1, "a2", "x"), (2, "b", "y"), (3, "c", "z")]),
+    "kept": ({"hudi_options": STAYS}, [(1, "a2", "x"), (2, "b", "y"), (3, "c", "d")]),
     "clauses_kept": (
         {"hudi_options": STAYS, "matched_condition": "DBT_INTERNAL_SOURCE.ts = 20"},
-        [(1, "a2", "x"), (2, "b", "y"), (3, "c", "z")],
+        [(1, "a2", "x"), (2, "b", "y"), (3, "c", "d")],
     ),
 }
 
@@ -54,6 +54,13 @@ def model(config: dict[str, Any], table_type: str) -> str:
     return f"{{{{ config({arguments}) }}}} {{% if is_incremental() %}}{MOVED}{{% else %}}{FIRST}{{% endif %}}"
 
 
+FOLLOWED = """
+{{ config(materialized='incremental', unique_key='id', partition_by='dt', table_type='KIND', index='record_index',
+  hudi_options={'hoodie.write.table.version': 9}) }}
+select * from {{ hudi_changes(ref('plain')) }}
+"""
+
+
 class MovedKeys:
     types = ("cow", "mor")
 
@@ -62,13 +69,13 @@ class MovedKeys:
         return {
             f"{name}.sql": model(config, kind)
             for (name, (config, _)), kind in zip(CASES.items(), cycle(self.types))
-        }
+        } | {"followed.sql": FOLLOWED.replace("KIND", self.types[0])}
 
     def test_a_row_is_where_its_index_says(self, project: Any) -> None:
         run_dbt(["run"])
         run_dbt(["run"])
         found = {}
-        for name in CASES:
+        for name in (*CASES, "followed"):
             rows = project.run_sql(
                 f"select id, name, dt from {{schema}}.{name} order by id, name", fetch="all"
             )
@@ -81,7 +88,7 @@ class MovedKeys:
                 assert there == sum(row[2] == day for row in found[name]), name
             base = f"{project.project_root}/warehouse/{project.test_schema}/{name}"
             assert rows_by_hudi_rs(base, ["id", "name", "dt"]) == found[name], name
-        assert found == {name: rows for name, (_, rows) in CASES.items()}
+        assert found == {name: rows for name, (_, rows) in CASES.items()} | {"followed": CASES["plain"][1]}
 
 
 class TestMovedKeys(MovedKeys):

@@ -13,6 +13,7 @@ from hudi_engine.format.schema.meta_fields import DELETES, IS_DELETED
 from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.spark.write.rows.casts import exact_marks
 from hudi_engine.table.changes.window import BEFORE, CHANGE_TYPE, CHANGE_TYPES, COMMITTED, DELETE
+from hudi_engine.table.lookup.kinds import MOVES
 from hudi_engine.table.write.fit import DELETE_MARKS
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
@@ -85,8 +86,7 @@ def consumed_columns(plan: ModelPlan, columns: Iterable[str], *, takes_changes: 
 def _key_columns(plan: ModelPlan) -> list[str]:
     """Return what makes a row the same one: the key, and where it lies unless keys are unique in the whole table."""
     kind = plan.write_options.get(IndexOptions.TYPE.key, "").upper()
-    is_global = kind.startswith("GLOBAL_")
-    return [*plan.table.record_key, *(() if is_global else plan.table.partition_columns)]
+    return [*plan.table.record_key, *(() if kind in MOVES else plan.table.partition_columns)]
 
 
 def _folds_partitions(plan: ModelPlan) -> bool:

@@ -10,9 +10,10 @@ from typing import Any
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.write_options import IndexOptions, WriteOptions
-from hudi_engine.format.config.enums import RECORD_INDEXES, IndexType
+from hudi_engine.format.config.enums import IndexType
 from hudi_engine.format.config.options import laid_over
 from hudi_engine.spark.catalog.entry import kept_name_problems, property_problems
+from hudi_engine.table.lookup.kinds import MOVES
 
 from dbt.adapters.hudi.model.audit import AuditConfig, PlannedTest, read_audit
 from dbt.adapters.hudi.model.engine_options import (
@@ -39,11 +40,7 @@ from dbt.adapters.hudi.model.table import ModelTable, RawConfig, read_model_tabl
 
 INDEX_TYPES = tuple(each.value.lower() for each in IndexType)
 _TYPE = IndexOptions.TYPE.key
-_MOVES: Mapping[str, str] = {
-    IndexType.GLOBAL_SIMPLE: IndexOptions.SIMPLE_MOVES_PARTITION.key,
-    IndexType.GLOBAL_BLOOM: IndexOptions.BLOOM_MOVES_PARTITION.key,
-    **dict.fromkeys(RECORD_INDEXES, IndexOptions.RECORD_MOVES_PARTITION.key),
-}
+_MOVES: Mapping[str, str] = {kind.value: option.key for kind, option in MOVES.items()}
 _BUCKET_KEYS: Mapping[str, str] = {
     "buckets": IndexOptions.BUCKETS.key,
     "hash_field": IndexOptions.HASH_FIELD.key,
