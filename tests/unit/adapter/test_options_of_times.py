@@ -45,3 +45,22 @@ def test_a_zone_unknown_to_java_may_be_replaced(stored: str, given: str, fits: b
     for properties in (ours, {**ours, "hoodie.table.timeline.timezone": "LOCAL"}):
         changed = changed_options(plan.definition, plan.given_options, {**properties, zone: stored})
         assert changed == ({} if fits else {zone: (given, stored)})
+
+
+@pytest.mark.parametrize("given", ["6", "9"])
+@pytest.mark.parametrize("made_with", ["6", "8", "9"])
+def test_a_table_keeps_its_version_whatever_its_model_names(made_with: str, given: str) -> None:
+    more = {
+        "hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
+    }
+    plans = [
+        resolve_plan(
+            {"config": {**CONFIG, "hudi_options": {**TIMES, **more, "hoodie.write.table.version": version}}},
+            "analytics",
+            "orders",
+            Places("/warehouse", "/project"),
+        )
+        for version in (made_with, given)
+    ]
+    stored = dict(table_properties(schema=None, **plans[0].definition).properties)
+    assert changed_options(plans[1].definition, plans[1].given_options, stored) == {}

@@ -10,6 +10,7 @@ from hudi_engine.format.config.declared.sync_options import SyncOptions
 from hudi_engine.format.config.declared.table_options import TABLE, TableOptions
 from hudi_engine.format.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.format.config.declared.write_options import INDEX
+from hudi_engine.format.config.enums import WrittenVersion
 from hudi_engine.format.config.option import Option, OptionValue
 from hudi_engine.format.config.options import OPTIONS, canonical_key, resolve_options
 from hudi_engine.format.config.table_config import TableConfig
@@ -104,7 +105,7 @@ def changed_options(
     """Return the options of a model that its table was not made with: the value of each, and what the table has.
 
     How times become keys and folders is no such option where a table that another engine made does not keep it, nor a zone that
-    Java does not know.
+    Java does not know, nor the version: a table keeps its own until it is upgraded.
 
     Args:
         given: ``hoodie.*`` options the model gives itself.
@@ -115,6 +116,7 @@ def changed_options(
         key
         for key in given
         if is_of_table(key)
+        and canonical_key(key) != TableOptions.TABLE_VERSION.key
         and (ours or canonical_key(key) in stored_values or not _is_of_times(key))
         and not (
             key.endswith("timezone") and not is_known_zone(stored_values.get(canonical_key(key)) or "UTC")
@@ -122,6 +124,10 @@ def changed_options(
     ]
     if not fixed:
         return {}
+    version = {TableOptions.TABLE_VERSION.key: stored.get("hoodie.table.version", "6")}
+    if version[TableOptions.TABLE_VERSION.key] in {each.value for each in WrittenVersion}:
+        # properties have other names in other versions
+        definition = {**definition, "options": {**definition["options"], **version}}
     # folders of times cannot be without the options that say how they are made, and those stay as they are
     options = {
         key: value for key, value in definition["options"].items() if key not in fixed or _is_of_times(key)
