@@ -167,3 +167,32 @@ class TestTablesThatHaveTheMark:
         assert (ids(project, name), stored(project, name)) == ([2, 3, 5], ["id", "ts", "_hoodie_is_deleted"])
         run_dbt(["run", "-s", name, "--full-refresh"])
         assert (ids(project, name), stored(project, name)) == ([2, 3], ["id", "ts"])
+
+
+INSERTS = {
+    "append": ([2], [2, 4]),
+    "bulk_insert": ([2], [2, 4]),
+    "insert_new": ([2], [2, 4]),
+    "insert_overwrite": ([2], [4]),
+}
+
+
+class TestFlagsOfInserts:
+    """Strategies that insert leave out the rows whose flag is true, in every run."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        rows = "select id, id % 2 = 1 as __hudi_is_deleted from range({% if is_incremental() %}3, 5{% else %}1, 3{% endif %})"
+        keys = {"insert_new": ", unique_key='id'"}
+        return {
+            f"{name}.sql": f"{{{{ config(materialized='incremental', incremental_strategy='{name}'{keys.get(name, '')}) }}}} {rows}"
+            for name in INSERTS
+        }
+
+    def test_flagged_rows_are_not_stored(self, project: Any) -> None:
+        for number in (0, 1):
+            run_dbt(["run"])
+            assert {name: ids(project, name) for name in INSERTS} == {
+                name: rows[number] for name, rows in INSERTS.items()
+            }
+            assert all(stored(project, name) == ["id"] for name in INSERTS)

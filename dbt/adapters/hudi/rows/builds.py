@@ -61,7 +61,7 @@ from dbt.adapters.hudi.rows.alignment import (
     with_delete_mark,
 )
 from dbt.adapters.hudi.rows.constraints import Constraint, broken, checked
-from dbt.adapters.hudi.rows.deletes import ordered_deletes, with_one_mark
+from dbt.adapters.hudi.rows.deletes import ordered_deletes, with_one_mark, without_deleted
 from dbt.adapters.hudi.rows.error_table import good_rows, lacking_keys
 from dbt.adapters.hudi.rows.existing_target import (
     build_under_name,
@@ -272,6 +272,8 @@ def write_model(
     check_fit(plan, table, frame.columns)
     if _consumes_marks(plan, rows):
         frame = with_one_mark(frame, schema.names)
+    elif operation != "delete" and not plan.table.keeps_history:
+        frame = without_deleted(frame, schema.names)
     fitting = with_delete_mark(schema, frame) if operation == "upsert" else schema
     with _sound_rows(warehouse, session, plan, rows, frame, fitting, table.config) as (sound, failed):
         update = condition = None

@@ -59,6 +59,21 @@ def with_one_mark(frame: DataFrame, stored: Iterable[str] = ()) -> DataFrame:
     return frame.withColumn(DELETES, any_of(map(F.col, DELETE_MARKS))).drop(IS_DELETED)
 
 
+def without_deleted(frame: DataFrame, stored: Iterable[str]) -> DataFrame:
+    """Return the rows that no mark deletes, without the marks; as in Hudi, an insert leaves the others out.
+
+    Args:
+        stored: The table's columns; a mark among them is none of these.
+    """
+    known = spellings(stored)
+    marks = [
+        field.name
+        for field in frame.schema.fields
+        if field.name in DELETE_MARKS and field.name not in known and field.dataType == T.BooleanType()
+    ]
+    return frame.where(~any_of(map(F.col, marks))).drop(*marks) if marks else frame
+
+
 def stores_mark(model: Mapping[str, Any], plan: ModelPlan) -> bool:
     """Return whether ``_hoodie_is_deleted`` is a column of a model: its contract lists it, or a clause of its merge names it."""
     contract = model["config"].get("contract") or {}
