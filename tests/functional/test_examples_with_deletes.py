@@ -26,7 +26,8 @@ def rows(project: Any, query: str) -> list[tuple[Any, ...]]:
 
 
 def tuples(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in frame.sort_values(list(frame.columns[:1])).itertuples(index=False)]
+    ordered = frame.sort_values(list(frame.columns[:1])).astype(object)
+    return [tuple(row) for row in ordered.where(ordered.notna(), None).itertuples(index=False)]
 
 
 def values(frame: pd.DataFrame) -> str:
@@ -38,16 +39,16 @@ def values(frame: pd.DataFrame) -> str:
 ORDERS = pd.DataFrame(
     [(1, 7, 10), (2, 7, 20), (3, 8, 30), (4, 7, 40)], columns=["order_id", "customer_id", "amount"]
 )
-CUSTOMERS = pd.DataFrame([(7, "de"), (8, "fr")], columns=["id", "country"])
+CUSTOMERS = pd.DataFrame([(7, "de"), (8, "fr")], columns=["customer_id", "country"])
 CHANGES = """
 update {schema}.orders set amount = 11 where order_id = 1;
 update {schema}.orders set customer_id = 9 where order_id = 2;
-insert into {schema}.orders values (5, 9, 50);
+insert into {schema}.orders values (5, 9, 50), (6, null, 60);
 update {schema}.orders set amount = 0 where order_id = 4;
 delete from {schema}.orders where order_id = 3;
-update {schema}.customers set country = 'at' where id = 7;
+update {schema}.customers set country = 'at' where customer_id = 7;
 insert into {schema}.customers values (9, 'it');
-delete from {schema}.customers where id = 8
+delete from {schema}.customers where customer_id = 8
 """
 
 
@@ -60,7 +61,7 @@ class TestExamplesOfChanges:
         assert CONDITION in (DOCS / "changes.md").read_text("utf-8")
         return {
             "orders.sql": table.replace("KEY", "order_id") + values(ORDERS),
-            "customers.sql": table.replace("KEY", "id") + values(CUSTOMERS),
+            "customers.sql": table.replace("KEY", "customer_id") + values(CUSTOMERS),
             **{f"{name}.sql": sql for name, sql in page.items()},
             "conditional.sql": "{{ config(materialized='incremental', unique_key='order_id') }} "
             f"select order_id, amount, {CONDITION} from {{{{ hudi_changes(ref('orders')) }}}} c",
@@ -81,7 +82,7 @@ class TestExamplesOfChanges:
             )
 
         def joined(orders: pd.DataFrame, customers: pd.DataFrame) -> pd.DataFrame:
-            both = orders.merge(customers, "left", left_on="customer_id", right_on="id")
+            both = orders.merge(customers, "left", on="customer_id")
             return both[["order_id", "amount", "country"]]
 
         run_dbt(["run"])
@@ -95,7 +96,7 @@ class TestExamplesOfChanges:
             rows(project, f"select {', '.join(columns)} from {{schema}}.orders"), columns=columns
         )
         customers = pd.DataFrame(
-            rows(project, "select id, country from {schema}.customers"), columns=["id", "country"]
+            rows(project, "select * from {schema}.customers"), columns=["customer_id", "country"]
         )
         changed = orders.merge(ORDERS, "left", indicator=True).query("_merge == 'left_only'")["order_id"]
         now = joined(orders, customers)
