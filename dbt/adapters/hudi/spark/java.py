@@ -28,7 +28,6 @@ import pyspark
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.spark.jvm import session as jvm
 from hudi_engine.spark.jvm.errors import call_errors
-from py4j.java_gateway import JavaGateway
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
@@ -131,9 +130,7 @@ def start_java(
     return gateway
 
 
-def _launch_for(
-    environment: Mapping[str, str], settings: SparkConf, options: Mapping[str, Any]
-) -> JavaGateway:
+def _launch_for(environment: Mapping[str, str], settings: SparkConf, options: Mapping[str, Any]) -> Any:
     """Start Java as PySpark does, with the environment of another process."""
     home = environment.get("SPARK_HOME") or str(Path(pyspark.__file__).parent)
     words = [str(Path(home) / "bin" / "spark-submit")]
