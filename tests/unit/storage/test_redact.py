@@ -39,6 +39,7 @@ def test_a_record_key_is_no_secret_and_a_key_of_an_account_is() -> None:
     options = {
         "hoodie.datasource.write.recordkey.field": "id",
         "hoodie.aws.access.key": "hidden",
+        "hoodie.metrics.datadog.api.key": "hidden",
         "hoodie.metrics.pushgateway.url": "hidden",
         "hoodie.write.tokens": "true",
     }
@@ -46,5 +47,6 @@ def test_a_record_key_is_no_secret_and_a_key_of_an_account_is() -> None:
     assert shown_settings(options) == {
         **options,
         "hoodie.aws.access.key": "***",
+        "hoodie.metrics.datadog.api.key": "***",
         "hoodie.metrics.pushgateway.url": "***",
     }

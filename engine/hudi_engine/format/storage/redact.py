@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 _SECRET_NAME = re.compile(r"secret|key|token|password|signature|credential|sas", re.IGNORECASE)
 _SECRET_OPTION = re.compile(
-    r"secret|token|password|signature|credential|(access|account).?key|headers|url", re.IGNORECASE
+    r"secret|token|password|signature|credential|(access|account|api|private).?key|headers|url", re.IGNORECASE
 )
 """Of ``hoodie.*`` options, where a key is mostly that of a record."""
 _PUBLIC = frozenset({"encryption_key_sha256"})
