@@ -166,7 +166,7 @@ def test_a_timeline_ahead_of_the_present_is_said_with_what_it_means(
 
 def test_a_zone_that_is_neither_utc_nor_local_is_refused_before_a_write(tmp_path: Path) -> None:
     storage = table_of(tmp_path, "Europe/Paris")
-    with pytest.raises(Exception, match=r"timeline\.timezone='EUROPE/PARIS'; legal are UTC and LOCAL"):
+    with pytest.raises(Exception, match=r"timeline\.timezone='EUROPE/PARIS'; legal values: UTC and LOCAL"):
         mini.write(storage, {"a": {"k": 1}})
     assert [status.name for status in storage.list(".hoodie")] == ["hoodie.properties"]
 

@@ -329,7 +329,7 @@ class TestWrongUses:
         wrong = results["wrong_mode"].message
         for said in (
             "latest is no argument",
-            "mode is 'some'; legal are net, all, latest; max_commits is 0",
+            "mode is 'some'; legal values: net, all, latest; max_commits is 0",
             "skip_compaction is false",
             "keep_for is 'long'; legal is a number of hours or days",
         ):

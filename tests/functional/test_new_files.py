@@ -258,7 +258,7 @@ class TestNewFiles:
             "limited": "limited is materialized as 'table', which takes all files in each run; leave max_files",
             "nothing": f"there are no files to read in {shop.landing}/nothing; put json files there",
             "of_table": r"shop.tables is no source of files; give source\(...\) with external: .* by hudi_changes\(\)",
-            "misspelt": "hudi_new_files: max_file is no argument; did you mean 'max_files'.*bad_files is 'none'; legal are fail",
+            "misspelt": "hudi_new_files: max_file is no argument; did you mean 'max_files'.*bad_files is 'none'; legal values: fail",
             "twice": "hudi_new_files of shop.orders is in the model more than once, with different windows",
         }.items():
             assert re.search(text, results[name].message), results[name].message

@@ -133,7 +133,7 @@ class TestPlan:
     def test_a_condition_that_is_none_is_refused(self, project: Any, capsys: Any) -> None:
         with pytest.raises(SystemExit):
             main(["plan", "--fail-if", "lost > 1"])
-        assert "--fail-if is 'lost > 1'; legal are read, inserted" in capsys.readouterr().err
+        assert "--fail-if is 'lost > 1'; legal values: read, inserted" in capsys.readouterr().err
 
 
 DAY = "{{ var('day') }}"

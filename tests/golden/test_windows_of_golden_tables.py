@@ -66,7 +66,7 @@ def test_a_limited_window_takes_whole_commits_and_at_least_one(
 
 def test_limits_under_which_nothing_could_be_read_are_refused() -> None:
     with pytest.raises(
-        ConfigError, match="max_rows is 0; legal are whole numbers of at least 1; max_bytes is 'many'"
+        ConfigError, match="max_rows is 0; legal values: whole numbers of at least 1; max_bytes is 'many'"
     ):
         WindowLimits(max_rows=0, max_bytes="many")  # type: ignore[arg-type]
 

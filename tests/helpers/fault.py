@@ -52,7 +52,7 @@ class FaultPlan:
     def __post_init__(self) -> None:
         if self.when not in FAULTS or self.call < 1:
             raise ConfigError(
-                f"fault {self.when!r} at call {self.call} is unknown; legal are {', '.join(FAULTS)} at call "
+                f"fault {self.when!r} at call {self.call} is unknown; legal values: {', '.join(FAULTS)} at call "
                 "1 or later"
             )
 

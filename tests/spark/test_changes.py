@@ -190,7 +190,7 @@ def test_moments_and_names_stand_for_states(spark, tmp_path):
         table.as_of("year end")
     with pytest.raises(TimelineError, match="before they start"):
         table.changes(moment, "2020-01-01")
-    with pytest.raises(ConfigError, match="mode is 'some'; legal are net, all, latest"):
+    with pytest.raises(ConfigError, match="mode is 'some'; legal values: net, all, latest"):
         table.changes(first, mode="some")
 
 

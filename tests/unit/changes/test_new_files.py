@@ -68,7 +68,7 @@ def test_limits_leave_the_newest_files_for_later(limits: FileLimits, taken: int)
 
 @pytest.mark.parametrize("limit", [0, -1, True, "5", 1.5])
 def test_limits_under_which_nothing_is_read_are_refused(limit: object) -> None:
-    with pytest.raises(ConfigError, match=r"max_bytes is .*legal are whole numbers of at least 1"):
+    with pytest.raises(ConfigError, match=r"max_bytes is .*legal values: whole numbers of at least 1"):
         FileLimits(max_bytes=limit)  # type: ignore[arg-type]
 
 

@@ -381,7 +381,7 @@ def test_a_table_with_missing_rows_makes_validate_fail(
         (["restore", "20200101000000000", "--dry-run"], "there is no completed write '20200101000000000'"),
         (["clean", "--retain", "0"], "at least 1"),
         (["clean", "--retain", "0", "--dry-run"], "at least 1"),
-        (["files", "--as-of", "monday"], "legal are an instant such as"),
+        (["files", "--as-of", "monday"], "legal values: an instant such as"),
         (["savepoint", "--delete"], "`savepoints` lists them"),
         (["delete-savepoint", "20200101000000000"], "20200101000000000"),
         (["delete-partitions", "nowhere=1"], "hold no rows"),

@@ -215,7 +215,7 @@ def test_some_tables_are_read_but_not_written(changes: dict[str, str], message: 
 def test_a_way_of_keeping_change_data_that_is_none_is_refused_by_who_needs_it() -> None:
     config = TableConfig.from_properties(V6 | {"hoodie.table.cdc.supplemental.logging.mode": "ALL"})
     with pytest.raises(
-        CorruptTableError, match="'ALL'; legal are OP_KEY_ONLY, DATA_BEFORE, DATA_BEFORE_AFTER"
+        CorruptTableError, match="'ALL'; legal values: OP_KEY_ONLY, DATA_BEFORE, DATA_BEFORE_AFTER"
     ):
         _ = config.cdc_logging
 

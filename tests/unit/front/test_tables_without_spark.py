@@ -360,7 +360,7 @@ def test_changes_are_those_of_the_commits(tmp_path: Path, kind: str) -> None:
     assert found(start=at[1], include_start=True, end=at[1], mode="latest") == [
         (1, 2.0, "update_after", at[1]), (3, 1.0, "update_after", at[1])
     ]  # fmt: skip
-    with pytest.raises(ConfigError, match="mode is 'some'; legal are net, all, latest"):
+    with pytest.raises(ConfigError, match="mode is 'some'; legal values: net, all, latest"):
         table.changes(mode="some")
 
 

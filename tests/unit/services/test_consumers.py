@@ -71,7 +71,7 @@ def test_a_reader_registered_again_takes_the_place_of_what_it_was(five: Handmade
 def test_a_registration_that_says_nothing_is_refused(
     five: HandmadeTable, name: str, instant: str, hours: float
 ) -> None:
-    with pytest.raises(ConfigError, match="legal are a name, the digits of a commit and a time above 0"):
+    with pytest.raises(ConfigError, match="legal values: a name, the digits of a commit and a time above 0"):
         register_consumer(five.storage, name, instant, hours)
 
 

@@ -127,7 +127,7 @@ def _checked_rank(keys: list[str], places: WindowSpec, deleted: Column, ordering
 
 def _checked(kind: str) -> Column:
     legal = ", ".join(CHANGE_TYPES)
-    problem = F.concat(F.lit(f"{CHANGE_TYPE} is '"), _column(kind), F.lit(f"'; legal are {legal}"))
+    problem = F.concat(F.lit(f"{CHANGE_TYPE} is '"), _column(kind), F.lit(f"'; legal values: {legal}"))
     given = _column(kind)
     return F.when(given.isNull() | given.cast("string").isin(*CHANGE_TYPES), given).otherwise(
         F.raise_error(problem)

@@ -54,7 +54,7 @@ class FilesArgs:
     def of(cls, given: Mapping[str, Any]) -> FilesArgs:
         """Check the arguments of the macro."""
         problems = [
-            f"{name} is no argument; {did_you_mean(name, _LEGAL)}legal are {', '.join(_LEGAL)}"
+            f"{name} is no argument; {did_you_mean(name, _LEGAL)}legal arguments: {', '.join(_LEGAL)}"
             for name in given
             if name not in _LEGAL
         ]
@@ -64,7 +64,7 @@ class FilesArgs:
         except ConfigError as error:
             problems += error.problems
         if bad_files not in BAD_FILES:
-            problems.append(f"bad_files is {bad_files!r}; legal are {', '.join(BAD_FILES)}")
+            problems.append(f"bad_files is {bad_files!r}; legal values: {', '.join(BAD_FILES)}")
         if problems:
             raise DbtRuntimeError("hudi_new_files: " + "; ".join(problems))
         return cls(limits, bad_files, str(given.get("start_after") or "").lstrip("/"))

@@ -12,6 +12,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.errors import ConfigError, HistoryGapError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.schema.sql_names import quoted
+from hudi_engine.format.spelling import did_you_mean
 from hudi_engine.spark.changes.read import changes_between
 from hudi_engine.table.changes.checkpoint import LIMIT_NAMES, WindowLimits, next_window
 from hudi_engine.table.changes.gaps import check_known
@@ -75,10 +76,12 @@ class ChangesArgs:
     def of(cls, given: Mapping[str, Any]) -> ChangesArgs:
         """Check the arguments of the macro."""
         problems = [
-            f"{name} is no argument; legal are {', '.join(_LEGAL)}" for name in given if name not in _LEGAL
+            f"{name} is no argument; {did_you_mean(name, _LEGAL)}legal arguments: {', '.join(_LEGAL)}"
+            for name in given
+            if name not in _LEGAL
         ]
         problems += [
-            f"{name} is {given[name]!r}; legal are {', '.join(legal)}"
+            f"{name} is {given[name]!r}; legal values: {', '.join(legal)}"
             for name, legal in (("mode", MODES), ("on_gap", ON_GAP))
             if given.get(name, legal[0]) not in legal
         ]
@@ -88,7 +91,7 @@ class ChangesArgs:
         except ConfigError as error:
             problems += error.problems
         problems += [
-            f"{name} is {given[name]!r}; legal are true and false"
+            f"{name} is {given[name]!r}; legal values: true and false"
             for name in _FLAGS
             if not isinstance(given.get(name, True), bool)
         ]

@@ -35,7 +35,7 @@ def location_problems(location: str, key: str = "location_root") -> list[str]:
     meant = did_you_mean(scheme, _SCHEMES)
     return [
         f"{key} is {place!r}, and tables cannot be kept at {scheme}://; {meant}"
-        f"legal are folders and URIs of {', '.join(f'{each}://' for each in _SCHEMES)}"
+        f"legal values: folders and URIs of {', '.join(f'{each}://' for each in _SCHEMES)}"
     ]
 
 

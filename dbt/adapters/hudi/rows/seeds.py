@@ -119,7 +119,7 @@ def _type_of(kind: str) -> T.DataType:
         wanted = _parse_datatype_string(kind)
     except ParseException as error:
         raise DbtRuntimeError(
-            f"column_types has {kind!r}; legal are types of Spark, such as int, double, decimal(10, 2), string, date, timestamp"
+            f"column_types has {kind!r}; legal values: types of Spark, such as int, double, decimal(10, 2), string, date, timestamp"
         ) from error
     return T.StringType() if isinstance(wanted, (T.VarcharType, T.CharType)) else wanted
 

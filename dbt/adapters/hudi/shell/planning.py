@@ -66,7 +66,7 @@ class Condition:
         words = (*_COUNTS, "unknown")
         if found is None or found[1] not in words:
             raise ValueError(
-                f"--fail-if is {text!r}; legal are {', '.join(words)}, then >, >=, <, <= or =, then a number, which counts the "
+                f"--fail-if is {text!r}; legal values: {', '.join(words)}, then >, >=, <, <= or =, then a number, which counts the "
                 "percent of the table's rows with % behind it, such as 'deleted > 1 %'"
             )
         return cls(text.strip(), found[1], _COMPARE[found[2]], float(found[3]), bool(found[4]))

@@ -88,8 +88,10 @@ class Option(Generic[Value]):
         return number
 
     def _refuse(self, raw: object, legal: str) -> ConfigError:
-        default = str(self.default) if isinstance(self.default, Name) else self.default
-        return ConfigError(f"{self.key} is {raw!r}; legal values: {legal} (default {default!r})")
+        default = repr(str(self.default) if isinstance(self.default, Name) else self.default)
+        return ConfigError(
+            f"{self.key} is {raw!r}; legal values: {legal} (default {default.lower() if self.kind == 'bool' else default})"
+        )
 
 
 def bool_option(key: str, default: Flag, doc: str, aliases: tuple[str, ...] = ()) -> Option[Flag]:

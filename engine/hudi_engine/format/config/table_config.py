@@ -116,7 +116,7 @@ def resolve_key_generator(
     named = _named(properties)
     if named:
         raise UnsupportedTableError(
-            f"table {properties.get('hoodie.table.name')!r} uses the key generator {named!r}; legal are "
+            f"table {properties.get('hoodie.table.name')!r} uses the key generator {named!r}; legal values: "
             f"{', '.join(member.value for member in KeyGeneratorType)} and Hudi's classes for them. Write "
             "to the table with the engine that has this class"
         )
@@ -411,7 +411,7 @@ class TableConfig:
             return CdcLogging(value)
         except ValueError as error:
             raise CorruptTableError(
-                f"table {self.name!r} has {option}={value!r}; legal are {', '.join(CdcLogging)}"
+                f"table {self.name!r} has {option}={value!r}; legal values: {', '.join(CdcLogging)}"
             ) from error
 
     @cached_property
@@ -507,7 +507,7 @@ class TableConfig:
         value = self._text(TableOptions.TIMELINE_ZONE.key, "LOCAL").upper()
         if value not in ("UTC", "LOCAL"):
             raise CorruptTableError(
-                f"table {self.name!r} has {TableOptions.TIMELINE_ZONE}={value!r}; legal are UTC and LOCAL"
+                f"table {self.name!r} has {TableOptions.TIMELINE_ZONE}={value!r}; legal values: UTC and LOCAL"
             )
         return value
 

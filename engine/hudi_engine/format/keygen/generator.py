@@ -204,7 +204,7 @@ def _partition_fields(config: TableConfig, options: Options | None) -> tuple[tup
         if kind not in _FIELD_KINDS:
             raise ConfigError(
                 f"partition field {name!r} of table {config.name!r} has the kind {kind!r}; "
-                f"legal are {', '.join(_FIELD_KINDS)}"
+                f"legal values: {', '.join(_FIELD_KINDS)}"
             )
     return fields
 

@@ -61,7 +61,9 @@ def encode_data_blocks(
         pieces = (table.slice(start, rows) for start in range(0, table.num_rows, rows))
         contents = (data_parquet.encode(piece, codec) for piece in pieces)
         return [encode_block(BlockType.PARQUET_DATA, header, content) for content in contents]
-    raise ConfigError(f"block format {block_format!r} is not known; legal are {', '.join(LogBlockFormat)}")
+    raise ConfigError(
+        f"block format {block_format!r} is not known; legal values: {', '.join(LogBlockFormat)}"
+    )
 
 
 def encode_delete_blocks(

@@ -121,7 +121,7 @@ def read_slice(
             else rows are merged first.
     """
     if merge_type not in MERGE_TYPES:
-        raise ConfigError(f"merge type {merge_type!r} is not known; legal are {', '.join(MERGE_TYPES)}")
+        raise ConfigError(f"merge type {merge_type!r} is not known; legal values: {', '.join(MERGE_TYPES)}")
     wanted = list(context.schema.names if columns is None else columns)
     select_schema(context.schema, wanted)
     if filters is None:

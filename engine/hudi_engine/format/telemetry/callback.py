@@ -53,7 +53,7 @@ def own_callback(options: Options) -> Callable[[dict[str, Any]], object] | None:
         return None
     if ":" not in chosen:
         raise ConfigError(
-            f"{key} is {chosen!r}; legal are only {HTTP_CALLBACK} and a Python function as package.module:name: leave it out"
+            f"{key} is {chosen!r}; legal values: only {HTTP_CALLBACK} and a Python function as package.module:name: leave it out"
         )
     return imported_function(chosen, key)
 

@@ -85,7 +85,7 @@ def query_instant(text: str) -> str:
         parse_instant_time(digits)
     except TimelineError as error:
         raise TimelineError(
-            f"{text!r} is no point in time; legal are an instant such as 20260101093000000, and "
+            f"{text!r} is no point in time; legal values: an instant such as 20260101093000000, and "
             "yyyy-MM-dd, yyyy-MM-dd HH:mm:ss or yyyy-MM-dd HH:mm:ss.SSS in the zone of the table's timeline"
         ) from error
     return digits

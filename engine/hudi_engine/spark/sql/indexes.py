@@ -104,7 +104,7 @@ def _hoodie_options(given: plans.JavaPlan, what: str, target: Target) -> dict[st
     unknown = [key for key in options if not key.startswith(_OPTION_PREFIX)]
     if unknown or (options and what != "the index"):
         raise StatementError(
-            f"OPTIONS of {what} of {target.label} has {', '.join(unknown or options)}; legal are hoodie.* options behind the "
+            f"OPTIONS of {what} of {target.label} has {', '.join(unknown or options)}; legal values: hoodie.* options behind the "
             f"columns. Indexes of expressions are not built; legal indexes: {', '.join(INDEXES)}"
         )
     return options

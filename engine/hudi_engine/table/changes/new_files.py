@@ -54,7 +54,7 @@ class FileLimits:
 def check_limits(given: Mapping[str, object]) -> None:
     """Refuse limits that are no whole number of at least 1 with a ConfigError; None is no limit."""
     problems = [
-        f"{name} is {value!r}; legal are whole numbers of at least 1"
+        f"{name} is {value!r}; legal values: whole numbers of at least 1"
         for name, value in given.items()
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1)
     ]
@@ -194,7 +194,7 @@ def list_files(storage: Storage, after: str = "", names: str = "*") -> list[File
     """
     if "{" in names:
         raise ConfigError(
-            f"pathGlobFilter is {names!r}; legal are *, ? and [], and no alternatives in braces"
+            f"pathGlobFilter is {names!r}; legal values: *, ? and [], and no alternatives in braces"
         )
     found = storage.list_after("", after)
     if not found and (top := storage.stat("")) is not None and not top.is_dir:

@@ -74,7 +74,7 @@ class Wanted:
         """Refuse a mode or choice that is none."""
         for name, value, legal in (("mode", self.mode, MODES), ("on_gap", self.on_gap, ON_GAP)):
             if value not in legal:
-                raise ConfigError(f"{name} is {value!r}; legal are {', '.join(legal)}")
+                raise ConfigError(f"{name} is {value!r}; legal values: {', '.join(legal)}")
 
 
 NET_CHANGES = Wanted()

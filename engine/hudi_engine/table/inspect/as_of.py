@@ -45,8 +45,8 @@ def instant_as_of(state: TableState, when: Moment, *, asked: str = "as_of") -> s
     if len(found) != 1:
         named = (f"{each.comments!r} ({each.instant})" if each.comments else each.instant for each in saved)
         raise TimelineError(
-            f"{asked} is {when!r}, which is no point in time, and {len(found)} savepoints are called that; legal are an instant "
-            "such as 20260101093000000, yyyy-MM-dd[ HH:mm:ss[.SSS]], 'latest' and the comment of a savepoint: "
+            f"{asked} is {when!r}, which is no point in time, and {len(found)} savepoints are called that; legal values: an "
+            "instant such as 20260101093000000, yyyy-MM-dd[ HH:mm:ss[.SSS]], 'latest' and the comment of a savepoint: "
             f"{', '.join(named) or 'none'}"
         )
     return found[0]

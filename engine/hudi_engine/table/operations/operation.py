@@ -122,7 +122,7 @@ class Call:
         for part in split_names(pairs):
             key, equals, value = part.partition("=")
             if not equals:
-                raise ConfigError(f"options has {part!r}; legal are key=value pairs with commas between")
+                raise ConfigError(f"options has {part!r}; legal values: key=value pairs with commas between")
             chosen[key.strip()] = value.strip()
         return self.services.options.merged(chosen)
 

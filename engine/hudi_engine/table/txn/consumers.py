@@ -36,7 +36,7 @@ def register_consumer(storage: Storage, name: str, instant: str, hours: float) -
     """Keep the changes after an instant for a reader, in place of what was kept for it before."""
     if not name.strip() or not (instant.isascii() and instant.isdigit()) or not 0 < hours < math.inf:
         raise ConfigError(
-            f"a consumer is registered with name {name!r}, instant {instant!r} and {hours} hours; legal are a name, the digits "
+            f"a consumer is registered with name {name!r}, instant {instant!r} and {hours} hours; legal values: a name, the digits "
             "of a commit and a time above 0"
         )
     found = Consumer(name, instant, int((time.time() + hours * 3600) * 1000))

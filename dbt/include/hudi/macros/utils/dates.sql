@@ -9,7 +9,7 @@
         timestamp_micros(unix_micros({{ moment }}) + cast(({{ interval }}) * {{ microseconds[datepart | lower] }}L as bigint))
     {%- else -%}
         {{ exceptions.raise_compiler_error(
-            "dateadd knows no datepart '" ~ datepart ~ "'; legal are day, week, month, quarter, year, " ~ microseconds | join(', ')
+            "dateadd knows no datepart '" ~ datepart ~ "'; legal values: day, week, month, quarter, year, " ~ microseconds | join(', ')
         ) }}
     {%- endif -%}
 {%- endmacro %}
@@ -34,7 +34,7 @@
         ((unix_micros(date_trunc('{{ part }}', {{ second }})) - unix_micros(date_trunc('{{ part }}', {{ first }}))) div {{ micros[part] }})
     {%- else -%}
         {{ exceptions.raise_compiler_error(
-            "datediff knows no datepart '" ~ datepart ~ "'; legal are day, week, month, quarter, year, hour, minute, second, millisecond, "
+            "datediff knows no datepart '" ~ datepart ~ "'; legal values: day, week, month, quarter, year, hour, minute, second, millisecond, "
             "microsecond"
         ) }}
     {%- endif -%}

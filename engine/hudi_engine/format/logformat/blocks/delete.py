@@ -252,7 +252,7 @@ def _branch_of(kind: pa.DataType) -> int:
         if wrapper.arrow == kind:
             return index + 1
     raise SchemaError(
-        f"an ordering field of type {kind} cannot be kept in a delete block; legal are boolean, int, "
+        f"an ordering field of type {kind} cannot be kept in a delete block; legal values: boolean, int, "
         "long, float, double, binary, string, date, decimal and timestamp"
     )
 
