@@ -209,7 +209,7 @@ def test_an_empty_parquet_file_has_no_rows(landing):
 def test_an_option_that_would_lose_files_is_refused(landing):
     with pytest.raises(ConfigError, match=r"'ignoreCorruptFiles'; bad_files='skip' sets such files aside"):
         landing("json", ignoreCorruptFiles="true").read()
-    with pytest.raises(ConfigError, match=r"pathGlobFilter is '\{a,b\}'; legal are"):
+    with pytest.raises(ConfigError, match=r"pathGlobFilter is '\{a,b\}'; legal values:"):
         landing("json").read(names="{a,b}")
 
 
