@@ -102,28 +102,31 @@ def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
 
     Spark's estimate only saves the job where it is large: what the rows take is measured by the tasks that send them.
     """
-    rows_limit = options[EngineOptions.SMALL_BATCH_ROWS]
-    if rows_limit == 0:
-        return None
-    rows = bounded(batch.frame, options[EngineOptions.SMALL_BATCH_BYTES], rows_limit + 1)
-    # by the plan that is run, as planning takes longer than a small batch
-    reads_little = _reads_little(rows.measured, options)
-    if not reads_little and not may_be_small(batch.frame, options):
-        return None
-    with interpreted(batch.frame.sparkSession, when=reads_little):
-        table = rows.collect()
-    return _if_small(batch, table, options)
+    return _if_small(batch, _collected(batch.frame, options, only_little=False), options)
 
 
 def fetch_little(frame: DataFrame, options: Options) -> pa.Table | None:
     """Return the rows of a query that reads little as an Arrow table when they are within the small-batch limits, else None."""
+    table = _collected(frame, options, only_little=True)
+    return None if table is None or table.num_rows > options[EngineOptions.SMALL_BATCH_ROWS] else table
+
+
+def _collected(frame: DataFrame, options: Options, *, only_little: bool) -> pa.Table | None:
+    """Return the rows, one more at most than a small batch has; None where they are too large, or not worth fetching.
+
+    Args:
+        only_little: Fetch only what reads little, whatever Spark's estimate of the rows is.
+    """
     most = options[EngineOptions.SMALL_BATCH_ROWS]
-    rows = bounded(frame, options[EngineOptions.SMALL_BATCH_BYTES], most + 1)
-    if not most or not _reads_little(rows.measured, options):
+    if most == 0:
         return None
-    with interpreted(frame.sparkSession):
-        table = rows.collect()
-    return None if table is None or table.num_rows > most else table
+    rows = bounded(frame, options[EngineOptions.SMALL_BATCH_BYTES], most + 1)
+    # by the plan that is run, as planning takes longer than a small batch
+    reads_little = _reads_little(rows.measured, options)
+    if not reads_little and (only_little or not may_be_small(frame, options)):
+        return None
+    with interpreted(frame.sparkSession, when=reads_little):
+        return rows.collect()
 
 
 def fetch_counted(batch: AlignedBatch, kept: DataFrame, rows: int, options: Options) -> pa.Table | None:
