@@ -125,8 +125,6 @@ class Merge:
             test: Gets the source's rows in these columns; returns them so that reading one that must not be written fails.
         """
         plan, config = self._statement.plan, self._config
-        source, name = _source(self._statement)
-        known = AnyCase((field.name, field) for field in source.schema.fields)
         kinds = AnyCase((field.name, field.dataType) for field in columns.fields)
         key = {each.lower() for each in self._identity}
         actions = _actions(plan)
@@ -138,7 +136,13 @@ class Merge:
             or not {IS_DELETED, DELETES}.isdisjoint(map(str.lower, columns.names))
             or (self._index.is_global and config.partition_fields)
             or not has_plain_keys(spark_to_arrow(columns), config)
-            or any(each not in known for each in columns.names)
+        ):
+            return None
+        # Spark resolves the source last, as any other MERGE does that again
+        source, name = _source(self._statement)
+        known = AnyCase((field.name, field) for field in source.schema.fields)
+        if (
+            any(each not in known for each in columns.names)
             or compared_columns(plan, [name], self._target.own_name) != key
             or not all(
                 _is_plain(kinds[each]) and _same_key(kinds[each], known[each].dataType) for each in key
