@@ -124,10 +124,11 @@ def changed_options(
     ]
     if not fixed:
         return {}
-    version = {TableOptions.TABLE_VERSION.key: stored.get("hoodie.table.version", "6")}
-    if version[TableOptions.TABLE_VERSION.key] in {each.value for each in WrittenVersion}:
+    version = stored.get("hoodie.table.version", "6")
+    if version in [each.value for each in WrittenVersion]:
         # properties have other names in other versions
-        definition = {**definition, "options": {**definition["options"], **version}}
+        options = {**definition["options"], TableOptions.TABLE_VERSION.key: version}
+        definition = {**definition, "options": options}
     # folders of times cannot be without the options that say how they are made, and those stay as they are
     options = {
         key: value for key, value in definition["options"].items() if key not in fixed or _is_of_times(key)
