@@ -92,16 +92,19 @@ class TestContractsOfTheStrategyDelete:
         assert [tuple(row) for row in rows] == [(1, 1)]
 
 
-class TestMarksThatAreNotTaken:
+class TestFlagsOfInserts:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         sql = (
             "{{ config(incremental_strategy='insert') }} select 1 as id, 1 as total, false as __hudi_is_deleted "
-            "{% if is_incremental() %} union all select 2, null, true {% endif %}"
+            "{% if is_incremental() %} union all select 2, null, {{ var('flag', 'true') }} {% endif %}"
         )
         return {"m.sql": sql, "m.yml": CONTRACT.format(name="m", mark=OF_BATCH)}
 
-    def test_a_row_that_is_inserted_whatever_its_mark_is_asked(self, project: Any) -> None:
+    def test_a_row_that_is_left_out_is_not_asked_and_every_other_is(self, project: Any) -> None:
         run_dbt(["run"])
-        (result,) = run_dbt(["run"], expect_pass=False)
+        (result,) = run_dbt(["run", "--vars", "{flag: 'false'}"], expect_pass=False)
         assert "constraint violated: not null total" in result.message
+        run_dbt(["run"])
+        rows = project.run_sql("select id, total from {schema}.m order by id", fetch="all")
+        assert {tuple(row) for row in rows} == {(1, 1)}
