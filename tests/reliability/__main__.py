@@ -36,6 +36,9 @@ def main() -> int:
     parser.add_argument(
         "--begin", type=int, default=0, help="number of the table that `sequences` begins with"
     )
+    parser.add_argument(
+        "--versions", type=int, nargs="+", metavar="VERSION", help="table versions; all of a row without any"
+    )
     parser.add_argument("--card", type=Path, default=CARD, help="the scorecard to write")
     given = parser.parse_args()
     names = given.rows or [*ROWS, FUZZ]
@@ -43,7 +46,7 @@ def main() -> int:
     if unknown:
         parser.error(f"there is no row {unknown[0]!r}; the rows are {', '.join([*ROWS, FUZZ])}")
     found = run(names, given)
-    if not (given.short or given.only or given.begin):
+    if not (given.short or given.only or given.begin or given.versions):
         write_card(given.card, found, given.scale)
     return 1 if any(figures.violations for figures in found.values()) else 0
 
@@ -70,8 +73,9 @@ def run(names: list[str], given: argparse.Namespace) -> dict[str, Figures]:
 def _run_row(spark: object, root: Path, name: str, given: argparse.Namespace) -> Figures:
     row = ROWS[name]
     size = row.short if given.short else row.long_size(given.scale, given.minutes * 60)
+    versions = tuple(given.versions or size.versions)
     with handed_over_once():
-        return row.run(spark, root, replace(size, only=given.only, begin=given.begin))
+        return row.run(spark, root, replace(size, only=given.only, begin=given.begin, versions=versions))
 
 
 if __name__ == "__main__":
