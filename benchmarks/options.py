@@ -21,7 +21,7 @@ import pyarrow as pa
 from benchmarks.without_spark import PARTITIONS, rows
 
 SHARES = {"0.1 %": 1000, "10 %": 10}
-TURNS = 12
+TURNS = 20
 _FEW_INSTANTS = {
     "hoodie.clean.commits.retained": "1",
     "hoodie.keep.min.commits": "2",

@@ -39,4 +39,6 @@ def test_the_script_of_the_readme_lists_its_tiers_without_any_set_up() -> None:
 def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
 
-    assert [page.name for page in sorted(ROOT.glob("docs/*.md")) if f": {page.name}\n" not in navigation] == []
+    assert [
+        page.name for page in sorted(ROOT.glob("docs/*.md")) if f": {page.name}\n" not in navigation
+    ] == []

@@ -105,9 +105,9 @@ class Updates:
             return Block.untouched(block)
         places = self.touched[low:high] - first_row
         if self.picks is None:
-            if self.collectors:
-                gone = decoded(taken(block, places))
-                self._note(gone, gone, np.ones(len(places), dtype=bool))
+            gone = decoded(taken(block, places)) if self.collectors else block
+            for each in self.collectors:
+                each.collect("delete", gone, None)
             return without_rows(block, places)
         incoming, deletes = self._incoming(self.picks.slice(low, high - low))
         before = decoded(taken(block, places))
@@ -118,22 +118,14 @@ class Updates:
         removed = np.asarray(outcome.deleted)
         if not changed.any():
             return Block.untouched(block)
-        if self.collectors:
-            kept = pa.array(changed)
-            self._note(before.filter(kept), outcome.rows.filter(kept), removed[changed])
         stays = changed & ~removed
-        kept = pa.array(stays)
-        return with_rows_at(
-            block, places[stays], before.filter(kept), outcome.rows.filter(kept), places[removed]
-        )
-
-    def _note(self, before: pa.Table, after: pa.Table, removed: npt.NDArray[np.bool_]) -> None:
-        """Note rows that become others, or go where ``removed``."""
-        stays = pa.array(~removed)
-        old, new, gone = before.filter(stays), after.filter(stays), before.filter(pa.array(removed))
-        for each in self.collectors:
-            each.collect("update", old, new)
-            each.collect("delete", gone, None)
+        old, new = _where(before, stays), _where(outcome.rows, stays)
+        if self.collectors:
+            gone = _where(before, removed)
+            for each in self.collectors:
+                each.collect("update", old, new)
+                each.collect("delete", gone, None)
+        return with_rows_at(block, places[stays], old, new, places[removed])
 
     def _incoming(self, picks: pa.Array) -> tuple[pa.Table, pa.BooleanArray | None]:
         """Return rows of the batch without a file name, and which of them delete; block by block, to have them in memory once."""
@@ -141,6 +133,11 @@ class Updates:
         rows = stamp_rows(self.task, self.partition, taken(self.changes.updates, np.asarray(picks)), "")
         deletes = None if self.changes.deletes is None else self.changes.deletes.take(picks)
         return rows.drop_columns([FILE_NAME]), deletes
+
+
+def _where(rows: pa.Table, mask: npt.NDArray[np.bool_]) -> pa.Table:
+    """Return the rows of a mask; mostly it is all or none of them, and nothing is copied."""
+    return rows if mask.all() else rows.filter(pa.array(mask)) if mask.any() else rows.slice(0, 0)
 
 
 def replace_columns(incoming: pa.Table, before: pa.Table, update_columns: tuple[str, ...]) -> pa.Table:
