@@ -13,6 +13,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.archived import ArchivedTimeline
+from hudi_engine.format.timeline.clock import parse_instant_time
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.format.timeline.instant import parse_instant
 from hudi_engine.table.inspect import validate
@@ -25,6 +26,7 @@ from hudi_engine.table.services import (
     schedule_clustering,
     schedule_compaction,
 )
+from hudi_engine.table.services.archive.execute import files_of
 from hudi_engine.table.services.clustering.plan import show_clusterings
 from hudi_engine.table.services.upgrade import VersionChange
 from hudi_engine.table.snapshot.manifest import Publisher, find_newest
@@ -227,6 +229,48 @@ def test_states_from_before_a_downgrade_are_read_and_not_restored(tmp_path: Path
     with pytest.raises(TimelineError, match="it had version 8 or 9 then"):
         restore(table.storage, options(), UNPUBLISHED, appended)
     assert rows(table.storage) == before
+
+
+def test_a_downgrade_keeps_completion_times_as_times_of_files(tmp_path: Path) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    change(table.storage, 9)
+    append(table, {"a": 11})
+    completed = {
+        each.requested_time: each.completion_time for each in tables.timeline(table.storage).completed
+    }
+
+    change(table.storage, 6)
+
+    timeline = tables.timeline(table.storage)
+    files = {
+        each.instant.requested_time: each.modified_ms
+        for each in files_of(table.storage, timeline.config, timeline.completed)
+        if each.instant.is_completed and each.instant.requested_time in completed
+    }
+    assert len(files) == len(completed)
+    for time, modified_ms in files.items():
+        assert parse_instant_time(completed[time] or "").timestamp() * 1000 == pytest.approx(
+            modified_ms, abs=1
+        )
+
+
+def test_a_store_without_times_of_files_asks_for_a_clean_before_a_downgrade(tmp_path: Path) -> None:
+    class Bucket(LocalStorage):
+        sets_times = False
+
+    table = tables.merge_on_read(tmp_path / "t")
+    storage = Bucket(table.storage.base)
+    change(storage, 9)
+    append(table, {"a": 11})
+    before = rows(storage)
+    with pytest.raises(ServiceError, match="this store does not set. Clean the table first"):
+        change(storage, 6)
+    newest = options(clean__policy="KEEP_LATEST_FILE_VERSIONS", clean__fileversions__retained=1)
+    clean(storage, newest)
+
+    change(storage, 6)
+
+    assert rows(storage) == before
 
 
 def test_publisher_with_the_settings_of_before_shows_the_table(tmp_path: Path) -> None:

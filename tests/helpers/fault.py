@@ -98,6 +98,10 @@ class FaultInjectingStorage(ForwardingStorage):
         with self._fault("refresh", path):
             self._storage.refresh(path, data)
 
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        with self._fault("set_modified", path):
+            self._storage.set_modified(path, modified_ms)
+
     def delete(self, path: str) -> bool:
         with self._fault("delete", path):
             return self._storage.delete(path)

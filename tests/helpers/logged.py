@@ -17,6 +17,7 @@ _REQUESTS = (
     "create",
     "replace",
     "refresh",
+    "set_modified",
     "take_over",
     "delete",
     "delete_tree",

@@ -124,3 +124,18 @@ def test_upgrades_and_downgrades_between_writes_of_both(table: Table) -> None:
         turn += 1
         table.upsert_by_hudi([20, 77], turn)
         table.check(f"writes in version {version}")
+
+
+@pytest.mark.parametrize("table", ["mor"], indirect=True)
+def test_logs_of_earlier_slices_stay_there_after_a_downgrade(table: Table) -> None:
+    # without an order the later place in the slice decides which row of a key stays
+    table.ordered = False
+    table.make(9)
+    table.upsert(range(6), 1)
+    table.upsert([0, 1], 2)
+    table.opened.compact()
+    table.upsert([0, 6], 3)
+    table.opened.downgrade(6)
+    table.check("downgrade")
+    table.upsert_by_hudi([5], 4)
+    table.check("a write of Apache Hudi")

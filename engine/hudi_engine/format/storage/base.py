@@ -54,6 +54,7 @@ class Storage(ABC):
         renames_folders: Whether :meth:`rename` of a folder is one step. Where it is False the storage has keys
             only, and every file is copied.
         is_near: Whether bytes that were just read cost next to nothing when they are read again.
+        sets_times: Whether :meth:`set_modified` works.
         is_planned: Whether what is written is dropped, so that writers of files leave out the work of making them.
     """
 
@@ -61,6 +62,7 @@ class Storage(ABC):
     exclusive_create: bool = False
     renames_folders: bool = True
     is_near: bool = False
+    sets_times: bool = False
     is_planned: bool = False
 
     def checked(self, path: str) -> str:
@@ -139,6 +141,10 @@ class Storage(ABC):
             FileNotFoundError: when it is missing or, where the storage can check, has another content.
         """
         self.replace(path, data)
+
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        """Set a file's modification time, in milliseconds since 1970; raises StorageError where the store does not take one."""
+        raise StorageError(f"this storage sets no modification time {modified_ms} of {path!r}")
 
     def take_over(self, path: str, before: bytes, data: bytes) -> None:
         """Give a file other content.

@@ -27,6 +27,7 @@ class StorageBelow(Storage):
         self.exclusive_create = storage.exclusive_create
         self.renames_folders = storage.renames_folders
         self.is_near = storage.is_near
+        self.sets_times = storage.sets_times
 
     def _whole(self, path: str) -> str:
         return join(self._folder, self.checked(path))
@@ -52,6 +53,9 @@ class StorageBelow(Storage):
 
     def refresh(self, path: str, data: bytes) -> None:
         self._storage.refresh(self._whole(path), data)
+
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        self._storage.set_modified(self._whole(path), modified_ms)
 
     def take_over(self, path: str, before: bytes, data: bytes) -> None:
         self._storage.take_over(self._whole(path), before, data)

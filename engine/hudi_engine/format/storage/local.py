@@ -29,6 +29,7 @@ class LocalStorage(Storage):
 
     exclusive_create = True
     is_near = True
+    sets_times = True
 
     def __init__(self, base: str) -> None:
         self.base = os.path.abspath(base)
@@ -97,6 +98,9 @@ class LocalStorage(Storage):
 
     def refresh(self, path: str, data: bytes) -> None:
         os.utime(self._mutable(path))
+
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        os.utime(self._mutable(path), ns=(modified_ms * 1_000_000,) * 2)
 
     def delete(self, path: str) -> bool:
         target = self._mutable(path)

@@ -22,6 +22,7 @@ class ForwardingStorage(Storage):
         self.base = storage.base
         self.renames_folders = storage.renames_folders
         self.is_near = storage.is_near
+        self.sets_times = storage.sets_times
 
     @property
     def exclusive_create(self) -> bool:  # type: ignore[override]
@@ -58,6 +59,10 @@ class ForwardingStorage(Storage):
     def refresh(self, path: str, data: bytes) -> None:
         if self._changes():
             self._storage.refresh(path, data)
+
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        if self._changes():
+            self._storage.set_modified(path, modified_ms)
 
     def take_over(self, path: str, before: bytes, data: bytes) -> None:
         if self._changes():

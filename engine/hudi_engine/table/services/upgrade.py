@@ -207,6 +207,14 @@ def _check_downgrade(storage: Storage, config: TableConfig, timeline: Timeline) 
             f"the table at {storage.base!r} has savepoints, and logs of saved commits cannot be continued in version 6. Delete "
             "the savepoints first"
         )
+    if storage.sets_times or config.table_type is TableType.COPY_ON_WRITE:
+        return
+    if any(each.log_files for each in TableState(storage, config, timeline).view().every_slice()):
+        raise ServiceError(
+            f"earlier file slices of the table at {storage.base!r} have logs, and Hudi 1.x would add them to the newest slice: in "
+            "version 6 it goes by the times of the timeline's files, which this store does not set. Clean the table first, with "
+            "hoodie.clean.policy KEEP_LATEST_FILE_VERSIONS and hoodie.clean.fileversions.retained 1"
+        )
 
 
 def _move_timeline(state: TableState, changed: TableConfig) -> int:
@@ -281,7 +289,12 @@ def _move_file(
         body = CommitMetadata.from_bytes(body, file.path).to_bytes(new.table_version)
     completed_at = times.get(instant.requested_time) if instant.is_completed else None
     name = timeline_file_name(instant.requested_time, action, instant.state, completed_at)
-    storage.replace(f"{new.timeline_path}/{name}", body)
+    path = f"{new.timeline_path}/{name}"
+    storage.replace(path, body)
+    if instant.completion_time is not None and storage.sets_times:
+        # what Hudi 1.x takes for the completion time in layout 1, and sorts logs into slices by
+        completed = parse_instant_time(instant.completion_time, new.timeline_zone)
+        storage.set_modified(path, round(completed.timestamp() * 1000))
 
 
 def _rows_of_log_archive(state: TableState, new: TableConfig) -> Iterator[ArchivedInstant]:
