@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable
+from hudi_engine.errors import SchemaError
 from hudi_engine.format.logformat.reader import read_blocks
 from hudi_engine.spark.write.rows.clauses import MergeClauses
 
@@ -194,3 +195,35 @@ def test_updates_of_some_columns_are_partial_blocks_that_all_readers_merge(table
     table.upsert([row(key, 8, "last") for key in (4, 6, 7)], "ts", "note")
     table.opened.compact()
     table.check("compaction by this engine")
+
+
+def test_a_column_gets_another_type_once_updates_of_some_columns_are_compacted(
+    spark: Any, tmp_path: Path, apache_hudi: Judges
+) -> None:
+    path = tmp_path / "t"
+    HudiTable.create(
+        spark, str(path), name="t", record_key="id", precombine_field="ts", table_type="mor",
+        options={"hoodie.write.table.version": "9", "hoodie.compact.inline": "false"},
+    )  # fmt: skip
+
+    def upsert(kinds: str, *row: Any, **given: Any) -> None:
+        frame = spark.createDataFrame([row], f"id string, ts long, note string, {kinds}")
+        HudiTable.open(spark, str(path)).upsert(frame, **given)
+
+    narrow, wide = "n int, st struct<x: int>", "n long, st struct<x: int, y: string>"
+    for key in "ab":
+        upsert(narrow, key, 1, "note", -1, (1,))
+    upsert(narrow, "b", 2, None, -2, (4,), update_columns=("ts", "n", "st"))
+    with pytest.raises(
+        SchemaError, match="'n' cannot change from int to bigint now.*Compact the table first"
+    ):
+        upsert(wide, "a", 3, "note", -3, (2, "y"))
+    HudiTable.open(spark, str(path)).compact()
+    upsert(wide, "a", 3, "note", -3, (2, "y"))
+
+    wanted = {"a": (-3, {"x": 2, "y": "y"}), "b": (-2, {"x": 4, "y": None})}
+    by_hudi = {each["id"]: (each["n"], each["st"]) for each in apache_hudi(NEWEST).read(path)}
+    own = {
+        each.id: (each.n, each.st.asDict()) for each in HudiTable.open(spark, str(path)).snapshot().collect()
+    }
+    assert (by_hudi, own) == (wanted, wanted)

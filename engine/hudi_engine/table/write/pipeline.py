@@ -135,7 +135,7 @@ def _attempt(storage: Storage, request: WriteRequest) -> WriteResult:
         incoming = write.request.rows.incoming(write.request, write.state, write.index)
     write = replace(write, index=incoming.index or write.index)
     try:
-        refuse_new_columns(write.state, incoming.schema)
+        refuse_new_columns(write.state, incoming.schema, write.operation.replaces)
         if _is_skipped(incoming, write.request):
             return WriteResult(None, write.operation.name.value)
         return _repeated(write.request, lambda: _commit(write, incoming))
@@ -214,7 +214,7 @@ def _written(
     request, operation = prepared.request, prepared.operation
     write = prepared.at_begin(transaction)
     incoming = refit(incoming, prepared.state, write.state, request)
-    refuse_new_columns(write.state, incoming.schema)
+    refuse_new_columns(write.state, incoming.schema, operation.replaces)
     context = replace(write.context(incoming, transaction.instant), examples=examples)
     units = _units(write, incoming)
     plan = with_stored_buckets(write.unit_plan(), write.state, context, units)

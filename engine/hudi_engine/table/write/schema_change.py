@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 
 import pyarrow as pa
 
 from hudi_engine.errors import SchemaError, WriteConflictError
-from hudi_engine.format.config.enums import WriteOperation
-from hudi_engine.format.config.options import Options
+from hudi_engine.format.config.enums import TableType, WriteOperation
+from hudi_engine.format.config.options import Options, resolve_options
+from hudi_engine.format.merge.log_scanner import scan_slice
 from hudi_engine.format.schema.avro import check_avro_names
 from hudi_engine.format.schema.evolution import can_change
 from hudi_engine.format.schema.sql_names import spark_name
@@ -21,7 +23,7 @@ from hudi_engine.table.state import TableState, commit_schema_text
 from hudi_engine.table.txn.metadata_conflicts import same_schema
 from hudi_engine.table.write.fit import definition_columns, refuse_false_marks, spelled_columns
 from hudi_engine.table.write.metadata_only import Change, commit_without_files
-from hudi_engine.table.write.operation import NOTHING, write_action
+from hudi_engine.table.write.operation import NOTHING, WHOLE_TABLE, write_action
 from hudi_engine.table.write.request import WriteRequest
 from hudi_engine.table.write.result import WriteResult
 from hudi_engine.table.write.stored_rows import check_fixed_columns, check_returning
@@ -53,7 +55,7 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
     refuse_false_marks(new, old)
     if old is None:
         return
-    refuse_new_columns(state, new)
+    refuse_new_columns(state, new, replaces)
     known = {name.lower() for name in new.names}
     dropped = sorted(
         name for name in set(definition_columns(config)) if name.partition(".")[0].lower() not in known
@@ -78,12 +80,18 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
     check_returning(state, old, new, replaces)
 
 
-def refuse_new_columns(state: TableState, new: pa.Schema) -> None:
-    """Refuse other columns for a table whose columns have ids; nothing is looked at where they are the table's."""
+def refuse_new_columns(state: TableState, new: pa.Schema, replaces: str = NOTHING) -> None:
+    """Refuse other columns where stored rows do not allow them; nothing is looked at where they are the table's.
+
+    Args:
+        replaces: Which file groups the write that brings them takes out.
+    """
     old = state.data_schema()
     if old is None or _columns(old) == _columns(new):
         return
     if load_schema_history(state.storage, state.timeline) is None:
+        if replaces != WHOLE_TABLE:
+            _refuse_over_partial_updates(state, old, new)
         return
     changed = [name for name, _ in _columns(old) ^ _columns(new)]
     raise SchemaError(
@@ -92,6 +100,31 @@ def refuse_new_columns(state: TableState, new: pa.Schema) -> None:
         "Give the batch the table's columns, change them with Apache Hudi's ALTER TABLE, or rebuild the table here (in dbt with "
         "--full-refresh)"
     )
+
+
+def _refuse_over_partial_updates(state: TableState, old: pa.Schema, new: pa.Schema) -> None:
+    """Refuse another type of a column while logs hold updates of some columns.
+
+    Apache Hudi 1.2.0 reads, and compacts, their values in the new type without a conversion: -2 is 4294967294 as a ``bigint``, and
+    a new field of a struct has bytes of other memory.
+    """
+    config, types = state.config, dict(_columns(old))
+    changed = [(name, kind) for name, kind in _columns(new) if types.get(name, kind) != kind]
+    if (
+        not changed
+        or config.table_type is TableType.COPY_ON_WRITE
+        or not config.table_version.has_partial_blocks
+    ):
+        return
+    context = state.read_context(old, resolve_options(None))
+    for each in state.view().latest_slices():
+        if each.log_files and scan_slice(context, each).has_partial:
+            name, kind = min(changed, key=itemgetter(0))
+            raise SchemaError(
+                f"column {name!r} cannot change from {spark_name(types[name])} to {spark_name(kind)} now: logs of table "
+                f"{config.name!r} hold updates of some columns, which Apache Hudi would read with wrong values afterwards. Compact "
+                "the table first (hudi_compact, hudi-engine TABLE compact or HudiTable.compact())"
+            )
 
 
 def _columns(schema: pa.Schema) -> set[tuple[str, pa.DataType]]:
