@@ -19,6 +19,7 @@ PARTITION_METADATA = ".hoodie_partition_metadata"
 PARTITION_METADATA_NAMES = frozenset(
     {PARTITION_METADATA, f"{PARTITION_METADATA}.parquet", f"{PARTITION_METADATA}.orc"}
 )
+_ENCODED = "or give the table hoodie.datasource.write.partitionpath.urlencode=true when it is made"
 
 
 def format_partition_metadata(partition: str, instant: str) -> bytes:
@@ -35,7 +36,7 @@ def ensure_partition_metadata(storage: Storage, partition: str, instant: str) ->
 
 
 def begin_partition(storage: Storage, config: TableConfig, partition: str, instant: str) -> None:
-    """Make a folder a partition, unless another one lies around or inside of it.
+    """Make a folder a partition, unless its name has a colon, or another one lies around or inside of it.
 
     Of two such partitions other readers show one: Apache Hudi looks no further into a folder that is a partition, and hudi-rs
     takes those that have no folders inside.
@@ -46,6 +47,11 @@ def begin_partition(storage: Storage, config: TableConfig, partition: str, insta
         return
     if storage.exists(path):
         return
+    if ":" in partition:
+        raise DataError(
+            f"partition {partition!r} has a colon, which is no name of a folder for Hadoop: Apache Hudi could not read the table. "
+            f"Write values without colons, {_ENCODED}"
+        )
     _refuse_nested(storage, config, partition)
     ensure_partition_metadata(storage, partition, instant)
     try:
@@ -61,8 +67,7 @@ def _refuse_nested(storage: Storage, config: TableConfig, partition: str) -> Non
         inner, outer = sorted((partition, other), key=len, reverse=True)
         raise DataError(
             f"partition {inner!r} would lie inside of partition {outer!r}, and other readers of Hudi show the rows of one of them "
-            "only. Write values without slashes, or give the table hoodie.datasource.write.partitionpath.urlencode=true when it is "
-            "made"
+            f"only. Write values without slashes, {_ENCODED}"
         )
 
 
