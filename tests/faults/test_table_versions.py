@@ -231,6 +231,35 @@ def test_states_from_before_a_downgrade_are_read_and_not_restored(tmp_path: Path
     assert rows(table.storage) == before
 
 
+def test_an_indexing_that_another_writer_left_is_rolled_back_before_a_change(tmp_path: Path) -> None:
+    storage = tables.copy_on_write(tmp_path / "t", 2).storage
+    change(storage, 9)
+    before, instant = rows(storage), "20990101000000000"
+    for state in ("requested", "inflight"):
+        storage.create(f".hoodie/timeline/{instant}.indexing.{state}", b"")
+    with pytest.raises(
+        ServiceError, match=f"indexing {instant} is under way. Wait for its end, or roll it back"
+    ):
+        change(storage, 6)
+
+    mini.rollback(storage, instant)
+    change(storage, 6)
+
+    assert (version_of(storage), rows(storage), validate(TableState.load(storage))) == (6, before, [])
+
+
+def test_a_downgrade_that_is_refused_changes_nothing(tmp_path: Path) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    change(table.storage, 9)
+    create_savepoint(table.storage, options(), UNPUBLISHED, append(table, {"a": 11}))
+    before = [each.file_name for each in tables.timeline(table.storage).instants]
+
+    with pytest.raises(ServiceError, match="has savepoints"):
+        change(table.storage, 6)
+
+    assert [each.file_name for each in tables.timeline(table.storage).instants] == before
+
+
 def test_a_downgrade_keeps_completion_times_as_times_of_files(tmp_path: Path) -> None:
     table = tables.merge_on_read(tmp_path / "t")
     change(table.storage, 9)
@@ -263,9 +292,10 @@ def test_a_store_without_times_of_files_asks_for_a_clean_before_a_downgrade(tmp_
     change(storage, 9)
     append(table, {"a": 11})
     before = rows(storage)
-    with pytest.raises(ServiceError, match="this store does not set. Clean the table first"):
+    with pytest.raises(ServiceError, match="this store does not set. Compact and clean the table first"):
         change(storage, 6)
     newest = options(clean__policy="KEEP_LATEST_FILE_VERSIONS", clean__fileversions__retained=1)
+    run_compaction(storage, options())
     clean(storage, newest)
 
     change(storage, 6)

@@ -38,6 +38,12 @@ _NAMES_OF_CLASSES = (
     *SyncOptions.EXTRACTOR.aliases,
 )
 """Options with a class of Hudi's, or a Python function of one's own, which a model must not name."""
+_OF_WRITES = {
+    TableOptions.TABLE_VERSION.key,
+    TableOptions.AUTO_UPGRADE.key,
+    TableOptions.TIMELINE_ZONE.key,
+}
+"""Options of tables that writes obey too: upgrades, and the zone of a table of another engine."""
 _ALIASES: Mapping[str, Option[OptionValue]] = {
     alias: option for option in OPTIONS.values() for alias in option.aliases
 }
@@ -73,9 +79,9 @@ def engine_problems(definition: Mapping[str, Any]) -> Sequence[str]:
 
 
 def is_of_table(key: str) -> bool:
-    """Return whether an option belongs to the table, so that it has effect when the table is made."""
+    """Return whether an option belongs to the table, so that it has effect when the table is made only."""
     option = OPTIONS.get(key) or _ALIASES.get(key)
-    return option is not None and option.group == TABLE
+    return option is not None and option.group == TABLE and option.key not in _OF_WRITES
 
 
 def is_of_one_table(key: str) -> bool:
@@ -105,7 +111,7 @@ def changed_options(
     """Return the options of a model that its table was not made with: the value of each, and what the table has.
 
     How times become keys and folders is no such option where a table that another engine made does not keep it, nor a zone that
-    Java does not know, nor the version: a table keeps its own until it is upgraded.
+    Java does not know.
 
     Args:
         given: ``hoodie.*`` options the model gives itself.
@@ -116,7 +122,6 @@ def changed_options(
         key
         for key in given
         if is_of_table(key)
-        and canonical_key(key) != TableOptions.TABLE_VERSION.key
         and (ours or canonical_key(key) in stored_values or not _is_of_times(key))
         and not (
             key.endswith("timezone") and not is_known_zone(stored_values.get(canonical_key(key)) or "UTC")

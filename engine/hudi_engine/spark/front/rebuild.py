@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 
-from hudi_engine.errors import TableExistsError, WriteConflictError
+from hudi_engine.errors import ConfigError, TableExistsError, WriteConflictError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.declared.sync_options import SyncOptions
 from hudi_engine.format.config.declared.table_options import TableOptions
@@ -140,7 +140,7 @@ def _rebuild(
         base = _empty_state(storage)
     if not fresh:
         looked = TableState.load(storage) if base is None else base
-        if not _stays(looked, wanted):
+        if not _stays(looked, rows, definition):
             definition = _in_version_of(looked.config, definition)
             wanted = _wanted(rows, definition)
             return _build_beside(spark, storage, wanted, rows, definition, looked=looked)
@@ -162,23 +162,39 @@ def _plan_build(
     state, operation = base, operations.INSERT_OVERWRITE_TABLE
     if base is None and storage.exists(PROPERTIES_PATH):
         state = TableState.load(storage)
-    if state is None or not _stays(state, wanted):
+    if state is None or not _stays(state, rows, definition):
         empty = wanted.with_properties(removals=(CREATE_SCHEMA,))
         state, operation = TableState(storage, empty, Timeline(storage, empty, ())), operations.BULK_INSERT
     table = HudiTable(spark, storage.base, storage, definition.get("options"))
     return table.write_anew(operation, rows, base=state)
 
 
-def _stays(stored: TableState, wanted: TableConfig) -> bool:
-    """Return whether a table can be replaced in place: not if its columns have ids, which new ones would not have."""
-    is_same = same_definition(stored.config, wanted) and stored.config.table_version.is_written
-    return is_same and load_schema_history(stored.storage, stored.timeline) is None
+def _stays(stored: TableState, rows: DataFrame, definition: TableArguments) -> bool:
+    """Return whether a table can be replaced in place: not if its columns have ids, which new ones would not have.
+
+    It keeps its version then, whatever the definition names: a write changes none.
+    """
+    if not stored.config.table_version.is_written:
+        return False
+    try:
+        wanted = _wanted(rows, _in_version_of(stored.config, definition, named=False))
+    except ConfigError:  # such as two ordering fields, which version 8 does not have
+        return False
+    has_ids = load_schema_history(stored.storage, stored.timeline) is not None
+    return same_definition(stored.config, wanted) and not has_ids
 
 
-def _in_version_of(stored: TableConfig, definition: TableArguments) -> TableArguments:
-    """Return a definition with the version of the table that it replaces, unless it names one."""
+def _in_version_of(
+    stored: TableConfig, definition: TableArguments, *, named: bool = True
+) -> TableArguments:
+    """Return a definition with the version of the table that it replaces.
+
+    Args:
+        named: Whether a version that the definition names counts instead.
+    """
     options = definition.get("options") or {}
-    if TableOptions.TABLE_VERSION.key in options or not stored.table_version.is_written:
+    has_own = named and TableOptions.TABLE_VERSION.key in options
+    if has_own or not stored.table_version.is_written:
         return definition
     return {**definition, "options": {**options, TableOptions.TABLE_VERSION.key: str(stored.version)}}
 

@@ -128,6 +128,8 @@ def change_version(
     config.check_writable()
     in_version(config.properties, version)
     compactions: tuple[str, ...] = ()
+    if _changes_layout(config, version) and config.table_version.has_completion_times:
+        _check_downgrade(storage, config, state.timeline)
     if _changes_layout(config, version) and config.table_type is TableType.MERGE_ON_READ:
         compactions = _merge_logs(storage, options, publication, run_tasks)
     with recovered(storage, options, publication, "change the table version") as (config, timeline):
@@ -212,8 +214,8 @@ def _check_downgrade(storage: Storage, config: TableConfig, timeline: Timeline) 
     if any(each.log_files for each in TableState(storage, config, timeline).view().every_slice()):
         raise ServiceError(
             f"earlier file slices of the table at {storage.base!r} have logs, and Hudi 1.x would add them to the newest slice: in "
-            "version 6 it goes by the times of the timeline's files, which this store does not set. Clean the table first, with "
-            "hoodie.clean.policy KEEP_LATEST_FILE_VERSIONS and hoodie.clean.fileversions.retained 1"
+            "version 6 it goes by the times of the timeline's files, which this store does not set. Compact and clean the table "
+            "first, with hoodie.clean.policy KEEP_LATEST_FILE_VERSIONS and hoodie.clean.fileversions.retained 1"
         )
 
 

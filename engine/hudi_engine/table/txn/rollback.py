@@ -378,10 +378,11 @@ def _carry_out(
 def _check_allowed(timeline: Timeline, instant: Instant) -> None:
     """Refuse to undo what something else depends on: a savepoint, a later write, a plan."""
     time_, action = instant.requested_time, instant.action
-    if action not in (*WRITE_ACTIONS, "clustering"):
+    is_open_build = action == "indexing" and not instant.is_completed
+    if action not in (*WRITE_ACTIONS, "clustering") and not is_open_build:
         raise TimelineError(
-            f"{action} {time_} cannot be rolled back: only commit, deltacommit and replacecommit can. A planned compaction or "
-            "clustering is carried out by its service"
+            f"{action} {time_} cannot be rolled back: only commit, deltacommit and replacecommit can, and a pending "
+            "indexing. A planned compaction or clustering is carried out by its service"
         )
     if time_ in {savepoint.requested_time for savepoint in timeline.savepoints}:
         raise TimelineError(
