@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 
+import pyarrow as pa
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.view import FileSystemView
 from hudi_engine.format.hfile.file import HFile
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.metadata.definitions import IndexDefinitions
-from hudi_engine.format.metadata.keys import column_stats_key, group_of, partition_stats_key
+from hudi_engine.format.metadata.keys import column_stats_key, groups_of, partition_stats_key
 from hudi_engine.format.metadata.locations import Location, location_of
 from hudi_engine.format.metadata.records import MetadataPartition
 from hudi_engine.format.metadata.secondary_index import split_secondary_key
@@ -21,6 +22,11 @@ from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.table.metadata.changes import filter_records, stats_columns
 from hudi_engine.table.metadata.data_files import slice_file_bounds, slice_keys
+
+
+def group_of(key: str, groups: int) -> int:
+    """Return the number of the file group that holds a key."""
+    return int(groups_of(pa.array([key], pa.string()), groups)[0])
 
 
 def open_metadata(storage: Storage) -> MetadataTable | None:

@@ -115,10 +115,6 @@ class TestSession:
         assert session.session_id(copy) != session.session_id(spark)
         assert "spark.sql.shuffle.partitions" in session.own_settings(copy)
 
-    def test_settings_of_hadoop(self, spark: SparkSession) -> None:
-        assert session.hadoop_setting(spark, "fs.defaultFS") == "file:///"
-        assert session.hadoop_setting(spark, "no.such.key") is None
-
 
 class TestCatalog:
     @pytest.fixture(autouse=True)

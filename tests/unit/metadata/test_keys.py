@@ -11,7 +11,6 @@ import pytest
 from hudi_engine.format.metadata.keys import (
     bloom_filter_key,
     column_stats_key,
-    group_of,
     groups_of,
     hashed,
     java_hashes,
@@ -26,6 +25,8 @@ from hudi_engine.format.metadata.secondary_index import (
     secondary_keys,
     split_secondary_key,
 )
+
+from tests.helpers.metadata_table import group_of
 
 FILE = "dc206eab-a373-4de8-bf2b-ffbf52b0997f-0_0-37-47_20261128165929415.parquet"
 

@@ -14,7 +14,7 @@ from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.spark.catalog.foreign import sweep_cache
 from hudi_engine.table.snapshot.derive import make_in_threads
 from hudi_engine.table.snapshot.manifest import (
-    is_current,
+    current_manifest,
     listed_uris,
     live_manifest_files,
     newest_manifest,
@@ -35,7 +35,8 @@ def files(table):
 
 
 def current(table):
-    return is_current(table.storage, Timeline.load(table.storage, table.config), table.config)
+    manifest = current_manifest(table.storage, Timeline.load(table.storage, table.config), table.config)
+    return manifest is not None
 
 
 def test_the_newest_base_file_of_every_file_group_is_listed(cow):

@@ -7,7 +7,7 @@ from hudi_engine.format.merge.slice_reader import SliceDelta
 from hudi_engine.format.schema.meta_fields import with_meta_columns
 from hudi_engine.table.snapshot.derive import make_in_threads
 from hudi_engine.table.snapshot.manifest import live_manifest_files, newest_manifest, publish
-from hudi_engine.table.snapshot.publication import obsolete_sidecars, sidecar_files
+from hudi_engine.table.snapshot.publication import obsolete_sidecars
 from hudi_engine.table.snapshot.sidecar import (
     CHUNK_BITS,
     CHUNK_COLUMN,
@@ -23,6 +23,16 @@ from hudi_engine.table.snapshot.snapshot_files import DELTA_LABEL, MASKED_LABEL
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.unit.publish.conftest import SCHEMA, log_update, rows
+
+
+def sidecar_files(storage, partition):
+    """Sidecars of a partition folder."""
+    listed = storage.list(partition)
+    return [
+        side
+        for each in listed
+        if not each.is_dir and (side := parse_sidecar(each.name, partition, each)) is not None
+    ]
 
 
 def masked_rows(mask):

@@ -38,11 +38,7 @@ _NAMES_OF_CLASSES = (
     *SyncOptions.EXTRACTOR.aliases,
 )
 """Options with a class of Hudi's, or a Python function of one's own, which a model must not name."""
-_OF_WRITES = {
-    TableOptions.TABLE_VERSION.key,
-    TableOptions.AUTO_UPGRADE.key,
-    TableOptions.TIMELINE_ZONE.key,
-}
+_OF_WRITES = {TableOptions.TABLE_VERSION.key, TableOptions.AUTO_UPGRADE.key, TableOptions.TIMELINE_ZONE.key}
 """Options of tables that writes obey too: upgrades, and the zone of a table of another engine."""
 _ALIASES: Mapping[str, Option[OptionValue]] = {
     alias: option for option in OPTIONS.values() for alias in option.aliases

@@ -99,11 +99,6 @@ def _rotated(value: int, turn: int) -> int:
     return (value << turn | value >> (64 - turn)) & _MASK
 
 
-def group_of(key: str, groups: int) -> int:
-    """Return the number of the file group that holds a key, of ``groups`` in the order of their ids."""
-    return int(groups_of(pa.array([key], pa.string()), groups)[0])
-
-
 def groups_of(keys: pa.Array, groups: int) -> Groups:
     """Return the number of the file group of each key: the hash of Java's strings, modulo the number of groups."""
     if groups == 1 or len(keys) == 0:

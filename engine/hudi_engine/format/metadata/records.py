@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import fastavro
 
@@ -60,13 +60,6 @@ class MetadataPartition(str, Enum):
             (each for each in cls if name == each.value or (each in named and name.startswith(each.value))),
             None,
         )
-
-
-class IndexedFile(NamedTuple):
-    """A file in a record of ``files``."""
-
-    size: int
-    is_deleted: bool
 
 
 def record_schema(table_version: int) -> dict[str, Any]:

@@ -184,9 +184,7 @@ def _stays(stored: TableState, rows: DataFrame, definition: TableArguments) -> b
     return same_definition(stored.config, wanted) and not has_ids
 
 
-def _in_version_of(
-    stored: TableConfig, definition: TableArguments, *, named: bool = True
-) -> TableArguments:
+def _in_version_of(stored: TableConfig, definition: TableArguments, *, named: bool = True) -> TableArguments:
     """Return a definition with the version of the table that it replaces.
 
     Args:

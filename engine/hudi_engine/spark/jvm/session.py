@@ -257,9 +257,3 @@ def own_settings(session: SparkSession) -> set[str]:
     """Return the names of the settings that a session has of its own or of its context."""
     names = java_session(session).sessionState().conf().getAllConfs().keys()
     return set(str(names.mkString("\n")).split("\n"))
-
-
-def hadoop_setting(session: SparkSession, key: str) -> str | None:
-    """Return one of Hadoop's settings as the session has it; None for one that is not set."""
-    value = java_session(session).sessionState().newHadoopConf().get(key)
-    return None if value is None else str(value)

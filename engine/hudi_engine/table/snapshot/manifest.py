@@ -196,11 +196,6 @@ def _check_format(settings: TableConfig) -> None:
         )
 
 
-def is_current(storage: Storage, timeline: Timeline, config: TableConfig) -> bool:
-    """Return whether the newest manifest shows this timeline and Spark can read it."""
-    return current_manifest(storage, timeline, config) is not None
-
-
 def current_manifest(
     storage: Storage, timeline: Timeline, config: TableConfig
 ) -> tuple[Layout, Manifest] | None:

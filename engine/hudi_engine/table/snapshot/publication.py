@@ -10,7 +10,7 @@ from hudi_engine.format.storage.base import FileStatus, Storage
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.table.snapshot.derive import RunTasks, make_in_threads
 from hudi_engine.table.snapshot.manifest import Published, Publisher, find_newest, live_manifest_files
-from hudi_engine.table.snapshot.sidecar import Sidecar, parse_sidecar
+from hudi_engine.table.snapshot.sidecar import parse_sidecar
 from hudi_engine.table.txn.publication import Publication
 
 
@@ -52,12 +52,6 @@ def publication_of(
         renew=renew,
         shows=shows,
     )
-
-
-def sidecar_files(storage: Storage, partition: str) -> list[Sidecar]:
-    """List the sidecars of a partition folder."""
-    found = (parse_sidecar(status.name, partition, status) for status in _files(storage, partition))
-    return [each for each in found if each is not None]
 
 
 def obsolete_sidecars(
