@@ -22,11 +22,7 @@ from benchmarks.without_spark import PARTITIONS, rows
 
 SHARES = {"0.1 %": 1000, "10 %": 10}
 TURNS = 20
-_FEW_INSTANTS = {
-    "hoodie.clean.commits.retained": "1",
-    "hoodie.keep.min.commits": "2",
-    "hoodie.keep.max.commits": "3",
-}
+_FEW_FILES = {"hoodie.clean.commits.retained": "1"}
 _NO_METADATA = {"hoodie.metadata.enable": "false"}
 
 
@@ -88,7 +84,7 @@ def measure(folder: str, pair: Pair, kind: str, count: int) -> dict[str, tuple[f
 def _table(path: str, pair: Pair, kind: str, value: str) -> hudi_engine.Table:
     return hudi_engine.create_table(
         path, name="orders", record_key=["id"], precombine_field="ts", partition_by=["day"], table_type=kind,
-        options={**_FEW_INSTANTS, **pair.options, pair.key: value},
+        options={**_FEW_FILES, **pair.options, pair.key: value},
     )  # fmt: skip
 
 
