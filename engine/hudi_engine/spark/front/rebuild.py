@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from hudi_engine.table.write.define.definition import TableArguments
+
+logger = logging.getLogger(__name__)
 
 
 def rebuild_table(
@@ -141,7 +144,9 @@ def _rebuild(
     if not fresh:
         looked = TableState.load(storage) if base is None else base
         if not _stays(looked, rows, definition):
-            definition = _in_version_of(looked.config, definition)
+            if looked.config.table_version.is_written:  # its version, unless another one is named
+                own = {TableOptions.TABLE_VERSION.key: str(looked.config.version)}
+                definition = {**definition, "options": laid_over(own, definition.get("options") or {})}
             wanted = _wanted(rows, definition)
             return _build_beside(spark, storage, wanted, rows, definition, looked=looked)
     table = HudiTable(spark, path, storage, definition.get("options"))
@@ -176,25 +181,19 @@ def _stays(stored: TableState, rows: DataFrame, definition: TableArguments) -> b
     """
     if not stored.config.table_version.is_written:
         return False
+    given, version = definition.get("options") or {}, str(stored.config.version)
     try:
-        wanted = _wanted(rows, _in_version_of(stored.config, definition, named=False))
+        wanted = _wanted(rows, {**definition, "options": {**given, TableOptions.TABLE_VERSION.key: version}})
     except ConfigError:  # such as two ordering fields, which version 8 does not have
         return False
     has_ids = load_schema_history(stored.storage, stored.timeline) is not None
-    return same_definition(stored.config, wanted) and not has_ids
-
-
-def _in_version_of(stored: TableConfig, definition: TableArguments, *, named: bool = True) -> TableArguments:
-    """Return a definition with the version of the table that it replaces.
-
-    Args:
-        named: Whether a version that the definition names counts instead.
-    """
-    options = definition.get("options") or {}
-    has_own = named and TableOptions.TABLE_VERSION.key in options
-    if has_own or not stored.table_version.is_written:
-        return definition
-    return {**definition, "options": {**options, TableOptions.TABLE_VERSION.key: str(stored.version)}}
+    if has_ids or not same_definition(stored.config, wanted):
+        return False
+    if str(given.get(TableOptions.TABLE_VERSION.key, version)) != version:
+        logger.warning(
+            "%s keeps table version %s; upgrade() or downgrade() changes it", stored.storage.base, version
+        )
+    return True
 
 
 def _empty_state(storage: Storage) -> TableState:

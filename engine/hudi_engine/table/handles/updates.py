@@ -105,9 +105,8 @@ class Updates:
             return Block.untouched(block)
         places = self.touched[low:high] - first_row
         if self.picks is None:
-            gone = decoded(taken(block, places)) if self.collectors else block
             for each in self.collectors:
-                each.collect("delete", gone, None)
+                each.collect("delete", decoded(taken(block, places)), None)
             return without_rows(block, places)
         incoming, deletes = self._incoming(self.picks.slice(low, high - low))
         before = decoded(taken(block, places))

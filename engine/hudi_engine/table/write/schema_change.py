@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from operator import itemgetter
 
 import pyarrow as pa
 
@@ -119,7 +118,7 @@ def _refuse_over_partial_updates(state: TableState, old: pa.Schema, new: pa.Sche
     context = state.read_context(old, resolve_options(None))
     for each in state.view().latest_slices():
         if each.log_files and scan_slice(context, each).has_partial:
-            name, kind = min(changed, key=itemgetter(0))
+            name, kind = min(changed, key=str)
             raise SchemaError(
                 f"column {name!r} cannot change from {spark_name(types[name])} to {spark_name(kind)} now: logs of table "
                 f"{config.name!r} hold updates of some columns, which Apache Hudi would read with wrong values afterwards. Compact "
