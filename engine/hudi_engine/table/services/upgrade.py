@@ -128,10 +128,11 @@ def change_version(
     config.check_writable()
     in_version(config.properties, version)
     compactions: tuple[str, ...] = ()
-    if _changes_layout(config, version) and config.table_version.has_completion_times:
-        _check_downgrade(storage, config, state.timeline)
-    if _changes_layout(config, version) and config.table_type is TableType.MERGE_ON_READ:
-        compactions = _merge_logs(storage, options, publication, run_tasks)
+    if _changes_layout(config, version):
+        if config.table_version.has_completion_times:
+            _check_downgrade(storage, config, state.timeline)  # before a compaction, and again under the lock
+        if config.table_type is TableType.MERGE_ON_READ:
+            compactions = _merge_logs(storage, options, publication, run_tasks)
     with recovered(storage, options, publication, "change the table version") as (config, timeline):
         before = config.version
         _remove_leftovers(storage, config)
