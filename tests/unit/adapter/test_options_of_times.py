@@ -64,3 +64,21 @@ def test_a_table_keeps_its_version_whatever_its_model_names(made_with: str, give
     ]
     stored = dict(table_properties(schema=None, **plans[0].definition).properties)
     assert changed_options(plans[1].definition, plans[1].given_options, stored) == {}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("hoodie.table.timeline.timezone", "America/New_York"),
+        ("hoodie.write.auto.upgrade", "true"),
+        ("hoodie.write.table.version", "9"),
+    ],
+)
+def test_upgrades_and_the_zone_of_a_table_of_another_engine_are_for_writes(key: str, value: str) -> None:
+    config = {"materialized": "incremental", "unique_key": "id", "hudi_options": {key: value}}
+    plan = resolve_plan({"config": config}, "analytics", "orders", Places("/warehouse", "/project"))
+    stored = dict(table_properties(schema=None, **PLAN.definition).properties)
+    stored["hoodie.table.timeline.timezone"] = "LOCAL"
+
+    assert plan.write_options[key] == plan.hook_options[key] == value
+    assert key not in changed_options(plan.definition, plan.given_options, stored)
