@@ -66,3 +66,24 @@ def test_rows_meet_those_of_their_key_by_the_settings_that_were_given(spark, out
     assert table.delete(spark.sql("SELECT 1L AS id")).rows_deleted == 1, (
         "keys alone are looked for everywhere"
     )
+
+
+@pytest.mark.parametrize("left_out", ["hive_style_partitioning", "partition.fields", "keygenerator.class"])
+def test_a_table_that_lacks_what_decides_its_paths_gets_no_second_row_of_a_key(spark, tmp_path, left_out):
+    schema = pa.schema([("id", pa.int64()), ("at", pa.int64()), ("city", pa.string())])
+    properties = {
+        "hoodie.table.timeline.timezone": "LOCAL",
+        "hoodie.partition.metafile.use.base.format": "false",
+        "hoodie.table.keygenerator.class": "org.apache.hudi.keygen.SimpleKeyGenerator",
+    }
+    column, partition = ("at", "at=2024/01/15") if left_out == "keygenerator.class" else ("city", "city=lima")
+    made = HandmadeTable(tmp_path / "t", schema, (column,), properties=properties)
+    rows = pa.table({"id": [1], "at": [1705311000000], "city": ["lima"]}, schema=schema)
+    made.commit({partition: {"a1b2c3d4-0000-4000-8000-000000000000-0": rows}})
+    file = made.path / ".hoodie" / "hoodie.properties"
+    file.write_text("".join(line for line in file.read_text().splitlines(True) if left_out not in line))
+    before = sorted(made.path.rglob("*"))
+    table = HudiTable.open(spark, str(made.path))
+    with pytest.raises(ConfigError, match=rf"lie in '{partition}'.* Add what the table lacks .*{left_out}"):
+        table.upsert(rows)
+    assert sorted(made.path.rglob("*")) == before

@@ -18,7 +18,13 @@ from hudi_engine.errors import ConfigError, HudiError, SchemaError
 from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.enums import KeyGeneratorType
 from hudi_engine.format.config.options import Options, canonical_key
-from hudi_engine.format.config.table_config import TableConfig, partition_kinds
+from hudi_engine.format.config.table_config import (
+    CLASS_KEY,
+    PARTITION_FIELDS,
+    TableConfig,
+    declared_key_generator,
+    partition_kinds,
+)
 from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.log_file import parse_log_file
@@ -32,6 +38,7 @@ from hudi_engine.format.keygen.timestamp_format import PREFIX
 from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.schema.avro import avro_to_arrow
 from hudi_engine.format.schema.evolution import can_change
+from hudi_engine.format.schema.meta_fields import RECORD_KEY
 from hudi_engine.format.schema.nested import field_type
 from hudi_engine.format.schema.sql_names import spark_name
 from hudi_engine.format.schema.time_units import in_units_of
@@ -45,6 +52,7 @@ logger = logging.getLogger(__name__)
 
 _KINDS_KEY = "hoodie.datasource.write.partitionpath.field"
 _OUTPUT_ZONE, _INPUT_ZONE = f"{PREFIX}output.timezone", f"{PREFIX}input.timezone"
+_PATH_PROPERTIES = (PARTITION_FIELDS, TableOptions.HIVE_STYLE_PARTITIONING.key, CLASS_KEY)
 _MAX_COMMITS, _MAX_FILES, _MAX_ROWS = 20, 6, 1_000
 _LARGE_FILE = 16 * 1024 * 1024
 
@@ -53,15 +61,21 @@ _HUDI_PARSERS = "org.apache.hudi.keygen.parser."
 
 
 def check_stored_paths(state: TableState, options: Options) -> None:
-    """Refuse a write to a table of another engine whose paths hold formatted times, unless all settings of them are known.
+    """Refuse a write to a table of another engine whose paths it would make otherwise.
 
-    The rows of one small file must then lie where the settings would place them, but for single rows whose value was changed.
+    Where paths hold formatted times all settings of them must be known. Then, and where the table lacks a property that decides
+    paths, the rows of one small file must lie where the settings would place them, but for single rows whose value was changed.
     """
     config = state.config
-    if config.is_of_this_engine or config.drop_partition_columns or not _formats_times(config):
+    formats_times = _formats_times(config)
+    if (
+        config.is_of_this_engine
+        or config.drop_partition_columns
+        or not (formats_times or _lacks_property(config))
+    ):
         return
     generator = build_key_generator(config, options=options)
-    missing = _missing_options(state, generator, options)
+    missing = _missing_options(state, generator, options) if formats_times else []
     if missing:
         raise ConfigError(
             f"table {config.name!r}, which another engine made, does not keep how its partition paths were made: give "
@@ -76,6 +90,14 @@ def _formats_times(config: TableConfig) -> bool:
         kinds = partition_kinds(config.properties).values()
         return not kinds or "timestamp" in kinds
     return config.key_generator is KeyGeneratorType.TIMESTAMP
+
+
+def _lacks_property(config: TableConfig) -> bool:
+    """Return whether the table does not tell the fields, the style or the generator of its paths, which Hudi always writes."""
+    generator = declared_key_generator(config.properties)
+    if generator is None or TableOptions.HIVE_STYLE_PARTITIONING.key not in config.properties:
+        return True
+    return not config.is_partitioned and generator is not KeyGeneratorType.NON_PARTITION
 
 
 def _missing_options(state: TableState, generator: KeyGenerator, options: Options) -> list[str]:
@@ -125,7 +147,7 @@ def _check_rows(state: TableState, generator: KeyGenerator) -> None:
     for each in _newest_files(state):
         try:
             columns = list(dict.fromkeys(resolve_field(read.schema, name)[0] for name in names))
-            rows = _with_all_values(some_stored_rows(read, each, columns, _MAX_ROWS), names)
+            rows = _with_all_values(some_stored_rows(read, each, columns or [RECORD_KEY], _MAX_ROWS), names)
             paths = generator.partition_paths(rows)
         except HudiError as error:  # damage of stored rows is no reason to refuse the rows to write
             logger.debug("the paths of stored rows in %s are not compared: %s", each.paths, error)
@@ -186,7 +208,7 @@ def _other_path(
     values = ", ".join(f"{name}={array[place].as_py()!r}" for name, array in held.items())
     kinds = ",".join(f"{name}:{kind}" for name, kind in generator.partition_fields)
     times = generator.timestamp_format
-    settings = [f"{_KINDS_KEY} ({kinds})"]
+    settings = [f"{_KINDS_KEY} ({kinds or 'none'})"]
     if times is not None:
         settings += [
             f"{PREFIX}timestamp.type ({times.timestamp_type or 'not set'})",
@@ -197,10 +219,15 @@ def _other_path(
     if any(pa.types.is_timestamp(array.type) for array in held.values()):
         consistent = str(generator.consistent_logical_timestamp).lower()
         settings.append(f"{TableOptions.CONSISTENT_TIMESTAMPS.key} ({consistent})")
+    known = {CLASS_KEY} if declared_key_generator(config.properties) else set()
+    absent = [each for each in _PATH_PROPERTIES if each not in {*config.properties, *known}]
+    way = f"Give the options that the rows were written with: {', '.join(settings)}"
+    if absent and not _formats_times(config):
+        way = f"Add what the table lacks to its hoodie.properties: {', '.join(absent)}"
     return (
         f"stored rows of table {config.name!r}, which another engine made, lie in {stored!r}, and by the settings of this write a "
-        f"row with their values ({values}) would lie in {paths[place].as_py()!r}: every update would be a second row. Give the "
-        f"options that the rows were written with: {', '.join(settings)}; nothing was written"
+        f"row with their values ({values}) would lie in {paths[place].as_py()!r}: every update would be a second row. {way}; "
+        "nothing was written"
     )
 
 
