@@ -465,3 +465,22 @@ def test_the_next_writer_takes_back_what_a_killed_one_left(tmp_path: Path, kind:
     check(table, {1: (1, 1, "a", 1.0), 3: (3, 1, "a", 1.0)})
     assert [each.state.name for each in table.timeline() if each.state.name != "COMPLETED"] == []
     assert table.validate(keys=True) == []
+
+
+def test_a_metadata_table_that_the_version_does_not_have_is_refused_before_a_table_is_made(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(ConfigError, match="Make the table with hoodie.write.table.version=9"):
+        orders(tmp_path / "t", **{"hoodie.metadata.enable": "true"})
+    assert not (tmp_path / "t").exists()
+
+
+def test_an_index_without_the_metadata_table_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="Set hoodie.metadata.enable to true as well"):
+        orders(tmp_path / "t", version=9, **{"hoodie.metadata.index.column.stats.enable": "true"})
+    assert not (tmp_path / "t").exists()
+    table = orders(tmp_path / "t", version=9)
+    with pytest.raises(ConfigError, match="would get no record_index"):
+        table.upsert(
+            arrow((1, 1, "a", 1.0)), options={"hoodie.metadata.global.record.level.index.enable": "true"}
+        )

@@ -138,7 +138,7 @@ def _rebuild(
     fresh = not storage.exists(PROPERTIES_PATH)
     if fresh:
         # a first build that dies leaves a table without columns, which catalogs do not show
-        create_table(storage, wanted.with_properties(removals=(CREATE_SCHEMA,)))
+        create_table(storage, wanted.with_properties(removals=(CREATE_SCHEMA,)), definition.get("options"))
     if begins:
         base = _empty_state(storage)
     if not fresh:
@@ -226,7 +226,7 @@ def _build_beside(
     unpublished = {EngineOptions.PUBLISH_MANIFEST.key: "false", SyncOptions.ENABLED.key: "false"}
     unpublished[REPLACED_TABLE] = writes[-1].requested_time if writes else ""
     with Build(storage.base, make_room) as build:
-        create_table(build.storage, wanted)
+        create_table(build.storage, wanted, options)
         mark_builder(build.storage)
         table = HudiTable(spark, build.path, build.storage, laid_over(options, unpublished))
         result = table.write_anew(operations.BULK_INSERT, df)

@@ -82,7 +82,7 @@ class HudiTable(Writes, TableOperations):
         config = defined_table(arrow, **definition)
         recover_swap(path)
         storage = open_storage(path)
-        create_table(storage, config)
+        create_table(storage, config, definition.get("options"))
         return cls(spark, path, storage, definition.get("options"))
 
     @classmethod

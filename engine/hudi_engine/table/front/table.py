@@ -242,5 +242,5 @@ def create_table(
     location = public_location(os.fspath(path))
     recover_swap(location)
     storage = open_storage(location)
-    make_table(storage, config)
+    make_table(storage, config, definition.get("options"))
     return Table(location, storage, definition.get("options"))

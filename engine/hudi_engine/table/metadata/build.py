@@ -94,15 +94,31 @@ _IDS = {
 """What ids of file groups begin with, and Hudi's default of their number; 0 where it goes by the number of keys."""
 
 
-def check_metadata_options(config: TableConfig, options: Options) -> None:
-    """Refuse a metadata table for tables of versions that get none, before anything is written; raises ConfigError."""
+def check_metadata_options(config: TableConfig, options: Options, *, is_new: bool = False) -> None:
+    """Refuse a metadata table for tables of versions that get none, before anything is written; raises ConfigError.
+
+    Args:
+        is_new: The table is about to be made.
+    """
     if _is_wanted(options) and not config.table_version.keeps_metadata_table:
         option = MetadataOptions.ENABLED if options[MetadataOptions.ENABLED] else IndexOptions.TYPE
+        way = (
+            f"Make the table with {TableOptions.TABLE_VERSION.key}=9"
+            if is_new
+            else "Upgrade it (hudi_upgrade)"
+        )
         raise ConfigError(
             f"{option} is {options[option]} and table {config.name!r} has version {config.version}; this engine keeps the "
-            "metadata table, with its record index, of versions 8 and 9. Make the table with hoodie.write.table.version=9, "
-            "upgrade it (hudi_upgrade), or leave the option out"
+            f"metadata table, with its record index, of versions 8 and 9. {way}, or leave the option out"
         )
+    if _is_wanted(options) is not None:
+        return
+    for partition, option in BUILT_BY.items():
+        if options[option] and partition.value not in config.metadata_partitions:
+            raise ConfigError(
+                f"{option} is true, but {MetadataOptions.ENABLED} is not set, so table {config.name!r} would get no "
+                f"{partition.value}. Set {MetadataOptions.ENABLED} to true as well, or leave the option out"
+            )
 
 
 def initialize_metadata_table(

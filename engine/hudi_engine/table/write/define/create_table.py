@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
 from hudi_engine.errors import StorageError, TableExistsError
 from hudi_engine.format.config.declared.table_options import TableOptions
+from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import TEMP_PREFIX, FileStatus, Storage, storage_errors
+from hudi_engine.table.metadata.build import check_metadata_options
 from hudi_engine.table.txn.table_folder import REMOVER, clear_removed
 
 logger = logging.getLogger(__name__)
@@ -28,8 +30,13 @@ _SHOWN = 3
 """How many of the names that prevent a table are looked for and named."""
 
 
-def create_table(storage: Storage, config: TableConfig) -> None:
-    """Write a new table's folders and properties."""
+def create_table(storage: Storage, config: TableConfig, options: Mapping[str, object] | None = None) -> None:
+    """Write a new table's folders and properties.
+
+    Args:
+        options: Of the writes to come, which the table must be able to obey.
+    """
+    check_metadata_options(config, resolve_options(options), is_new=True)
     check_absent(storage)
     with storage_errors(storage, "make a table"):
         try:
