@@ -92,6 +92,14 @@ WRONG_CONFIGS: list[tuple[dict[str, Any], str | None]] = [
     ),
     ({"file_format": "delta"}, "file_format is 'delta'; dbt-hudi builds Hudi tables only"),
     ({"clustered_by": "id", "buckets": 4}, "use index: {type: bucket, buckets: n}"),
+    (
+        {"tblproperties": {"primarykee": "id"}},
+        "primarykee is no property of Hudi; did you mean 'primaryKey'?",
+    ),
+    (
+        {"tblproperties": {"precombineFeild": "ts"}},
+        "precombineFeild is no property of Hudi; did you mean 'preCombineField'?",
+    ),
     ({"tblproperties": {"owner": "me"}}, "the table properties owner cannot be set: Spark reserves"),
     (
         {"options": {"type": "cow"}, "tblproperties": {"TYPE": "mor"}},

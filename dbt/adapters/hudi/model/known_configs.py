@@ -127,6 +127,12 @@ def unused_configs(config: Mapping[str, object], used_elsewhere: Collection[str]
     return found
 
 
+def near_key(name: str) -> str | None:
+    """Return the name of Hudi's SQL for a key or an ordering field that a name misspells; None for a name of its own."""
+    names = (*OTHER_SPELLINGS, "orderingFields")
+    return next((each for each in names if letters_apart(name.lower(), each.lower()) <= _MAX_LETTERS), None)
+
+
 def misspelt_configs(unused: Mapping[str, str]) -> list[str]:
     """Return a problem for each unused config whose name is one or two letters away from a key, ordering or partition config.
 

@@ -13,7 +13,7 @@ from hudi_engine.format.config.options import canonical_key, laid_over
 from hudi_engine.format.config.unsupported_keys import flink_problem
 from hudi_engine.format.spelling import did_you_mean
 
-from dbt.adapters.hudi.model.known_configs import OTHER_SPELLINGS
+from dbt.adapters.hudi.model.known_configs import OTHER_SPELLINGS, near_key
 from dbt.adapters.hudi.model.reading import Problems, boolean, choice, mapping, names, option_text
 
 TABLE_TYPES: Mapping[str, str] = {
@@ -141,7 +141,7 @@ class RawConfig:
         self.options = laid_over(self.options, {key: text})
 
     def _read_properties(self, given: Mapping[str, object]) -> None:
-        # what is no option is a note of the user's, so that one in other case would be taken for a note and no key
+        """Take options among table properties in any case of letters; others are notes of the user's."""
         spelled = {key.lower(): key for key in (*_SHORT_OPTIONS, *_OTHER_OPTIONS)}
         for key, value in given.items():
             name = spelled.get(key.lower(), key)
@@ -151,6 +151,8 @@ class RawConfig:
                 self._take(self.options, name, option_text(value))
             elif "." in name and (of_flink := flink_problem(name)):
                 self.problems.add(f"tblproperties: {of_flink}")
+            elif near := near_key(key):
+                self.problems.add(f"tblproperties: {key} is no property of Hudi; did you mean {near!r}?")
             else:
                 self.properties[key] = option_text(value)
 
