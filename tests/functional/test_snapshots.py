@@ -140,7 +140,7 @@ class TestAConfigThatNoLongerFits:
         run_dbt(["snapshot"])
         (result,) = run_dbt(["snapshot", "--vars", "{by: land}"], expect_pass=False)
         assert "partition_by is land, but the table has city" in result.message
-        assert "restore the config, or drop the table" in result.message
+        assert "give the config that fits the table, or drop the table" in result.message
         assert "--full-refresh" not in result.message
         assert project.run_sql("select count(*) from {schema}.moved", fetch="one")[0] == 1
 

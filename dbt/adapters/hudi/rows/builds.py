@@ -601,9 +601,9 @@ def check_shape(plan: ModelPlan, table: HudiTable) -> None:
         ]
     if different:
         listed = "\n".join(different)
-        way = "run it with --full-refresh to rebuild the table, or restore the config"
+        way = "run it with --full-refresh to rebuild the table, or give the config that fits the table"
         if plan.table.keeps_history:
-            way = "restore the config, or drop the table to begin a new history"
+            way = "give the config that fits the table, or drop the table to begin a new history"
         raise DbtRuntimeError(
             f"The config of {plan.schema}.{plan.name} no longer fits its table at {plan.base}; {way}:\n{listed}"
         )

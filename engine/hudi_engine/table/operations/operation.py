@@ -63,10 +63,10 @@ class Argument:
             found = _FLAGS.get(str(value).strip().lower())
             return self._checked(value, found is not None, found, "true, false")
         if int in self.types:
-            least = self.about.minimum
-            number = _number(value)
-            legal = f"whole numbers of at least {least}"
-            return self._checked(value, number is not None and number >= least, number, legal)
+            number, least, legal = _number(value), self.about.minimum, self.about.legal
+            is_legal = number is not None and (str(number) in legal if legal else number >= least)
+            words = ", ".join(legal) or f"whole numbers of at least {least}"
+            return self._checked(value, is_legal, number, words)
         if tuple in self.types and not isinstance(value, str):
             several = isinstance(value, Iterable) and not isinstance(value, Mapping)
             return self._legal(tuple(map(str, value)) if several else (str(value),))

@@ -20,7 +20,7 @@ from hudi_engine.format.metadata.statistics import indexed_columns
 from hudi_engine.format.schema.avro import avro_to_arrow, without_meta_fields
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.table.metadata.build import BUILT_BY, build, check_metadata_options, wanted_partitions
+from hudi_engine.table.metadata.build import BUILT_BY, build, wanted_partitions
 from hudi_engine.table.metadata.index_build import INDEXING, IndexPlan, end_dead_builds
 from hudi_engine.table.metadata.writer import (
     drop_metadata_partitions,
@@ -60,7 +60,11 @@ def create_index(
     wanted = options.merged(_options_of(kind, name, columns))
     with recovered(storage, options, publication, f"build the index {name}") as (config, timeline):
         config.check_writable()
-        check_metadata_options(config, wanted)
+        if not config.table_version.keeps_metadata_table:
+            raise ConfigError(
+                f"table {config.name!r} has version {config.version}, and indexes are built in versions 8 and 9; upgrade it first "
+                "(hudi_upgrade)"
+            )
         schema = timeline.table_schema_json()
         if schema is None:
             raise ConfigError(

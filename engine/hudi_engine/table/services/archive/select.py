@@ -71,7 +71,8 @@ def archive_due(timeline: Timeline, options: Options, now: str) -> str:
     counts = [len(timeline.completed_writes), *(len(done) for done in _by_action(timeline).values())]
     if any(limits.due(count) for count in counts):
         return ""
-    return f"the timeline has {counts[0]} completed commits; archiving begins above {limits.keep_max}"
+    above = f"{limits.keep_max} ({ArchiveOptions.MAX_COMMITS})"
+    return f"the timeline has {counts[0]} completed commits; archiving begins above {above}"
 
 
 def clean_lags(state: TableState, options: Options, now: str) -> bool:
@@ -108,7 +109,8 @@ def select_instants(state: TableState, options: Options, now: str) -> Selection:
         going = _with_all_older(state.timeline, going)
     if not going:
         return Selection(
-            reason="a savepoint, a pending instant, a due compaction or a file not yet cleaned holds the rest"
+            reason="a savepoint, a pending instant, a due compaction or a file not yet cleaned holds the rest; compact and clean, "
+            "or delete the savepoint"
         )
     return Selection(tuple(sorted(going)))
 
