@@ -6,6 +6,7 @@ import gc
 import logging
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,6 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the long tests out unless they are wanted, and let the slow modules go first."""
+    _mark_the_rest_of_samples(items)
     if not config.getoption("--long"):
         late = [item for item in items if item.get_closest_marker("long")]
         if late:
@@ -35,6 +37,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     # Workers end together when what takes long does not begin last.
     sizes = Counter(map(_scope, items))
     items.sort(key=lambda item: (item.get_closest_marker("slow") is None, -sizes[_scope(item)]))
+
+
+def _mark_the_rest_of_samples(items: list[pytest.Item]) -> None:
+    """Mark two of three tests of each ``sampled`` module as long."""
+    seen: Counter[Path] = Counter()
+    for item in items:
+        if item.get_closest_marker("sampled") and not item.get_closest_marker("long"):
+            if seen[item.path] % 3:
+                item.add_marker(pytest.mark.long)
+            seen[item.path] += 1
 
 
 def pytest_collection_finish() -> None:

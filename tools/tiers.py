@@ -102,9 +102,8 @@ TIERS = (
     ),
     Tier(
         "demo",
-        "two months of the dbt project of integration_tests, read back by three independent readers",
-        (("python", "integration_tests/run.py", "--months", "2"),),
-        needs_apache_hudi=True,
+        "three months of the dbt project of integration_tests, read back by two independent readers",
+        (("python", "integration_tests/run.py", "--quick"),),
     ),
     Tier(
         "faults",

@@ -116,6 +116,7 @@ class TestErrorTables:
         )
         assert "not null name" in found["7"]
 
+    @pytest.mark.long
     def test_a_run_that_fails_later_adds_no_error_twice(self, project: Any) -> None:
         run_dbt(["run", "-s", "feed", "tested"])
         for values, passes in (

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt
 
+pytestmark = pytest.mark.sampled
+
 BESIDE = "create table if not exists {{ this }} using hudi KIND as select 7 as id, 'another run' as v"
 KEYED = "tblproperties (primaryKey = 'id', type = 'TYPE')"
 MODEL = """

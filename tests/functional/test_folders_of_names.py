@@ -15,6 +15,8 @@ from hudi_engine.spark.catalog import DirectoryCatalog
 
 from tests.functional.conftest import CATALOG
 
+pytestmark = pytest.mark.sampled
+
 DO = "{% macro do(statement) %}{% do run_query(statement) %}{% endmacro %}"
 
 

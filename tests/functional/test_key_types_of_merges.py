@@ -12,6 +12,8 @@ from hudi_engine.format.storage import open_storage
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
+pytestmark = pytest.mark.sampled
+
 BOTH = "when matched then update set * when not matched then insert *"
 BUCKETS = ", type 'mor', 'hoodie.index.type' 'BUCKET', 'hoodie.bucket.index.num.buckets' '2'"
 CONSISTENT = ", 'hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled' 'true'"

@@ -11,6 +11,8 @@ from hudi_engine.spark.write.rows import settled
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
+pytestmark = pytest.mark.sampled
+
 COLUMNS = ["id", "p", "n", "v"]
 
 

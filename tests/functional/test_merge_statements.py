@@ -14,6 +14,8 @@ from dbt_common.exceptions import DbtBaseException
 from tests.helpers.forms import in_turn
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
+pytestmark = pytest.mark.sampled
+
 Row = tuple[int, str, Any, Any]
 COLUMNS = ["id", "p", "n", "v"]
 TABLES = {

@@ -8,6 +8,8 @@ import pytest
 from dbt.tests.adapter.incremental.test_incremental_microbatch import BaseMicrobatch
 from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_capture
 
+from tests.helpers.forms import forms
+
 EVENTS = """
 {{ config(materialized='table', event_time='at') }}
 select id, timestamp '2020-01-01 00:00:00' + make_dt_interval(0, id * 6) as at from range(0, 16)
@@ -150,7 +152,7 @@ class TestBatchesThatRunAgain:
         )
         return {"events.sql": EVENTS, "cow_days.sql": cow, "mor_days.sql": mor}
 
-    @pytest.mark.parametrize("bad_day", ["2020-01-01", "2020-01-02", "2020-01-04"])
+    @pytest.mark.parametrize("bad_day", forms(["2020-01-01", "2020-01-02", "2020-01-04"], ["2020-01-02"]))
     @pytest.mark.parametrize("asked", [(), ("--full-refresh",)], ids=["run", "full refresh"])
     def test_a_retry_adds_the_batches_that_failed(
         self, project: Any, monkeypatch: pytest.MonkeyPatch, asked: tuple[str, ...], bad_day: str

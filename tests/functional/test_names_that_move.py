@@ -12,6 +12,8 @@ from hudi_engine.format.storage.local import LocalStorage
 
 from tests.functional.names_on_disk import NamesOnDisk
 
+pytestmark = pytest.mark.sampled
+
 
 class Killed(BaseException):
     """The process is gone."""

@@ -10,6 +10,8 @@ from hudi_engine import HudiTable
 from hudi_engine.table.write import pipeline
 from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.sampled
+
 REFUSED = "declared NOT NULL in name, where a row of this statement is null; nothing was written"
 BRINGS_NULL = [
     "insert into T values (3, 1, null, 'z')",

@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 
 from tests.functional.conftest import CATALOG
 
+pytestmark = pytest.mark.sampled
+
 CHANGES = {
     "add": "add columns (mine int)",
     "drop": "drop column gone",

@@ -11,6 +11,8 @@ from hudi_engine.spark.sql import dml
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
+pytestmark = pytest.mark.sampled
+
 DYNAMIC = "set spark.sql.sources.partitionOverwriteMode=dynamic;"
 
 

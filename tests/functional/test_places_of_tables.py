@@ -11,6 +11,8 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from tests.functional.conftest import CATALOG
 
+pytestmark = pytest.mark.sampled
+
 ONE = "{{ config(materialized='table', alias='orders', location_root=var('root'), schema=var('schema', none)) }} select 1 as id"
 OTHER = ONE.replace("select 1", "select 2")
 

@@ -140,6 +140,7 @@ def _done(path: Path) -> bool:
     )
 
 
+@pytest.mark.long
 def test_a_shell_in_another_time_zone_reads_the_same_starts_spark_anew_and_says_that_it_died(
     folder: Path,
 ) -> None:

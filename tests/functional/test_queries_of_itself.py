@@ -9,6 +9,8 @@ from dbt.tests.util import run_dbt
 from hudi_engine import HudiTable
 from hudi_engine.spark.write import source
 
+pytestmark = pytest.mark.sampled
+
 OF_ITSELF = """
 {{ config(materialized='incremental', incremental_strategy='STRATEGY', unique_key='id', table_type='TYPE') }}
 select id, id + {{ var('plus', 0) }} as v from range({{ var('rows', 10) }})

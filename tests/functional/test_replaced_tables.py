@@ -10,6 +10,8 @@ from dbt_common.exceptions import DbtBaseException
 from hudi_engine.errors import HudiError
 from pyspark.errors import PySparkException
 
+pytestmark = pytest.mark.sampled
+
 MODEL = (
     "{{ config(materialized='table') }} select id + {{ var('more', 0) }} as id from {{ target.schema }}.named"
 )

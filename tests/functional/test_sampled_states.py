@@ -8,6 +8,8 @@ import pytest
 from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_capture
 from dbt_common.exceptions import DbtRuntimeError
 
+pytestmark = pytest.mark.sampled
+
 EVENTS = """
 {{ config(materialized='incremental', unique_key='id', event_time='at') }}
 select id, timestamp '2020-01-01 00:00:00' + make_dt_interval(0, id * 6) as at, '{{ var("said", "first") }}' as said

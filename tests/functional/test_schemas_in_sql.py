@@ -12,6 +12,8 @@ from hudi_engine.spark.sql import ddl
 
 from tests.functional.conftest import CATALOG
 
+pytestmark = pytest.mark.sampled
+
 
 class TestSchemas:
     @pytest.fixture

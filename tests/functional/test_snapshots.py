@@ -360,6 +360,7 @@ class TestSnapshotOfAQueryWhoseTypesGrow:
             results
         )
 
+    @pytest.mark.long
     def test_a_value_that_the_column_cannot_hold_is_told_with_what_helps_a_snapshot(
         self, project: Any
     ) -> None:
@@ -379,6 +380,7 @@ class TestSnapshotOfAQueryWhoseTypesGrow:
             assert told in result.message
             assert "struct" in told or "cast it in the snapshot's query" in result.message
 
+    @pytest.mark.long
     def test_a_type_that_would_round_what_is_there_is_not_taken(self, project: Any) -> None:
         sql = "{% snapshot exact %}{{ config(unique_key='id', strategy='check', check_cols=['v']) }} SQL {% endsnapshot %}"
         for value in ("9007199254740993L", "cast(7 as double)", "cast(8 as float)", "9"):

@@ -12,6 +12,8 @@ from dbt_common.exceptions import DbtBaseException
 
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
+pytestmark = pytest.mark.sampled
+
 ORDERS = """
 {{ config(materialized='table', unique_key='id', partition_by='dt') }}
 select 1 as id, 'a' as name, 'x' as dt union all select 2, 'b', 'y'

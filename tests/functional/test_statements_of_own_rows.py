@@ -9,6 +9,8 @@ from dbt_common.exceptions import DbtBaseException
 from hudi_engine import HudiTable
 from hudi_engine.spark.jvm import plans
 
+pytestmark = pytest.mark.sampled
+
 USING = "using hudi tblproperties (primaryKey='id', type='TYPE')"
 STATEMENTS = {
     "rebuilt": f"create or replace table NAME {USING} as select id, n + 1 as n, d from NAME",

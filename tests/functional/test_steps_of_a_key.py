@@ -9,6 +9,8 @@ from dbt.tests.util import run_dbt
 
 from tests.functional.test_changes import ORDERS, Chain
 
+pytestmark = pytest.mark.sampled
+
 STEPS = """
 {{ config(materialized='incremental', unique_key='id') }}
 select id, amount, _change_type {{ var('time', '') }} from {{ hudi_changes(ref('orders'), mode='all') }}

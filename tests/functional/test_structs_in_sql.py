@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.sampled
+
 SWAPPED = "named_struct('b', 'new', 'a', 7)"
 WRONG = {
     "unknown": ("named_struct('a', 7, 'c', 'x', 'b', 'y')", "has no field 'c'; its fields: a, b"),

@@ -15,6 +15,8 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.rows import builds
 
+pytestmark = pytest.mark.sampled
+
 # What each makes of the row (1, 100, 'a') when Spark is still shown (1, 1, 'a').
 STANDING = {
     "merge into T using (select id, n + 1 as n from T) s on t.id = s.id when matched then update set n = s.n": 101,

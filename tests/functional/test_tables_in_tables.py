@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from dbt.tests.util import run_dbt
 from hudi_engine.spark.catalog import DirectoryCatalog
 
 from tests.functional.names_on_disk import NamesOnDisk
+
+pytestmark = pytest.mark.sampled
 
 
 class TestTablesInTables(NamesOnDisk):

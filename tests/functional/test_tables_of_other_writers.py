@@ -13,6 +13,8 @@ from hudi_engine import HudiTable
 from hudi_engine.format.storage import open_storage
 from hudi_engine.spark.catalog.entry import NOTES_PATH, EntryNotes
 
+pytestmark = pytest.mark.sampled
+
 SOURCES = """
 sources:
   - name: lake

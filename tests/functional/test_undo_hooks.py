@@ -21,6 +21,8 @@ from dbt.adapters.hudi.past_runs import UNFINISHED, PastRuns, PastTable
 from dbt.adapters.hudi.shell.here import main
 from tests.helpers.projects import where
 
+pytestmark = pytest.mark.sampled
+
 LATER = "{% if var('day') > 1 %}"
 HOOKED = f"""
 {{{{ config(materialized='incremental', unique_key='id',

@@ -12,6 +12,8 @@ from dbt_common.exceptions import DbtBaseException
 
 from tests.functional.conftest import CATALOG
 
+pytestmark = pytest.mark.sampled
+
 
 class TestViews:
     def kept(self, project: Any) -> dict[str, Any]:

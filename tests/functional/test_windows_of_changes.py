@@ -12,6 +12,8 @@ from hudi_engine.table.changes.checkpoint import read_checkpoint
 
 from tests.functional.test_changes import ORDERS, Chain
 
+pytestmark = pytest.mark.sampled
+
 REPLAYED = """
 {{{{ config(materialized='incremental', {config}) }}}}
 select c.id, amount, ts, c._change_type, c._commit_time from {{{{ hudi_changes(ref('orders'), mode='{mode}',

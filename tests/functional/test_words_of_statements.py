@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.sampled
+
 
 class TestWords:
     @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from pyhive import hive
 from tests.helpers.interrupts import take_interrupts
 from tests.helpers.runtime import runtime_folder
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 SPARK_CONF = {
     "spark.master": "local[2]",

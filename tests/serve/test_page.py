@@ -143,9 +143,9 @@ class TestPage:
 class TestOtherSites:
     """What a page of another site may make a browser send."""
 
-    @pytest.mark.parametrize(
-        "headers",
-        [
+    def test_they_read_and_cancel_nothing(self, server: HudiServer, running: hive.Cursor) -> None:
+        form = form_of(asked(server, "/")[1])
+        for headers in (
             {"Host": "evil.example"},
             {"Host": "127.0.0.1.evil.example:10000"},
             {"Host": ""},
@@ -153,15 +153,10 @@ class TestOtherSites:
             {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"},
             {"Origin": "https://evil.example"},
             {"Origin": "null"},
-        ],
-    )
-    def test_they_read_and_cancel_nothing(
-        self, server: HudiServer, running: hive.Cursor, headers: dict[str, str]
-    ) -> None:
-        form = form_of(asked(server, "/")[1])
-        assert asked(server, "/", headers)[0] in (403, 421)
-        assert asked(server, "/metrics", headers)[0] in (403, 421)
-        assert asked(server, "/cancel", headers, form)[0] in (403, 421)
+        ):
+            assert asked(server, "/", headers)[0] in (403, 421), headers
+            assert asked(server, "/metrics", headers)[0] in (403, 421), headers
+            assert asked(server, "/cancel", headers, form)[0] in (403, 421), headers
         assert running.poll().operationState == 1
 
     def test_a_form_without_the_pages_token_does_nothing(

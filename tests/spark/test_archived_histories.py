@@ -17,6 +17,8 @@ from hudi_engine.table.state import TableState
 
 from tests.helpers.fault import SimulatedCrash
 
+pytestmark = pytest.mark.sampled
+
 FEW = {
     "hoodie.clean.commits.retained": "1",
     "hoodie.clean.automatic": "false",

@@ -12,6 +12,8 @@ from hudi_engine import ConfigError, HudiTable, UnsupportedTableError
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage import open_storage
 
+pytestmark = pytest.mark.sampled
+
 BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "256"}
 NOTED = ("hoodie.index.type", "hoodie.bucket.index.num.buckets", "hoodie.bucket.index.hash.field")
 PACKAGE = "org.apache.hudi.keygen"

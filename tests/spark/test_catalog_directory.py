@@ -23,6 +23,8 @@ from hudi_engine.spark.catalog.spark_entry import copied_view
 
 from tests.helpers.handmade import HandmadeTable
 
+pytestmark = pytest.mark.sampled
+
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.string())])
 
 

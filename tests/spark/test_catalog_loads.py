@@ -15,6 +15,8 @@ from pyspark import __version__
 
 from tests.helpers.handmade import HandmadeTable
 
+pytestmark = pytest.mark.sampled
+
 SCHEMA = pa.schema([("id", pa.int64())])
 sql_functions = pytest.mark.skipif(__version__.startswith("3."), reason="SQL functions came with Spark 4")
 

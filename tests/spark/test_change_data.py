@@ -14,6 +14,8 @@ from hudi_engine.table.state import TableState
 
 from tests.helpers.keyed import keyed_table
 
+pytestmark = pytest.mark.sampled
+
 COLUMNS = "id int, ts bigint, dt string, born date, name string"
 
 

@@ -8,6 +8,8 @@ from hudi_engine import HudiTable, SchemaError, WriteConflictError
 from hudi_engine.spark.write.rows.clauses import MergeClauses
 from hudi_engine.table.txn.transaction import WriteTransaction
 
+pytestmark = pytest.mark.sampled
+
 ANY = {"hoodie.engine.schema.evolution": "any"}
 AGAIN = {"hoodie.write.num.retries.on.conflict.failures": "2"}
 OF_ITS_OWN = {"hoodie.parquet.small.file.limit": "0"}

@@ -12,6 +12,8 @@ from tests.helpers.forms import forms
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.helpers.keyed import keyed_table
 
+pytestmark = pytest.mark.sampled
+
 COLUMNS = "id int, ts bigint, dt string, name string"
 CHANGELOG = {"changelog.enabled": "true", "hoodie.clean.automatic": "false"}
 

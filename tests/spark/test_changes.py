@@ -21,6 +21,7 @@ SEEDS = {"SIMPLE": 1, "GLOBAL_SIMPLE": 2}
 
 
 @pytest.mark.parametrize(("table_type", "index"), in_turn(("cow", "mor"), tuple(SEEDS)))
+@pytest.mark.long
 def test_changes_between_any_two_instants_make_the_one_state_the_other(spark, tmp_path, table_type, index):
     shape = Shape(table_type, index)
     table, states = random_history(spark, tmp_path / "t", shape, SEEDS[index])

@@ -13,7 +13,7 @@ from hudi_engine.format.storage.factory import open_storage
 from tests.helpers.cluster import environment, running_cluster
 from tests.helpers.read_table import read_table
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 PROGRAM = Path(__file__).with_name("cluster_program.py")
 ENGINE = Path(__file__).parents[2] / "engine"

@@ -10,6 +10,8 @@ from hudi_engine.spark.sql.router import StatementRouter
 
 from tests.spark.test_statement_router import SCHEMA, Folder
 
+pytestmark = pytest.mark.sampled
+
 INDEXES = {
     "hoodie.write.table.version": "9",
     "hoodie.metadata.enable": "true",

@@ -7,6 +7,8 @@ from hudi_engine import HudiTable, WriteConflictError
 
 from tests.helpers.forms import forms, in_turn
 
+pytestmark = pytest.mark.sampled
+
 NEW_ONLY = {"hoodie.datasource.write.insert.drop.duplicates": "true"}
 OWN_FILES = {"hoodie.parquet.small.file.limit": "0"}
 RETRY = {"hoodie.write.num.retries.on.conflict.failures": 1}

@@ -20,6 +20,8 @@ from pyspark.sql import functions as F
 
 from tests.helpers.table_settings import version_6
 
+pytestmark = pytest.mark.sampled
+
 SPARK_DDL = (
     "s string, i int, l bigint, b boolean, f float, d double, money decimal(12,2), fine decimal(20,10), "
     "day date, at timestamp, raw binary, nested struct<code:string,deep:struct<n:bigint>>, part string"

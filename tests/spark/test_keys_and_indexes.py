@@ -11,6 +11,8 @@ from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.helpers.keyed import keyed_table
 from tests.spark.orders import FIRST, HIVE, check_readers, create, frame, one_shape, rows_of
 
+pytestmark = pytest.mark.sampled
+
 
 @pytest.mark.core
 @pytest.mark.parametrize(("table_type", "index"), [("mor", "SIMPLE"), ("cow", "GLOBAL_SIMPLE")])

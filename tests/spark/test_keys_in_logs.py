@@ -11,6 +11,8 @@ from hudi_engine import HudiTable
 from tests.helpers.forms import forms
 from tests.helpers.handmade import HandmadeTable
 
+pytestmark = pytest.mark.sampled
+
 SCHEMA = pa.schema([("id", pa.string()), ("v", pa.int32())])
 COLUMNS = "id string, v int"
 WAYS = {

@@ -6,6 +6,8 @@ import pytest
 from hudi_engine import HudiTable, SchemaError
 from hudi_engine import read as read_rows
 
+pytestmark = pytest.mark.sampled
+
 HALF = "cast(1.5 as decimal(20, 4))"
 
 

@@ -11,6 +11,8 @@ from hudi_engine.spark.write.rows.batch import align, fetch_small
 from hudi_engine.table.write import driver_path
 from hudi_engine.table.write.fit import FitPolicy
 
+pytestmark = pytest.mark.sampled
+
 MIB = 1 << 20
 
 

@@ -16,6 +16,8 @@ from hudi_engine.table.write import fit
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.helpers.keyed import keyed_table
 
+pytestmark = pytest.mark.sampled
+
 COLUMNS = "id int, n int, dt string"
 MARKED = f"{COLUMNS}, {DELETES} boolean"
 STORED = [(1, 10, "a"), (2, 20, "a"), (3, 30, "b")]

@@ -15,6 +15,8 @@ from pyspark.sql import functions as F
 
 from tests.helpers.keyed import keyed_table
 
+pytestmark = pytest.mark.sampled
+
 
 def plan_of(frame):
     return frame._jdf.queryExecution().executedPlan().toString()

@@ -13,6 +13,8 @@ from tests.helpers.forms import in_turn
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.spark.merges import BATCH, STORED, TABLES, frame, make
 
+pytestmark = pytest.mark.sampled
+
 # Clauses, and what becomes of a pair of a stored row and one of the batch (either may be missing).
 CASES = {
     "plain": (MergeClauses(), lambda old, new: new or old),

@@ -10,6 +10,8 @@ from tests.helpers.forms import in_turn
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.spark.merges import BATCH, STORED, frame, make
 
+pytestmark = pytest.mark.sampled
+
 # Clauses that name the side that their rows do not have, and what of it is said.
 WRONG_SIDES = {
     "value by source": (

@@ -23,6 +23,8 @@ from tests.helpers.metadata_table import differences
 from tests.spark.test_service_runner import jobs_of
 from tests.spark.test_statement_router import SCHEMA, Folder
 
+pytestmark = pytest.mark.sampled
+
 NAME = f"{SCHEMA}.orders"
 INDEXES = {
     "record_index": {"hoodie.metadata.global.record.level.index.enable": "true"},

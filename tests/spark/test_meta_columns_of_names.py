@@ -11,6 +11,8 @@ from pyspark.errors import AnalysisException
 
 from tests.spark.test_statement_router import SCHEMA, Folder
 
+pytestmark = pytest.mark.sampled
+
 COMMIT = "_hoodie_commit_time"
 
 

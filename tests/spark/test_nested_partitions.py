@@ -8,6 +8,8 @@ from hudi_engine import DataError
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.helpers.keyed import keyed_table
 
+pytestmark = pytest.mark.sampled
+
 URL_ENCODE = {"hoodie.datasource.write.partitionpath.urlencode": "true"}
 
 

@@ -17,6 +17,8 @@ from pyspark.sql import functions as F
 
 from tests.helpers.forms import in_turn
 
+pytestmark = pytest.mark.sampled
+
 COLUMNS = "id int, dt string, name string"
 ROWS = [(number, "ab"[number % 2], f"n{number}") for number in range(8)]
 MODE = "hoodie.bulkinsert.sort.mode"

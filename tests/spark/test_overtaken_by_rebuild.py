@@ -11,6 +11,8 @@ from hudi_engine.table.services.planned import PlanRun
 
 from tests.helpers.forms import forms
 
+pytestmark = pytest.mark.sampled
+
 OLD = [(1, "a", "old", 10)]
 REBUILT = [(1, "a", "rebuilt", 10)]
 DEFINITION = {"name": "t", "record_key": ["id"], "partition_by": ["dt"]}

@@ -13,6 +13,8 @@ from hudi_engine.spark.lookup.joins import hashes_of
 from tests.helpers.forms import in_turn
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
+pytestmark = pytest.mark.sampled
+
 WIDE = {
     "hoodie.engine.small.batch.rows": "1",
     "hoodie.engine.wide.partition.bytes": "1",
@@ -45,6 +47,7 @@ def shown(table):
 
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
+@pytest.mark.long
 def test_random_batches_with_repeated_keys_and_deletes(spark, tmp_path, kind):
     table, model = make(spark, tmp_path / "t", kind)
     chance, times = random.Random(kind), dict.fromkeys(model, 1)

@@ -7,6 +7,8 @@ import pytest
 from hudi_engine import ConfigError, HudiTable
 from hudi_engine.spark.write.rows.clauses import MergeClauses
 
+pytestmark = pytest.mark.sampled
+
 PAYLOADS = ["PartialUpdateAvroPayload", "OverwriteNonDefaultsWithLatestAvroPayload"]
 FIRST = [(1, 1, "secret"), (2, 1, "known")]
 

@@ -19,6 +19,8 @@ from pyspark.sql import functions as F
 from tests.helpers.handmade import HandmadeTable, file_id
 from tests.helpers.keyed import keyed_table
 
+pytestmark = pytest.mark.sampled
+
 
 def by_name(spark, path, table_type, options):
     """A table without ordering whose folders name their column."""

@@ -13,6 +13,8 @@ from hudi_engine.table.write.operation import UPSERT
 
 from tests.helpers.forms import forms
 
+pytestmark = pytest.mark.sampled
+
 
 @pytest.fixture(params=forms(("cow", "mor"), ("mor",)))
 def table_type(request):

@@ -13,6 +13,8 @@ from hudi_engine.table.table_services import TableServices
 
 from tests.helpers.metadata_table import differences, open_metadata
 
+pytestmark = pytest.mark.sampled
+
 COLUMNS = "id string, ts long, dt string, _hoodie_is_deleted boolean"
 INDEXED = {
     "hoodie.metadata.enable": "true",

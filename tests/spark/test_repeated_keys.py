@@ -14,6 +14,8 @@ from hudi_engine.spark.write.rows.replacement import EventWindow
 from tests.helpers.forms import in_turn
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
+pytestmark = pytest.mark.sampled
+
 COLUMNS = "id int, status string, at timestamp, part string"
 NAMES = ["id", "status", "at", "part"]
 SPREAD = {"hoodie.engine.small.batch.rows": "0"}

@@ -14,6 +14,8 @@ from hudi_engine.spark.write.rows.replacement import EventWindow
 from tests.helpers.forms import forms, in_turn
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
+pytestmark = pytest.mark.sampled
+
 COLUMNS = "id int, ts bigint, dt string, name string, at timestamp"
 NAMES = ["id", "ts", "dt", "name", "at"]
 

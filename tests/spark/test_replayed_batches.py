@@ -13,6 +13,8 @@ from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.metadata_conflicts import latest_batches
 from hudi_engine.table.write import pipeline
 
+pytestmark = pytest.mark.sampled
+
 IDENTIFIER = "hoodie.datasource.write.streaming.checkpoint.identifier"
 OTHER = {IDENTIFIER: "other"}
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "change-streams.md"

@@ -9,6 +9,8 @@ import pytest
 from hudi_engine import HistoryGapError, HudiTable
 from hudi_engine.spark.front.rebuild import rebuild_table
 
+pytestmark = pytest.mark.sampled
+
 WIDE, NARROW = "id int, ts bigint, x int", "id int, ts bigint"
 DEFINITION = {"name": "t", "record_key": ["id"], "precombine_field": "ts"}
 

@@ -6,6 +6,8 @@ import pytest
 from hudi_engine import HistoryGapError, HudiTable
 from hudi_engine.spark.front.rebuild import rebuild_table
 
+pytestmark = pytest.mark.sampled
+
 KEEP = {"hoodie.clean.automatic": "false"}
 
 

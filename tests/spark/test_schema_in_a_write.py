@@ -17,6 +17,8 @@ from hudi_engine.table.write.schema_change import with_same_columns
 from tests.helpers.forms import forms
 from tests.helpers.keyed import keyed_table
 
+pytestmark = pytest.mark.sampled
+
 FIRST = "id int, dt string, gone string, n int"
 NOW = "id int, dt string, n bigint, extra string"
 WAYS = ("upsert", "insert", "insert_overwrite", "replace", "merge", "delete")

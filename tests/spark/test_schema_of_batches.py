@@ -10,6 +10,8 @@ from hudi_engine import HudiTable, SchemaError
 
 from tests.helpers.keyed import keyed_table
 
+pytestmark = pytest.mark.sampled
+
 ANY = {"hoodie.engine.schema.evolution": "any"}
 
 

@@ -15,6 +15,8 @@ from hudi_engine.table.txn.transaction import WriteTransaction
 
 from tests.spark.orders import FIRST, create, frame
 
+pytestmark = pytest.mark.sampled
+
 RENAMED = "id int, ts bigint, dt string, title string"
 TYPES = {"id": "int", "ts": "long", "dt": "string"}
 

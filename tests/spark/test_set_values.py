@@ -6,6 +6,8 @@ import pytest
 from hudi_engine import ConfigError, HudiTable
 from hudi_engine.spark.write.rows.clauses import MergeClauses
 
+pytestmark = pytest.mark.sampled
+
 COLUMNS = "id int, s struct<a: int, b: int>"
 
 

@@ -9,6 +9,8 @@ import pytest
 from hudi_engine import HudiTable, MergeClauses
 from hudi_engine.spark.read.small_plans import interpreted_if_small, is_small
 
+pytestmark = pytest.mark.sampled
+
 STAGES, FACTORY = "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode"
 MOST = 1 << 20
 

@@ -18,6 +18,8 @@ from hudi_engine.table.lookup.unit import BUCKET
 from hudi_engine.table.write import driver_path
 from pyspark.sql import functions as F
 
+pytestmark = pytest.mark.sampled
+
 QUIET = {"hoodie.engine.publish.manifest": "false", "hoodie.clean.automatic": "false"}
 EXECUTORS = {**QUIET, "hoodie.engine.small.batch.rows": "0"}
 WIDE = {**EXECUTORS, "hoodie.engine.wide.partition.bytes": "1"}

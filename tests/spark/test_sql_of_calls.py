@@ -8,6 +8,8 @@ from hudi_engine.spark.write.rows.clauses import MergeClauses
 
 from tests.spark.orders import FIRST, create, frame, rows_of
 
+pytestmark = pytest.mark.sampled
+
 CALLS = {
     "delete": lambda table, sql, _: table.delete_where(sql),
     "update": lambda table, sql, _: table.update_where(sql, {"name": "'x'"}),

@@ -17,6 +17,8 @@ from hudi_engine.table.write.operation import INSERT_OVERWRITE_TABLE
 from tests.helpers.handmade import HandmadeTable
 from tests.helpers.read_table import read_table
 
+pytestmark = pytest.mark.sampled
+
 AT = {"type": "long", "logicalType": "timestamp-millis"}
 FIELDS = [
     {"name": "at", "type": AT},

@@ -8,6 +8,8 @@ from decimal import Decimal
 import pytest
 from hudi_engine import DirectoryCatalog, HudiTable, SchemaError
 
+pytestmark = pytest.mark.sampled
+
 UTC = dt.timezone.utc
 
 # Spark type, type as read back, values

@@ -33,6 +33,8 @@ from slices import (
     with_meta,
 )
 
+pytestmark = pytest.mark.sampled
+
 ALL, KEYS_ALONE = [*META_FIELDS, *DATA.names], [RECORD_KEY]
 MEMORY = [10**9, 20_000, 4000]
 """Bytes of records: all of them, those of the keys but not of whole rows, none."""
