@@ -95,11 +95,7 @@ _IDS = {
 
 
 def check_metadata_options(config: TableConfig, options: Options, *, is_new: bool = False) -> None:
-    """Refuse a metadata table for tables of versions that get none, before anything is written; raises ConfigError.
-
-    Args:
-        is_new: The table is about to be made.
-    """
+    """Refuse what a table, also one that ``is_new``, cannot have or would not get, before a write; raises ConfigError."""
     if _is_wanted(options) and not config.table_version.keeps_metadata_table:
         option = MetadataOptions.ENABLED if options[MetadataOptions.ENABLED] else IndexOptions.TYPE
         way = (
