@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tools.environments import DBT112, MAIN, SPARK35, Environment
 
-GATE_SECONDS = 1200
+GATE_SECONDS = 2100
 """What all tiers but the long ones are to take on two idle cores, environments made anew."""
 
 _PYTEST = ("python", "-m", "pytest", "-q")
