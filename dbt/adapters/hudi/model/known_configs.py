@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.format.config.options import laid_over
@@ -127,10 +127,9 @@ def unused_configs(config: Mapping[str, object], used_elsewhere: Collection[str]
     return found
 
 
-def near_key(name: str) -> str | None:
-    """Return the name of Hudi's SQL for a key or an ordering field that a name misspells; None for a name of its own."""
-    names = (*OTHER_SPELLINGS, "orderingFields")
-    return next((each for each in names if letters_apart(name.lower(), each.lower()) <= _MAX_LETTERS), None)
+def misspelt(name: str, legal: Iterable[str]) -> str | None:
+    """Return the first legal name that is at most two letters away from a name, in any case of letters; None without one."""
+    return next((each for each in legal if letters_apart(name, each) <= _MAX_LETTERS), None)
 
 
 def misspelt_configs(unused: Mapping[str, str]) -> list[str]:
@@ -141,10 +140,10 @@ def misspelt_configs(unused: Mapping[str, str]) -> list[str]:
     """
     problems = []
     for key in unused:
-        near = [each for each in DECIDING if letters_apart(key, each) <= _MAX_LETTERS]
+        near = misspelt(key, DECIDING)
         if near and key not in (*OF_OTHER_ADAPTERS, *DECIDING):
             problems.append(
-                f"{key} is no config of dbt or dbt-hudi; did you mean {near[0]!r}? Correct it, or put a config of your own under "
+                f"{key} is no config of dbt or dbt-hudi; did you mean {near!r}? Correct it, or put a config of your own under "
                 "meta"
             )
     return problems

@@ -13,7 +13,7 @@ from hudi_engine.format.config.options import canonical_key, laid_over
 from hudi_engine.format.config.unsupported_keys import flink_problem
 from hudi_engine.format.spelling import did_you_mean
 
-from dbt.adapters.hudi.model.known_configs import OTHER_SPELLINGS, near_key
+from dbt.adapters.hudi.model.known_configs import OTHER_SPELLINGS, misspelt
 from dbt.adapters.hudi.model.reading import Problems, boolean, choice, mapping, names, option_text
 
 TABLE_TYPES: Mapping[str, str] = {
@@ -63,7 +63,8 @@ _PARTITION_KEYS = (
 _HIVE_KEYS = ("hive_style_partitioning", _HIVE_STYLE)
 # Flink's spelling, the one of the documentation
 _OTHER_OPTIONS = ("changelog.enabled",)
-_SHORT_OPTIONS = ("type", *OTHER_SPELLINGS, "orderingFields")
+_COLUMN_OPTIONS = (*OTHER_SPELLINGS, "orderingFields")
+_SHORT_OPTIONS = ("type", *_COLUMN_OPTIONS)
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ class RawConfig:
                 self._take(self.options, name, option_text(value))
             elif "." in name and (of_flink := flink_problem(name)):
                 self.problems.add(f"tblproperties: {of_flink}")
-            elif near := near_key(key):
+            elif near := misspelt(key, _COLUMN_OPTIONS):
                 self.problems.add(f"tblproperties: {key} is no property of Hudi; did you mean {near!r}?")
             else:
                 self.properties[key] = option_text(value)
