@@ -54,17 +54,18 @@ class Front:
         self._folder, self._run, self._server = folder, run, server
         self._idle_s, self._grace_s = idle_s, grace_s
         self._running: set[int] = set()
-        self._is_left = self._ends = False
+        self._is_left = False
         self._used = time.monotonic()
 
     def serve(self) -> None:
         """Take commands; in the copies this ends the process."""
         listener = listen(self._folder / COMMANDS)
-        while self._look(listener, _LOOK_EVERY_S) and not self._is_idle():
-            pass
+        goes_on = True
+        while goes_on and not self._is_idle():
+            goes_on = self._look(listener, _LOOK_EVERY_S)
         (self._folder / COMMANDS).unlink(missing_ok=True)
         # a command that has connected meanwhile still runs
-        while not self._ends and self._look(listener, 0.0) and self._running:
+        while goes_on and self._look(listener, 0.0) and self._running:
             time.sleep(0.1)
         listener.close()
         self._end_running()
@@ -73,10 +74,9 @@ class Front:
         """Take a command that comes within some seconds; returns False when the server is to end."""
         ready, _, _ = select.select([listener, self._server], [], [], within_s)
         self._reap()
-        self._ends = self._server in ready or (
-            listener in ready and self._begin(listener.accept()[0], listener)
-        )
-        return not self._ends
+        if self._server in ready:
+            return False
+        return listener not in ready or not self._begin(listener.accept()[0], listener)
 
     def _begin(self, connection: socket.socket, listener: socket.socket) -> bool:
         """Start a copy for a connection; returns whether the server is asked to end."""
