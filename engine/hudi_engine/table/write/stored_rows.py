@@ -52,7 +52,6 @@ logger = logging.getLogger(__name__)
 
 _KINDS_KEY = "hoodie.datasource.write.partitionpath.field"
 _OUTPUT_ZONE, _INPUT_ZONE = f"{PREFIX}output.timezone", f"{PREFIX}input.timezone"
-_PATH_PROPERTIES = (PARTITION_FIELDS, TableOptions.HIVE_STYLE_PARTITIONING.key, CLASS_KEY)
 _MAX_COMMITS, _MAX_FILES, _MAX_ROWS = 20, 6, 1_000
 _LARGE_FILE = 16 * 1024 * 1024
 
@@ -71,7 +70,7 @@ def check_stored_paths(state: TableState, options: Options) -> None:
     if (
         config.is_of_this_engine
         or config.drop_partition_columns
-        or not (formats_times or _lacks_property(config))
+        or not (formats_times or _missing_properties(config))
     ):
         return
     generator = build_key_generator(config, options=options)
@@ -92,12 +91,15 @@ def _formats_times(config: TableConfig) -> bool:
     return config.key_generator is KeyGeneratorType.TIMESTAMP
 
 
-def _lacks_property(config: TableConfig) -> bool:
-    """Return whether the table does not tell the fields, the style or the generator of its paths, which Hudi always writes."""
-    generator = declared_key_generator(config.properties)
-    if generator is None or TableOptions.HIVE_STYLE_PARTITIONING.key not in config.properties:
-        return True
-    return not config.is_partitioned and generator is not KeyGeneratorType.NON_PARTITION
+def _missing_properties(config: TableConfig) -> list[str]:
+    """Return which of the fields, the style and the generator of paths the table does not name, as Hudi always does."""
+    generator, style = declared_key_generator(config.properties), TableOptions.HIVE_STYLE_PARTITIONING.key
+    named = {
+        PARTITION_FIELDS: config.is_partitioned or generator is KeyGeneratorType.NON_PARTITION,
+        style: style in config.properties,
+        CLASS_KEY: generator is not None,
+    }
+    return [key for key, is_named in named.items() if not is_named]
 
 
 def _missing_options(state: TableState, generator: KeyGenerator, options: Options) -> list[str]:
@@ -219,11 +221,9 @@ def _other_path(
     if any(pa.types.is_timestamp(array.type) for array in held.values()):
         consistent = str(generator.consistent_logical_timestamp).lower()
         settings.append(f"{TableOptions.CONSISTENT_TIMESTAMPS.key} ({consistent})")
-    known = {CLASS_KEY} if declared_key_generator(config.properties) else set()
-    absent = [each for each in _PATH_PROPERTIES if each not in {*config.properties, *known}]
     way = f"Give the options that the rows were written with: {', '.join(settings)}"
-    if absent and not _formats_times(config):
-        way = f"Add what the table lacks to its hoodie.properties: {', '.join(absent)}"
+    if not _formats_times(config):
+        way = f"Add what the table lacks to its hoodie.properties: {', '.join(_missing_properties(config))}"
     return (
         f"stored rows of table {config.name!r}, which another engine made, lie in {stored!r}, and by the settings of this write a "
         f"row with their values ({values}) would lie in {paths[place].as_py()!r}: every update would be a second row. {way}; "
