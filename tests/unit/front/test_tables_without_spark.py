@@ -475,6 +475,12 @@ def test_a_metadata_table_that_the_version_does_not_have_is_refused_before_a_tab
     assert not (tmp_path / "t").exists()
 
 
+def test_an_index_of_a_version_without_one_is_refused_with_the_version_that_has_it(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="record.level.index.enable is True .*hoodie.write.table.version=9"):
+        orders(tmp_path / "t", **{"hoodie.metadata.global.record.level.index.enable": "true"})
+    assert not (tmp_path / "t").exists()
+
+
 def test_an_index_without_the_metadata_table_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Set hoodie.metadata.enable to true as well"):
         orders(tmp_path / "t", version=9, **{"hoodie.metadata.index.column.stats.enable": "true"})

@@ -96,25 +96,27 @@ _IDS = {
 
 def check_metadata_options(config: TableConfig, options: Options, *, is_new: bool = False) -> None:
     """Refuse what a table, also one that ``is_new``, cannot have or would not get, before a write; raises ConfigError."""
-    if _is_wanted(options) and not config.table_version.keeps_metadata_table:
-        option = MetadataOptions.ENABLED if options[MetadataOptions.ENABLED] else IndexOptions.TYPE
-        way = (
-            f"Make the table with {TableOptions.TABLE_VERSION.key}=9"
-            if is_new
-            else "Upgrade it (hudi_upgrade)"
-        )
+    wanted = _is_wanted(options)
+    unbuilt = [
+        each
+        for each, option in BUILT_BY.items()
+        if wanted is None and options[option] and each.value not in config.metadata_partitions
+    ]
+    if (wanted or unbuilt) and not config.table_version.keeps_metadata_table:
+        enabled = MetadataOptions.ENABLED if options[MetadataOptions.ENABLED] else IndexOptions.TYPE
+        option = BUILT_BY[unbuilt[0]] if unbuilt else enabled
+        way = "Upgrade it (hudi_upgrade)"
+        if is_new:
+            way = f"Make the table with {TableOptions.TABLE_VERSION.key}=9"
         raise ConfigError(
             f"{option} is {options[option]} and table {config.name!r} has version {config.version}; this engine keeps the "
             f"metadata table, with its record index, of versions 8 and 9. {way}, or leave the option out"
         )
-    if _is_wanted(options) is not None:
-        return
-    for partition, option in BUILT_BY.items():
-        if options[option] and partition.value not in config.metadata_partitions:
-            raise ConfigError(
-                f"{option} is true, but {MetadataOptions.ENABLED} is not set, so table {config.name!r} would get no "
-                f"{partition.value}. Set {MetadataOptions.ENABLED} to true as well, or leave the option out"
-            )
+    if unbuilt:
+        raise ConfigError(
+            f"{BUILT_BY[unbuilt[0]]} is true, but {MetadataOptions.ENABLED} is not set, so table {config.name!r} would get no "
+            f"{unbuilt[0].value}. Set {MetadataOptions.ENABLED} to true as well, or leave the option out"
+        )
 
 
 def initialize_metadata_table(
