@@ -117,8 +117,14 @@ class TestPlan:
         assert "of_merged" in text and "Nothing was written." in text
         assert files(root) == before
         limits = ("--fail-if", "deleted > 90 %", "--fail-if", "inserted > 1")
-        said = self.planned(project, capsys, "--select", "rebuilt", *limits, code=1)
-        assert "rebuilt: inserted > 1" in said and "rebuilt: deleted > 90 %" in said
+        page = Path(project.project_root) / "plan.html"
+        given = ("--select", "rebuilt", *limits, "--html", str(page))
+        said = json.loads(self.planned(project, capsys, "--json", *given, code=1))
+        assert said["broken"] == ["rebuilt: deleted > 90 %", "rebuilt: inserted > 1"]
+        shown = page.read_text(encoding="utf-8")
+        assert "rebuilt: deleted &gt; 90 %" in shown and "<td>replace all</td>" in shown
+        assert f'data-v="{said["nodes"][0]["inserted"]}"' in shown
+        self.planned(project, capsys, "--select", "rebuilt", "--html", str(page / "none"), code=2)
 
         results = run_dbt(["build", "--vars", "{day: 2}"])
         done = {each.node.name: each.adapter_response for each in results}

@@ -8,6 +8,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from dbt.adapters.factory import get_adapter_by_type
@@ -17,12 +18,13 @@ from hudi_engine.errors import HudiError
 from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.storage import open_storage
-from hudi_engine.table.report.markup import size
+from hudi_engine.table.report.markup import Cell, size
 from hudi_engine.table.services.due import table_stats
 from hudi_engine.table.state import TableState
 
 from dbt.adapters.hudi.preview import PREVIEW, PlannedNode
 from dbt.adapters.hudi.run import RUNS
+from dbt.adapters.hudi.shell.plan_page import plan_page
 
 _COUNTS = {
     "read": "rows_read",
@@ -113,6 +115,7 @@ def plan(arguments: Sequence[str]) -> int:
     """Plan a dbt run; returns 1 where a condition of --fail-if holds, 2 where a node fails or the run cannot be planned."""
     parser = ArgumentParser(prog="dbt-hudi plan", description=plan.__doc__, epilog=_OPTIONS)
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--html", metavar="FILE", help="write the plan as a page too")
     parser.add_argument(
         "--sample-rows", type=int, default=0, metavar="N", help="show N rows of each kind of change"
     )
@@ -142,6 +145,12 @@ def plan(arguments: Sequence[str]) -> int:
         manifest.build_parent_and_child_maps()
         nodes = list(_nodes(results, manifest, count=wants_rows))
     broken = [f"{each.name}: {limit.text}" for limit in conditions for each in nodes if limit.broken_by(each)]
+    if given.html:
+        try:
+            Path(given.html).write_text(_as_page(nodes, broken), encoding="utf-8")
+        except OSError as error:
+            sys.stderr.write(f"dbt-hudi plan: the page cannot be written: {error}\n")
+            return FAILED
     sys.stdout.write(_as_json(nodes, broken) if given.json else "\n".join(_as_text(nodes, broken)) + "\n")
     sys.stdout.flush()
     return FAILED if any(each.failed for each in nodes) else FOUND_SOMETHING if broken else 0
@@ -251,6 +260,24 @@ def _as_text(nodes: Sequence[Node], broken: Sequence[str]) -> Iterator[str]:
     """Give the lines of a plan: a table of the nodes, and what else there is to know of them."""
     planned = [each for each in nodes if not each.unknown]
     yield from _aligned([_HEAD, *(_row(each) for each in planned), *([_total(planned)] if planned else [])])
+    for title, lines in _remarks(nodes, broken):
+        yield from ("", f"{title}:", *(f"  {each}" for each in lines)) if lines else ("", title)
+    yield from ("", "Nothing was written.")
+
+
+def _as_page(nodes: Sequence[Node], broken: Sequence[str]) -> str:
+    rows = [_figures(each) for each in nodes if not each.unknown]
+    return plan_page(rows, list(_remarks(nodes, broken)))
+
+
+def _figures(node: Node) -> dict[str, Cell]:
+    counts = {word.replace("_", " "): node.counts.get(word) for word in _COUNTS}
+    named = {"node": node.name, "does": node.does}
+    return {**named, **counts, "partitions": len(node.partitions), "about seconds": node.seconds}
+
+
+def _remarks(nodes: Sequence[Node], broken: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Give what else there is to know of the nodes: titles, and the lines below them."""
     for title, texts in (
         ("columns", [", ".join(each.columns) for each in nodes]),
         ("services", [", ".join(each.services) for each in nodes]),
@@ -260,17 +287,14 @@ def _as_text(nodes: Sequence[Node], broken: Sequence[str]) -> Iterator[str]:
         ("not known", ["" if each.failed else each.unknown for each in nodes]),
         ("failed", [each.unknown if each.failed else "" for each in nodes]),
     ):
-        lines = [f"  {node.name}: {text}" for node, text in zip(nodes, texts, strict=True) if text]
-        yield from ["", f"{title}:", *lines] if lines else []
+        lines = [f"{node.name}: {text}" for node, text in zip(nodes, texts, strict=True) if text]
+        yield from [(title, lines)] if lines else []
     for node in nodes:
-        yield from ["", f"rows of {node.name}:", *map(_example, node.examples)] if node.examples else []
+        yield from [(f"rows of {node.name}", list(map(_example, node.examples)))] if node.examples else []
     if PREVIEW.left_out:
-        yield from (
-            "",
-            f"{len(PREVIEW.left_out)} statement(s) outside of nodes are not run by a plan, nor are hooks",
-        )
-    yield from ["", "--fail-if holds:", *(f"  {each}" for each in broken)] if broken else []
-    yield from ("", "Nothing was written.")
+        count = len(PREVIEW.left_out)
+        yield f"{count} statement(s) outside of nodes are not run by a plan, nor are hooks", []
+    yield from [("--fail-if holds", list(broken))] if broken else []
 
 
 def _row(node: Node) -> Sequence[str]:
@@ -310,12 +334,12 @@ def _example(example: Mapping[str, Any]) -> str:
     if before is None or after is None:
         sign = "+" if before is None else "-"
         row = after if before is None else before
-        return f"  {sign} {', '.join(f'{key}: {value}' for key, value in (row or {}).items())}"
+        return f"{sign} {', '.join(f'{key}: {value}' for key, value in (row or {}).items())}"
     parts = [
         f"{key}: {before[key]} to {value}" if key in before and before[key] != value else f"{key}: {value}"
         for key, value in after.items()
     ]
-    return f"  ~ {', '.join(parts)}"
+    return f"~ {', '.join(parts)}"
 
 
 _OPTIONS = (
