@@ -7,13 +7,14 @@ import random
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine import HudiTable, rebuild_table
+from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.table.clone import clone_table
 from hudi_engine.table.inspect import file_facts
 from hudi_engine.table.operations import OPERATIONS
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.receipts import receipt_of
+from hudi_engine.table.txn.transaction import WriteTransaction
 
-from tests.helpers.forms import in_turn
 from tests.helpers.keyed import keyed_table
 
 COLUMNS = "id int, ts bigint, dt string, name string, tags array<string>"
@@ -81,41 +82,140 @@ def test_every_write_that_knows_its_rows_keeps_the_receipt(spark, tmp_path, smal
     assert seen[-1] == seen[1]
 
 
-@pytest.mark.parametrize(
-    ("table_type", "index"), in_turn(("cow", "mor"), ("SIMPLE", "GLOBAL_SIMPLE", "BUCKET"))
-)
-def test_a_history_of_random_writes_is_never_wrong(spark, tmp_path, table_type, index):
+def grown(table, spark, ids, step):
+    table.upsert(rows(spark, ids, step, "g").selectExpr("*", f"'{step}' as more_{step % 3}"))
+
+
+def retaken(table, chance):
+    instants = [each.instant for each in table.commits(4)]
+    if instants:
+        table.restore(chance.choice(instants))
+
+
+def copied(table, spark, tmp_path, step):
+    copy = str(tmp_path / f"copy{step}")
+    clone_table(table.storage, copy)
+    assert verified(HudiTable.open(spark, copy)).ok
+
+
+SEEDS = [pytest.param(each, marks=() if each < 4 else pytest.mark.long) for each in range(200)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_history_of_random_writes_is_never_wrong(spark, tmp_path, seed):
+    """Writes, services, restores, clones and new columns, over both types, three indexes and two versions."""
+    chance = random.Random(seed)
     more = {
-        "hoodie.index.type": index,
-        "hoodie.compact.inline": "true",
+        "hoodie.index.type": chance.choice(["SIMPLE", "GLOBAL_SIMPLE", "BUCKET"]),
+        "hoodie.write.table.version": chance.choice(["6", "9"]),
+        "hoodie.compact.inline": chance.choice(["true", "false"]),
         "hoodie.compact.inline.max.delta.commits": "3",
+        "hoodie.parquet.small.file.limit": chance.choice(["0", "1000000"]),
     }
-    table, chance = make(spark, tmp_path, table_type, **more), random.Random(f"{table_type}{index}")
-    for step in range(12):
+    table_type = ("cow", "mor")[seed % 2]
+    table, noted, overwritten = make(spark, tmp_path, table_type, **more), 0, 0
+    for step in range(1, 14):
         ids = chance.sample(range(40), chance.randint(1, 15))
-        match chance.randrange(5 if step else 1):
-            case 0 | 1:
+        match chance.randrange(14 if step > 1 else 1):
+            case 0 | 1 | 2:
                 table.upsert(rows(spark, ids, step, str(step)))
-            case 2:
-                table.delete(rows(spark, ids, 99))
             case 3:
-                table.insert(rows(spark, [100 + step]))
-            case 4:
+                table.upsert(rows(spark, ids, step, "some"), update_columns=["name"])
+            case 4 | 5:
+                table.delete(rows(spark, ids, 99))
+            case 6:
+                table.insert(rows(spark, [100 + step, 200 + step]))
+            case 7:
+                overwritten += 1
                 table.insert_overwrite(rows(spark, ids, step))
+            case 8:
+                table.insert_overwrite_table(rows(spark, ids, step))
+            case 9 | 10 if table_type == "mor":
+                table.compact()
+            case 11 if more["hoodie.index.type"] != "BUCKET":
+                table.cluster(columns="name")
+            case 12:
+                grown(table, spark, ids, step)
+            case 13 if chance.random() < 0.5:
+                retaken(table, chance)
+            case _:
+                copied(table, spark, tmp_path, step)
         answer = verified(table)
         assert answer.ok, answer
         if since(table) is not None:
+            noted += 1
             verified(table, note=True)
-            assert since(table) is None and verified(table).facts["receipt"] == "the same"
+            assert since(table) is None
+            assert verified(table).facts["receipt"] == "the same"
+    assert noted <= 2 * overwritten + 4, "a receipt is kept by all but a few kinds of commits"
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_a_write_that_others_overtake_is_counted_once(monkeypatch, spark, tmp_path, table_type, version):
+    table = make(spark, tmp_path, table_type, **{"hoodie.write.table.version": version})
+    table.upsert(rows(spark, range(4)))
+    other, whole = HudiTable.open(spark, table.path), WriteTransaction.commit
+
+    def late(*given, **named):
+        monkeypatch.setattr(WriteTransaction, "commit", whole)
+        for each in (10, 12):
+            other.insert(rows(spark, [each]))
+            assert verified(other).facts["receipt"] == "the same"
+        return whole(*given, **named)
+
+    monkeypatch.setattr(WriteTransaction, "commit", late)
+    table.insert(rows(spark, [21, 23]))
+    assert (since(table), verified(table).facts["receipt"]) == (None, "the same")
+    before, *_, first = [each.instant for each in table.commits()]
+    assert verified(table, as_of=first).facts["receipt"] == "the same"
+    assert verified(table, as_of=before).ok
+    table.insert(rows(spark, [31]))
+    assert (since(table), verified(table).facts["receipt"]) == (None, "the same")
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_logs_count_once_they_are_compacted(spark, tmp_path, version):
+    table = make(spark, tmp_path, "mor", **{"hoodie.write.table.version": version})
+    table.upsert(rows(spark, range(4)))
+    table.upsert(rows(spark, [1, 2], 2, "b"))
+    table.delete(rows(spark, [3], 9))
+    answer = verified(table)
+    assert answer.ok and answer.notes == [
+        "the receipt is of the base files; rows in logs count once they are compacted"
+    ]
+    assert (answer.facts["rows"], answer.facts["base_file_rows"], answer.facts["receipt"]) == (
+        3,
+        4,
+        "the same",
+    )
+    same = str(tmp_path / "same")
+    rebuild_table(spark, same, rows(spark, range(4)), **{**definition(), "table_type": "mor"})
+    assert not table.diff(same).is_none, "equal base files are no equal tables while logs wait"
+    table.schedule_compaction()
+    table.upsert(rows(spark, [0, 20], 3, "c"))
+    table.compact()
+    answer = verified(table)
+    assert (answer.facts["rows"], answer.facts["base_file_rows"], answer.facts["receipt"]) == (
+        4,
+        4,
+        "the same",
+    )
+    table.compact()
+    answer = verified(table)
+    assert (answer.facts["rows"], answer.facts["receipt"], answer.notes) == (4, "the same", [])
+    rows_now = table.snapshot().drop(*META_FIELDS)
+    rebuild_table(spark, same, rows_now, **{**definition(), "table_type": "mor"})
+    assert table.diff(same).by_receipts
 
 
 def test_writes_that_do_not_know_break_the_chain_openly(spark, tmp_path):
     table = make(spark, tmp_path, "mor")
     table.upsert(rows(spark, range(4)))
     assert since(table) is None
-    logged = table.upsert(rows(spark, [1], 2)).instant
+    overwritten = table.insert_overwrite(rows(spark, [1], 2)).instant
     answer = verified(table)
-    assert since(table) == logged and answer.ok and answer.facts["receipt"] == f"none at {logged}"
+    assert since(table) == overwritten and answer.ok and answer.facts["receipt"] == f"none at {overwritten}"
     table.upsert(rows(spark, [20]))
     assert since(table) is not None
     assert verified(table, note=True).notes[0].endswith("has noted it")

@@ -36,6 +36,10 @@ class Commits:
     def commit(self, number: int, content: Content | None, **more: object) -> None:
         self.put(number, self.noted(number, content, **more))
 
+    def begin(self, *numbers: int) -> None:
+        for number in numbers:
+            self.table.storage.create(f".hoodie/{self.time(number)}.commit.requested", b"")
+
     def put(self, number: int, metadata: CommitMetadata) -> None:
         self.table.storage.create(f".hoodie/{self.time(number)}.commit", metadata.to_json())
 
@@ -77,16 +81,55 @@ def test_each_commit_adds_to_the_one_before(commits: Commits) -> None:
     assert commits.receipt() == Receipt(7, 70)
 
 
-def test_writes_that_overlapped_are_put_together(commits: Commits) -> None:
+@pytest.mark.parametrize("later", [[], [4], [4, 5]])
+def test_writes_that_overlapped_are_put_together(commits: Commits, later: list[int]) -> None:
+    commits.commit(1, Content(3, 30))
+    commits.begin(2)
+    for each in (3, *later):
+        commits.commit(each, Content(2, 20))
+    commits.commit(2, Content(1, 10))  # began before 3, and is committed after it
+    overtaken = 2 * len(later)
+    assert commits.receipt() == Receipt(6 + overtaken, 60 + 10 * overtaken)
+    assert commits.receipt(2) == Receipt(4, 40) and commits.receipt(3) == Receipt(6, 60)
+    commits.commit(6, Content(1, 1))
+    assert commits.receipt() == Receipt(7 + overtaken, 61 + 10 * overtaken)
+
+
+def test_a_write_that_no_commit_saw_pending_is_not_counted_by_guess(commits: Commits) -> None:
     commits.commit(1, Content(3, 30))
     commits.commit(3, Content(2, 20))
-    commits.commit(2, Content(1, 10))  # began before 3, and is committed after it
-    assert commits.receipt() == Receipt(6, 60) and commits.receipt(2) == Receipt(4, 40)
-    commits.commit(4, Content(1, 1))
-    assert commits.receipt() == Receipt(7, 61)
+    commits.commit(2, Content(1, 10))
+    assert commits.receipt().since == commits.time(3)
+
+
+@pytest.mark.parametrize("note", [None, Content(9, 90, whole=True)])
+def test_a_late_write_that_does_not_say_what_it_added_breaks_the_chain(
+    commits: Commits, note: Content | None
+) -> None:
+    commits.commit(1, Content(3, 30))
+    commits.begin(2)
+    commits.commit(3, Content(2, 20))
+    assert commits.receipt() == Receipt(5, 50), "it has added nothing while it is pending"
+    commits.commit(2, note)
+    assert commits.receipt().since == commits.time(2)
+
+
+def test_a_late_write_may_be_archived_or_rolled_back(
+    commits: Commits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits.begin(1)
+    commits.commit(2, Content(2, 20))
+    commits.table.storage.delete(f".hoodie/{commits.time(1)}.commit.requested")
+    assert commits.receipt() == Receipt(2, 20)
+    commits.commit(1, Content(1, 10))
+    archived = commits.timeline
+    commits.table.storage.delete(f".hoodie/{commits.time(1)}.commit")
+    monkeypatch.setattr(Timeline, "archived", property(lambda _: archived))
+    assert commits.receipt().since == commits.time(1)
 
 
 def test_first_writes_that_overlapped_are_put_together(commits: Commits) -> None:
+    commits.begin(1)
     commits.commit(2, Content(2, 20))
     commits.commit(1, Content(1, 10))
     assert commits.receipt() == Receipt(3, 30)
@@ -143,6 +186,7 @@ def test_services_alone_on_the_timeline_of_a_table_with_rows_say_nothing(
 
 def test_writes_that_overlapped_after_an_archived_one_are_put_together(commits: Commits) -> None:
     commits.commit(1, Content(1, 10))
+    commits.begin(2)
     commits.commit(3, Content(3, 30))
     commits.put(2, commits.noted(2, Content(2, 20)))
     commits.table.storage.delete(f".hoodie/{commits.time(1)}.commit")

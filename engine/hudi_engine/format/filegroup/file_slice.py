@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hudi_engine.format.filegroup.base_file import BaseFile
 from hudi_engine.format.filegroup.log_file import LogFile
@@ -24,6 +24,11 @@ class FileSlice:
     base_file: BaseFile | None = None
     log_files: tuple[LogFile, ...] = ()
     cdc_files: tuple[LogFile, ...] = ()
+
+    @property
+    def without_logs(self) -> FileSlice:
+        """The base file alone."""
+        return replace(self, log_files=())
 
     @property
     def size(self) -> int:

@@ -24,7 +24,7 @@ from hudi_engine.errors import TimelineError
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.format.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, Instant
+from hudi_engine.format.timeline.instant import COMPLETE_AS_WRITES, Instant
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,6 @@ LOOKS = 5
 """How often a reader looks at a table that changes while it lists it, before it gives up."""
 
 Result = TypeVar("Result")
-_COMPLETE_AS_WRITES = WRITE_ACTIONS | frozenset(COMPLETED_ACTION)
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Look:
         """Return what a timeline shows."""
         return cls(
             frozenset(write.requested_time for write in timeline.completed_writes),
-            frozenset(each.requested_time for each in timeline.pending if each.action in _COMPLETE_AS_WRITES),
+            frozenset(each.requested_time for each in timeline.pending if each.action in COMPLETE_AS_WRITES),
         )
 
 

@@ -35,6 +35,8 @@ WRITE_ACTIONS = frozenset({"commit", "deltacommit", "replacecommit"})
 COMPLETED_ACTION = {"compaction": "commit", "logcompaction": "deltacommit", "clustering": "replacecommit"}
 """Actions that complete under another name than they are planned under."""
 
+COMPLETE_AS_WRITES = WRITE_ACTIONS | frozenset(COMPLETED_ACTION)
+
 _FILE_NAME = re.compile(r"^(\d{14,})(?:_(\d{14,}))?(?:\.([a-z]+))?(?:\.(requested|inflight))?\Z", re.ASCII)
 
 

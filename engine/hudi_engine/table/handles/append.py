@@ -211,6 +211,7 @@ def _write_files(
                 log_offset=0,
                 base_file=base.name if base else "",
                 log_files=list(known),
+                content=(0, 0) if context.receipts else None,
             )
         )
         version += 1

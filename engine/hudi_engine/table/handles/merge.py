@@ -177,6 +177,10 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
                 columns = without_file_name(context.read.schema)
                 stored = read_slice(context.read, file_slice, columns=columns)
                 changes.check_places(file_slice, stored)
+                if content is not None and file_slice.log_files:
+                    # receipts are of base files, and the new one has what the logs did
+                    content.add(stored)
+                    content.remove(read_slice(context.read, file_slice.without_logs, columns=columns))
                 info = _write(merging, [stored], rows)
         except _NothingChanged:
             return None

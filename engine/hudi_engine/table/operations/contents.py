@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.parallel import run_in_threads
 from hudi_engine.format.schema.meta_fields import PARTITION_PATH, RECORD_KEY
@@ -58,11 +59,20 @@ class Side:
         wanted = None if columns is None else tuple(columns)
         return filtered(self.state, wanted, None, self.when, self.options)
 
-    def counted(self) -> Receipt:
-        """Count and hash all rows, in one pass over the files."""
+    @cached_property
+    def has_logs(self) -> bool:
+        """Whether rows are in logs that are not compacted, which receipts do not count."""
+        is_mor = self.state.config.table_type is TableType.MERGE_ON_READ
+        return is_mor and any(each.log_files for each in self.rows().slices)
+
+    def counted(self) -> tuple[Receipt, Receipt]:
+        """Count and hash all rows, in one pass over the files; return those of the table and those of its base files."""
         rows = self.rows()
-        parts = run_in_threads(lambda each: _content(rows, each), rows.slices)
-        return Receipt(sum(each.rows for each in parts), sum(each.hash for each in parts) % MODULUS)
+        logged = [each for each in rows.slices if each.log_files]
+        whole = [each for each in rows.slices if not each.log_files]
+        bases = [each.without_logs for each in logged if each.base_file is not None]
+        parts = run_in_threads(lambda each: _content(rows, each), [*logged, *whole, *bases])
+        return _total(parts[: len(logged) + len(whole)]), _total(parts[len(logged) :])
 
     def types(self) -> dict[str, pa.DataType]:
         """Return the type of each column."""
@@ -91,21 +101,31 @@ class Verified:
 
     Args:
         instant: The newest instant that counts, None for a table without commits.
+        counted: The rows of the table.
+        in_base_files: Those of its base files, which are all of them where no logs wait for a compaction.
+        noted: The receipt, which is of the base files.
+        has_logs: Whether logs wait for a compaction.
     """
 
     instant: str | None
     counted: Receipt
+    in_base_files: Receipt
     noted: Receipt
+    has_logs: bool = False
 
     @property
     def ok(self) -> bool:
         """Whether the table has the rows that its commits have written, as far as they say it."""
-        return self.noted.since is not None or self.noted == self.counted
+        return self.noted.since is not None or self.noted == self.in_base_files
 
 
 def verified(side: Side) -> Verified:
     """Count the rows of a table and their hashes, beside the receipt of its commits."""
-    return Verified(side.instant, side.counted(), side.receipt())
+    return Verified(side.instant, *side.counted(), side.receipt(), side.has_logs)
+
+
+def _total(parts: Sequence[ContentChange]) -> Receipt:
+    return Receipt(sum(each.rows for each in parts), sum(each.hash for each in parts) % MODULUS)
 
 
 def _content(rows: Rows, file_slice: Any) -> ContentChange:
@@ -148,7 +168,7 @@ def difference(here: Side, there: Side, limit: int) -> Difference:
         limit: Keys of each kind that are shown.
     """
     receipt = here.receipt()
-    if receipt.since is None and receipt == there.receipt():
+    if receipt.since is None and receipt == there.receipt() and not (here.has_logs or there.has_logs):
         return Difference(receipt.rows, receipt.rows, 0, 0, 0, by_receipts=True)
     one_config, two_config = here.state.config, there.state.config
     is_keyed = here.has_keys and there.has_keys and _keys_of(one_config) == _keys_of(two_config)

@@ -188,9 +188,14 @@ def verify(
     found = verified(side)
     counted, receipt = found.counted, found.noted
     facts = {"instant": found.instant, "rows": counted.rows, "hash": counted.text}
+    if found.has_logs:
+        facts |= {"base_file_rows": found.in_base_files.rows, "base_file_hash": found.in_base_files.text}
     if receipt.since is None:
         facts["receipt"] = "the same" if found.ok else f"{receipt.rows} rows, hash {receipt.text}"
-        notes = [] if found.ok else ["the table has other rows than its commits have written"]
+        where = "base files have" if found.has_logs else "table has"
+        notes = [] if found.ok else [f"the {where} other rows than the commits have written"]
+        if found.ok and found.has_logs:
+            notes = ["the receipt is of the base files; rows in logs count once they are compacted"]
         return Answer(facts=facts, notes=notes, ok=found.ok)
     facts["receipt"] = f"none at {receipt.since}"
     if not note or as_of is not None:
@@ -200,8 +205,8 @@ def verify(
 
     def count(state: TableState) -> tuple[int, int]:
         same = newest_write(state.timeline) == newest_write(call.state.timeline)
-        found = counted if same else Side(state, call.services.options.raw).counted()
-        return found.rows, found.hash
+        now = found if same else verified(Side(state, call.services.options.raw))
+        return now.in_base_files.rows, now.in_base_files.hash
 
     done = metadata_only.note_receipt(call.services.storage, count, call.services.options)
     call.services.after_commit()

@@ -40,6 +40,7 @@ from hudi_engine.table.txn.metadata_conflicts import column_ids, with_checkpoint
 from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.owner import Liveness, OwnerState, heartbeat_path
 from hudi_engine.table.txn.publication import Publication
+from hudi_engine.table.txn.receipts import with_receipt
 from hudi_engine.table.txn.recovery import recover, table_lock
 from hudi_engine.table.txn.removal import announced_files, settle_markers
 from hudi_engine.table.txn.rollback import check_not_rolled_back, pending_rollback_of
@@ -186,6 +187,7 @@ class PlanRun(ABC, Generic[_Planned]):
                 metadata.extra_metadata["schema"] = schema
             metadata.extra_metadata.update(column_ids(history, self.instant))
             metadata = with_checkpoint(metadata, instant=self.instant, current=current)
+            metadata = with_receipt(metadata, instant=self.instant, current=current)
             sweep(storage, self.instant, self.partitions, wanted)
             body = metadata.to_bytes(config.table_version)
             done = self.opened.complete_fenced(body, lock, current, partial(self._check, metadata))

@@ -1,8 +1,9 @@
-"""Receipts: row count and content hash of a table, kept from commit to commit, and never guessed.
+"""Receipts: row count and content hash of a table's base files, kept from commit to commit, and never guessed.
 
-A commit notes what its rows add, and the receipt of the table after it with the write that this follows. A receipt counts where
-that write is the one before it on the timeline; where it is not, because two writes overlapped, what they add is put together.
-Compactions and clusterings move rows and change none. Any other commit without a note breaks the chain.
+A commit notes what its rows add, the receipt of the table after it with the write that this follows, and the earlier instants
+that were not completed then: what those add that have completed since is added to it. Clusterings of a copy-on-write table change
+no rows. Any other commit without a note breaks the chain. Logs add nothing until they are compacted, so that a write into logs need
+not read the rows that it replaces; `validate` and readers hold logs to the sizes and checksums that commits and blocks tell.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from hudi_engine.errors import WriteConflictError
+from hudi_engine.format.config.declared.engine_options import EngineOptions
+from hudi_engine.format.config.enums import TableType
+from hudi_engine.format.config.options import Options
 from hudi_engine.format.schema.avro import avro_to_arrow
 from hudi_engine.format.schema.row_hash import MODULUS, same_hash
 from hudi_engine.format.timeline.active import Timeline, since_all_was_replaced
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, Content
-from hudi_engine.format.timeline.instant import Instant
+from hudi_engine.format.timeline.instant import COMPLETE_AS_WRITES, Instant
 
 RECEIPT = "hudi_engine.receipt"
 """Key of the extra metadata: rows and hash as JSON, of the table and of what the commit adds."""
@@ -25,7 +29,7 @@ RECEIPT = "hudi_engine.receipt"
 
 @dataclass(frozen=True)
 class Receipt:
-    """Rows of a table and the sum of their hashes, modulo 2^64.
+    """Rows of a table's base files and the sum of their hashes, modulo 2^64.
 
     Args:
         since: The commit from which on they are not known; None where they are.
@@ -51,6 +55,7 @@ class _Note:
     table: Receipt
     added: tuple[int, int]
     whole: bool
+    pending: frozenset[str]
 
     @classmethod
     def of(cls, metadata: CommitMetadata) -> _Note | None:
@@ -58,7 +63,9 @@ class _Note:
             raw = json.loads(metadata.extra_metadata[RECEIPT])
             added = (int(raw["rowsAdded"]), int(raw["hashAdded"], 16))
             table = Receipt(int(raw["rows"]), int(raw["hash"], 16))
-            return cls(raw.get("after"), table, added, bool(raw.get("whole")))
+            return cls(
+                raw.get("after"), table, added, bool(raw.get("whole")), frozenset(raw.get("pending") or ())
+            )
         except (KeyError, ValueError, TypeError, AttributeError):
             return None
 
@@ -69,28 +76,56 @@ def receipt_of(timeline: Timeline, as_of: str | None = None) -> Receipt:
     Args:
         as_of: Newest requested time that counts; None for all.
     """
+    writes = _writes(timeline, as_of)
+    newest = next(writes, None)
+    if newest is None:
+        # services alone may be left on the timeline of a table that has rows
+        if timeline.completed_writes and timeline.archived.completed_writes:
+            return Receipt(since=timeline.completed_writes[0].requested_time)
+        return Receipt()
+    note = _Note.of(timeline.commit_metadata(newest))
+    # each commit is a request: only the newest and the one before it are read where nothing overlapped
+    before = next(
+        (each.requested_time for each in writes if note and each.requested_time not in note.pending), None
+    )
+    if note is None or not (note.whole or _follows(note.after, before, timeline)):
+        return Receipt(since=newest.requested_time)
+    found = note.table
+    for late in sorted(note.pending):
+        added = _added_late(timeline, late)
+        if added is None:
+            return Receipt(since=late)
+        found = found.plus(*added)
+    return found
+
+
+def _follows(after: str | None, before: str | None, timeline: Timeline) -> bool:
+    """Return whether the write that a receipt follows is still the one before it, or has left the timeline.
+
+    A savepoint may keep an older one on the timeline; one that is newer came without being noticed.
+    """
     known = {each.requested_time for each in timeline.completed_writes}
-    write, older = None, _writes(timeline, as_of)
-    following = next(older, None)
-    rows = added = 0
-    while following is not None:
-        # each commit is a request: only the newest and the one before it are read where nothing overlapped
-        write, following = following, next(older, None)
-        note = _Note.of(timeline.commit_metadata(write))
-        if note is None:
-            return Receipt(since=write.requested_time)
-        before = None if following is None else following.requested_time
-        # a write that has left the timeline is archived: a savepoint may keep an older one, but one that is newer overlapped
-        after = note.after
-        is_archived = after is not None and after not in known and (before is None or before < after)
-        follows = after == before or is_archived
-        if follows or note.whole:
-            return note.table.plus(rows, added)
-        rows, added = rows + note.added[0], added + note.added[1]
-    # services alone may be left on the timeline of a table that has rows
-    if known and timeline.archived.completed_writes:
-        return Receipt(since=min(known) if write is None else write.requested_time)
-    return Receipt().plus(rows, added)
+    is_archived = after is not None and after not in known and (before is None or before < after)
+    return after == before or is_archived
+
+
+def _added_late(timeline: Timeline, instant: str) -> tuple[int, int] | None:
+    """Return what an instant adds that was pending for a later commit: nothing while it is, None where it is not known."""
+    write = next((each for each in timeline.completed_writes if each.requested_time == instant), None)
+    if write is None:
+        is_pending = any(each.requested_time == instant for each in timeline.pending)
+        archived = () if is_pending else timeline.archived.completed_writes
+        return None if any(each.requested_time == instant for each in archived) else (0, 0)
+    metadata = timeline.commit_metadata(write)
+    if _keeps_rows(metadata, timeline):
+        return 0, 0
+    note = _Note.of(metadata)
+    return None if note is None or note.whole else note.added
+
+
+def keeps_receipts(timeline: Timeline, options: Options) -> bool:
+    """Return whether a write notes what it adds: unless that is off, or what was there before is not known."""
+    return bool(options[EngineOptions.RECEIPTS]) and receipt_of(timeline).since is None
 
 
 def newest_write(timeline: Timeline) -> str | None:
@@ -99,17 +134,22 @@ def newest_write(timeline: Timeline) -> str | None:
 
 
 def _writes(timeline: Timeline, as_of: str | None = None) -> Iterator[Instant]:
-    """Yield the writes that may change rows, the newest by completion first."""
+    """Yield the writes that may change rows of base files, the newest by completion first."""
     for each in sorted(timeline.completed_writes, key=attrgetter("order"), reverse=True):
         if as_of is None or each.requested_time <= as_of:
-            if not timeline.commit_metadata(each).is_of_service:
+            if not _keeps_rows(timeline.commit_metadata(each), timeline):
                 yield each
+
+
+def _keeps_rows(metadata: CommitMetadata, timeline: Timeline) -> bool:
+    """Return whether a commit leaves all rows of base files as they are, whoever wrote it: a clustering that meets no logs."""
+    return metadata.is_of_service and timeline.config.table_type is TableType.COPY_ON_WRITE
 
 
 def with_receipt(metadata: CommitMetadata, *, instant: str, current: Timeline) -> CommitMetadata:
     """Return commit metadata with the receipt of the table after it, none where it cannot be known."""
     content = metadata.content
-    if content is None:
+    if content is None or _keeps_rows(metadata, current):
         return metadata
     later = current.config.table_version.has_completion_times
     as_of = None if later else instant
@@ -128,6 +168,9 @@ def with_receipt(metadata: CommitMetadata, *, instant: str, current: Timeline) -
     note: dict[str, object] = {"rows": table.rows, "hash": table.text, "after": after}
     note |= {"rowsAdded": added.rows, "hashAdded": f"{added.hash:016x}"}
     note |= {"whole": True} if content.whole else {}
+    pending = {each.requested_time for each in current.pending if each.action in COMPLETE_AS_WRITES}
+    earlier = sorted(each for each in pending if each < instant)
+    note |= {"pending": earlier} if earlier else {}
     return replace(metadata, extra_metadata={**metadata.extra_metadata, RECEIPT: json.dumps(note)})
 
 

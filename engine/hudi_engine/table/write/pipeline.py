@@ -46,7 +46,7 @@ from hudi_engine.table.txn.conflict import (
 )
 from hudi_engine.table.txn.metadata_conflicts import column_ids
 from hudi_engine.table.txn.planned import PlannedTransaction
-from hudi_engine.table.txn.receipts import content_of, receipt_of
+from hudi_engine.table.txn.receipts import content_of, keeps_receipts
 from hudi_engine.table.txn.retry import removal_is_conflict, retried
 from hudi_engine.table.txn.transaction import WriteTransaction
 from hudi_engine.table.write.bulk_layout import bulk_layout
@@ -401,8 +401,12 @@ class ResolvedWrite:
             bulk_layout(self.options, self.config, incoming.schema) if self.operation.bulk else RowLayout()
         )
         whole = self.request.new_schema and self.operation.replaces == WHOLE_TABLE
-        receipts = self.options[EngineOptions.RECEIPTS] and not context.storage.is_planned
-        receipts = receipts and (whole or receipt_of(self.state.timeline).since is None)
+        wanted = (
+            self.options[EngineOptions.RECEIPTS]
+            if whole
+            else keeps_receipts(self.state.timeline, self.options)
+        )
+        receipts = wanted and not context.storage.is_planned
         context = replace(context, layout=layout, receipts=receipts)
         if self.operation.delete_only or not has_required(context.avro_schema):
             return context

@@ -21,7 +21,7 @@ from hudi_engine.format.schema.meta_fields import without_meta_columns
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.damage import damaged_parquet
 from hudi_engine.format.telemetry.services import measured
-from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.format.timeline.commit_metadata import CommitMetadata, Content, WriteStat
 from hudi_engine.format.timeline.instant import Instant
 from hudi_engine.table.services.clustering.plan import (
     ClusteringPlan,
@@ -57,6 +57,7 @@ from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState
 from hudi_engine.table.txn.conflict import rolls_back_plans
 from hudi_engine.table.txn.publication import Publication
+from hudi_engine.table.txn.receipts import keeps_receipts
 from hudi_engine.table.txn.rollback import rollback_instant
 
 logger = logging.getLogger(__name__)
@@ -220,8 +221,15 @@ class ClusteringRun(PlanRun[ClusteringResult]):
         replaced: dict[str, list[str]] = {}
         for each in self.plan.slices:
             replaced.setdefault(each.partition, []).append(each.file_id)
-        operation = WriteOperation.CLUSTER.value
-        return CommitMetadata(by_partition(stats), {}, operation, partition_to_replace_file_ids=replaced)
+        # rows of base files move; what logs do is not counted
+        is_same = not any(each.log_files for task in self.tasks for each in task.slices)
+        return CommitMetadata(
+            by_partition(stats),
+            {},
+            WriteOperation.CLUSTER.value,
+            partition_to_replace_file_ids=replaced,
+            content=Content(0, 0) if is_same and keeps_receipts(self.state.timeline, self.options) else None,
+        )
 
     def result(self, stats: Sequence[WriteStat]) -> ClusteringResult:
         """Return what was rewritten."""

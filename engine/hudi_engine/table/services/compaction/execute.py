@@ -30,6 +30,7 @@ from hudi_engine.format.merge.slice_reader import ReadContext, SliceDelta, resol
 from hudi_engine.format.parallel import RunTasks, run_in_threads
 from hudi_engine.format.progress import note_file, under_way
 from hudi_engine.format.schema.coded import decoded
+from hudi_engine.format.schema.row_hash import ContentChange
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.paths import join
 from hudi_engine.format.telemetry.services import measured
@@ -71,6 +72,7 @@ from hudi_engine.table.services.result import CompactionResult
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState, full_avro
 from hudi_engine.table.txn.publication import Publication
+from hudi_engine.table.txn.receipts import content_of, keeps_receipts
 
 _BLOCK_ROWS = 131_072
 
@@ -83,6 +85,7 @@ class CompactionContext:
     read: ReadContext
     avro_schema: dict[str, object]
     base_files: BaseFileOptions
+    receipts: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,10 +119,13 @@ def compact_file_group(context: CompactionContext, file_slice: FileSlice) -> Wri
         ):
             # With no new key the filter of the old base file holds every key of the new one.
             bloom = key_footer(file.texts, file.count, base.path).bloom
-        info = _write(context, file_slice, delta, file, name, bloom)
+        content = ContentChange() if context.receipts else None
+        info = _write(context, file_slice, delta, file, name, bloom, content)
     note_file(storage.base, info.rows)
     times = _milliseconds(started, scanned), _milliseconds(scanned, time.monotonic())
-    return _stat(file_slice, info.path, (info.rows, info.size), changes, scan, times)
+    stat = _stat(file_slice, info.path, (info.rows, info.size), changes, scan, times)
+    stat.content = None if content is None else (content.rows, content.hash)
+    return stat
 
 
 def _delta(
@@ -139,11 +145,14 @@ def _count(delta: SliceDelta) -> _Changes:
 class _Logs:
     """What the logs do to the rows of the base file; what they replace stays in its place."""
 
-    def __init__(self, delta: SliceDelta, columns: list[str]) -> None:
+    def __init__(self, delta: SliceDelta, columns: list[str], content: ContentChange | None) -> None:
+        self._content = content
         self._masked = delta.masked_positions.to_numpy()
         self._places = self._masked[:0] if delta.places is None else delta.places.to_numpy()
         live = delta.live.select(columns)
         self._instead, self.new = live.slice(0, len(self._places)), live.slice(len(self._places))
+        if content is not None:
+            content.add(live)
 
     def touches(self, first_row: int, rows: int) -> bool:
         """Return whether the logs change or delete one of some rows."""
@@ -161,6 +170,9 @@ class _Logs:
         deleted = np.setdiff1d(self._masked[low:high], places, assume_unique=True) - first_row
         places = places - first_row
         before = decoded(taken(block, places))
+        if self._content is not None:
+            self._content.remove(before)
+            self._content.remove(decoded(taken(block, deleted)))
         return with_rows_at(block, places, before, self._instead.slice(begin, end - begin), deleted)
 
 
@@ -171,10 +183,11 @@ def _write(
     file: BaseFileRows | None,
     name: str,
     bloom: BloomFilter | None,
+    content: ContentChange | None,
 ) -> BaseFileInfo:
     """Write the new base file; all rows get its name, so the old one's is not read."""
     columns = without_file_name(context.read.schema)
-    logs = _Logs(delta, columns)
+    logs = _Logs(delta, columns, content)
     path, base = join(file_slice.partition, name), file_slice.base_file
     guard = partial(check_inflight, context.read.storage, context.read.config, context.instant, "compaction")
     new = with_file_name(logs.new, name)
@@ -305,7 +318,8 @@ class CompactionRun(PlanRun[CompactionResult]):
 
     def metadata(self, stats: Sequence[WriteStat]) -> CommitMetadata:
         """Return the commit."""
-        return CommitMetadata(by_partition(stats), {}, WriteOperation.COMPACT.value, compacted=True)
+        made = CommitMetadata(by_partition(stats), {}, WriteOperation.COMPACT.value, compacted=True)
+        return replace(made, content=content_of(made))
 
     def result(self, stats: Sequence[WriteStat]) -> CompactionResult:
         """Return what was merged."""
@@ -341,4 +355,6 @@ class CompactionRun(PlanRun[CompactionResult]):
             read,
             full_avro(self.state.avro_schema(data_schema), self.state.config),
             BaseFileOptions.from_options(self.options),
+            # the columns of a plan may be others than the ones that receipts count
+            data_schema == self.state.data_schema() and keeps_receipts(self.state.timeline, self.options),
         )
