@@ -110,7 +110,7 @@ class TestUndo:
         after = self.rows(project)
         assert all(before[name] != after[name] for name in TABLES)
         (newest, first) = self.listed(project, capsys)
-        assert (newest["models"], first["models"]) == (10, 9)
+        assert (newest["tables"], first["tables"]) == (10, 9)
         assert newest["rows_inserted"] > 0 and newest["first_commit"] > first["first_commit"]
 
         spark = SparkSession.builder.getOrCreate()
@@ -183,6 +183,37 @@ class TestUndo:
             "merged": after["merged"],
             "replaced": before["replaced"],
         }
+
+    def test_a_run_is_one_of_its_target_and_of_the_tables_that_are_selected(
+        self, project: Any, capsys: Any, tmp_path: Path
+    ) -> None:
+        newest = self.listed(project, capsys)[0]["run"]
+        profile = Path(project.profiles_dir, "profiles.yml").read_text(encoding="utf-8")
+        (tmp_path / "profiles.yml").write_text(
+            profile.replace(project.test_schema, "elsewhere"), encoding="utf-8"
+        )
+        other = ["--profiles-dir", str(tmp_path), "--project-dir", project.project_root, "--vars", "{day: 2}"]
+        program = [sys.executable, "-m", "dbt.adapters.hudi.shell"]
+
+        def said(*words: str) -> tuple[int, str]:
+            done = subprocess.run(
+                [*program, *words, *other], cwd=tmp_path, capture_output=True, text=True, check=False
+            )
+            return done.returncode, done.stdout + done.stderr
+
+        before = self.rows(project, ["merged", "replaced"])
+        code, text = said("undo", "--last", "--yes")
+        assert code == 2 and "no table in the schemas of the target" in text, text
+        code, text = said("runs", "--json", "--all-schemas")
+        assert code == 0 and json.loads(text)[0]["schemas"] == project.test_schema, text
+        assert self.rows(project, ["merged", "replaced"]) == before
+
+        assert main(["undo", "--last", "--yes", "--select", "seen", *self.options(project, 2)]) == 2
+        assert f"run {newest} has written no table of the nodes" in capsys.readouterr().err
+        self.build(project, 2, "--select", "seen", "--write-json")
+        assert main(["undo", "--last", "--yes", *self.options(project, 2)]) == 2
+        assert "has written no table of this target; the newest one that has is" in capsys.readouterr().err
+        assert self.rows(project, ["merged", "replaced"]) == before
 
     def test_a_table_that_the_run_rebuilt_with_another_key_cannot_go_back(
         self, project: Any, capsys: Any

@@ -21,7 +21,7 @@ from hudi_engine.table.operations import Answer
 from hudi_engine.table.state import TableState
 from hudi_engine.table.table_services import TableServices
 
-from dbt.adapters.hudi.model.run_notes import INVOCATION, NODE
+from dbt.adapters.hudi.model.run_notes import INPUTS, INVOCATION, NODE
 from dbt.adapters.hudi.model.selected import tables_named
 from dbt.adapters.hudi.operations import Operations, gap_left
 from dbt.adapters.hudi.response import counted
@@ -161,6 +161,7 @@ class UndoPlan:
         way_out: How an undo of this run that was cut off is given up; ``""`` where none was.
         gap: What becomes of other tables, which have taken changes of theirs that go; ``""`` where none has.
         unreadable: Tables that may have commits of the run and cannot be read, each with the error.
+        readers: Other tables whose runs have read rows that go.
     """
 
     run: str
@@ -168,6 +169,7 @@ class UndoPlan:
     way_out: str = ""
     gap: str = ""
     unreadable: tuple[str, ...] = ()
+    readers: tuple[str, ...] = ()
 
     def problems(self, *, force: bool) -> list[str]:
         """Return why it cannot be carried out; later commits of others are none with ``force``."""
@@ -202,6 +204,10 @@ class UndoPlan:
             notes.append("its undo was cut off, and is finished")
         if self.gap:
             notes.append(self.gap)
+        if self.readers:
+            notes.append(
+                f"built from rows that go, and left as they are: {', '.join(self.readers)}; run them again afterwards"
+            )
         return Answer([each.cells() for each in self.tables], {}, notes)
 
 
@@ -244,15 +250,16 @@ class PastRuns(Operations):
         tables = [each for each in found if isinstance(each, PastTable)]
         return tables, dict(each for each in found if not isinstance(each, PastTable))
 
-    def hudi_runs(self, run: str | None = None, limit: int = 20) -> Answer:
+    def hudi_runs(self, run: str | None = None, limit: int = 20, *, all_schemas: bool = False) -> Answer:
         """List the runs that the active timelines have commits of, newest first.
 
         Args:
             run: The only one, of which each table is listed; the beginning of its invocation id.
             limit: How many; 0 for all.
+            all_schemas: Also those that wrote no table in a schema of the target.
         """
         tables, unreadable = self.past_tables()
-        found, notes = _by_run(tables), [*unreadable.values()]
+        found, notes = self._runs_of(tables, all_schemas=all_schemas), [*unreadable.values()]
         if run is not None:
             rows = []
             for label, commits in sorted(found[_run_named(found, run)].items()):
@@ -262,24 +269,42 @@ class PastRuns(Operations):
         rows = []
         for each, written in found.items():
             commits = [commit for own in written.values() for commit in own]
-            models = {commit.extra[NODE] for commit in commits if NODE in commit.extra}
-            rows.append({"run": each, **_times(commits), "models": len(models), **sums(commits)})
-        return Answer(
-            rows[: limit or None], notes=notes if rows else [*notes, "no table has a commit of a dbt run"]
-        )
+            schemas = (
+                {"schemas": ", ".join(sorted({_schema_of(label) for label in written}))}
+                if all_schemas
+                else {}
+            )
+            rows.append({"run": each, **schemas, **_times(commits), "tables": len(written), **sums(commits)})
+        return Answer(rows[: limit or None], notes=notes if rows else [*notes, _no_run(all_schemas)])
 
-    def undo_plan(self, run: str | None, nodes: frozenset[str] | None) -> UndoPlan:
+    def _runs_of(
+        self, tables: Iterable[PastTable], *, all_schemas: bool
+    ) -> dict[str, dict[str, list[CommitFacts]]]:
+        """Return the runs with a commit in a schema of the target, or all, each with the commits of all its tables."""
+        found = _by_run(tables)
+        if all_schemas:
+            return found
+        nodes = self.get_macro_resolver().nodes.values()
+        own = {str(each.schema).lower() for each in nodes} | {str(self.config.credentials.schema).lower()}
+        return {
+            run: written for run, written in found.items() if not own.isdisjoint(map(_schema_of, written))
+        }
+
+    def undo_plan(
+        self, run: str | None, nodes: frozenset[str] | None, *, all_schemas: bool = False
+    ) -> UndoPlan:
         """Return what taking a run back would do; nothing is written.
 
         Args:
             run: The beginning of its invocation id; None for the one that ends last, or whose undo was cut off.
             nodes: Unique ids of the only nodes whose tables go back; None for all.
+            all_schemas: Whether the run may be one that wrote no table in a schema of the target.
 
         Raises:
-            DbtRuntimeError: There is no such run, or the undo of another one was cut off.
+            DbtRuntimeError: There is no such run, it has written no table of the nodes, or the undo of another one was cut off.
         """
         tables, unreadable = self.past_tables()
-        found, unfinished = _by_run(tables), self._unfinished()
+        found, unfinished = self._runs_of(tables, all_schemas=all_schemas), self._unfinished()
         cut_off = None if unfinished is None else str(unfinished["run"])
         if cut_off is not None and run is not None and not cut_off.startswith(run):
             raise DbtRuntimeError(
@@ -291,9 +316,7 @@ class PastRuns(Operations):
                 f"--exclude. {self._way_out()}"
             )
         if cut_off is None and not found:
-            raise DbtRuntimeError(
-                "no table has a commit of a dbt run on its active timeline; there is nothing to undo"
-            )
+            raise DbtRuntimeError(f"{_no_run(all_schemas)} on its active timeline; there is nothing to undo")
         name = cut_off or (next(iter(found)) if run is None else _run_named(found, run))
         own = [each for each in (Undoing.of(table, name) for table in tables) if each is not None]
         if unfinished is not None:
@@ -309,6 +332,11 @@ class PastRuns(Operations):
             unreadable = {label: why for label, why in unreadable.items() if label in begun}
         elif nodes is not None:
             own = [each for each in own if not nodes.isdisjoint(one.extra.get(NODE, "") for one in each.own)]
+            if not own:
+                raise DbtRuntimeError(
+                    f"run {name} has written no table of the nodes that are selected ({len(nodes)}); nothing was changed. "
+                    f"dbt-hudi runs --run {name[:8]} lists its tables"
+                )
             labels = self._labels_of(nodes)
             unreadable = {label: why for label, why in unreadable.items() if label in labels}
         own.sort(key=lambda each: (each.own and each.own[0].committed_at) or datetime.min, reverse=True)
@@ -317,8 +345,10 @@ class PastRuns(Operations):
             each.table.label: (each.table.state, {one.instant for one in (*each.own, *each.others)})
             for each in own
         }
-        gap = gap_left(going, [(each.name, each.state) for each in tables if each.label not in going])
-        return UndoPlan(name, tuple(own), way_out, gap, (*unreadable.values(),))
+        others = [each for each in tables if each.label not in going]
+        gap = gap_left(going, [(each.name, each.state) for each in others])
+        readers = {each.name.label for each in others if _has_read(each, going)}
+        return UndoPlan(name, tuple(own), way_out, gap, (*unreadable.values(),), tuple(sorted(readers)))
 
     def _labels_of(self, nodes: Collection[str]) -> set[str]:
         """Return schema and name of the tables of nodes, in lower case."""
@@ -409,6 +439,25 @@ class PastRuns(Operations):
             return
         with self._changed(self._relation(name.database, name.name, True), "undo a run of") as changed:
             changed.services().restore(target)
+
+
+def _has_read(table: PastTable, going: Mapping[str, tuple[TableState, Collection[str]]]) -> bool:
+    """Return whether a commit of a table notes an input as it was with instants that go."""
+    for each in table.commits:
+        with suppress(ValueError, AttributeError):  # a note that cannot be read
+            inputs = json.loads(each.extra.get(INPUTS, "{}")).items()
+            if any(instant in going[label][1] for label, instant in inputs if label in going):
+                return True
+    return False
+
+
+def _schema_of(label: str) -> str:
+    return label.partition(".")[0]
+
+
+def _no_run(all_schemas: bool) -> str:
+    where = "no table" if all_schemas else "no table in the schemas of the target (--all-schemas: in any)"
+    return f"{where} has a commit of a dbt run"
 
 
 def _by_run(tables: Iterable[PastTable]) -> dict[str, dict[str, list[CommitFacts]]]:

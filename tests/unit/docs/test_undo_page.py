@@ -33,7 +33,7 @@ def test_the_table_of_undo_has_every_option() -> None:
         flag
         for line in table.splitlines()
         if line.startswith("| `")
-        for flag in re.findall(r"--[a-z]+", line.split("|")[1])
+        for flag in re.findall(r"--[a-z-]+", line.split("|")[1])
     }
     known = {
         flag
@@ -41,5 +41,5 @@ def test_the_table_of_undo_has_every_option() -> None:
         for flag in action.option_strings
         if flag.startswith("--")
     }
-    assert shown - {"--target", "--project"} == known - {"--help"}
+    assert shown - {"--target", "--project-dir"} == known - {"--help"}
     assert COMMANDS.keys() >= {"runs", "undo"}

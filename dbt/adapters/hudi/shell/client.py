@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         start = START in words
         if start:
             words.remove(START)
-        if not words or words[0] in ("-h", "--help"):
-            sys.stdout.write(_HELP.format(minutes=IDLE_S // 60))
+        if not words or words[0] in ("-h", "--help", "--version"):
+            sys.stdout.write(_versions() if words == ["--version"] else _HELP.format(minutes=IDLE_S // 60))
             return 0 if words else _FAILED
         connection = _connection(server_folder(), start=start)
         if connection is None and words[0] in _ANYWHERE:
@@ -79,6 +80,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _FAILED
     except KeyboardInterrupt:
         return _FAILED
+
+
+def _versions() -> str:
+    names = ("dbt-hudi", "dbt-core", "dbt-spark", "pyspark")
+    return ", ".join(f"{each} {version(each)}" for each in names) + "\n"
 
 
 def run_in(connection: socket.socket, words: Sequence[str]) -> int:

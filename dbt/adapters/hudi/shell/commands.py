@@ -8,6 +8,8 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from dbt.adapters.factory import get_adapter_by_type
@@ -17,8 +19,10 @@ from hudi_engine.cli.program import FAILED, as_json
 from hudi_engine.errors import HudiError
 from hudi_engine.table.operations import Answer, as_text
 
+from dbt.adapters.hudi.past_runs import UndoPlan
 from dbt.adapters.hudi.shell.effective_config import effective_config
 
+_WRITING = ("run", "build", "seed", "snapshot", "clone", "retry", "run-operation")
 _TABLES = ("model", "seed", "snapshot", "test")
 
 
@@ -69,13 +73,15 @@ def parser_of(name: str) -> ArgumentParser:
 
 def runs(adapter: Any, nodes: frozenset[str] | None, given: Namespace) -> int:  # noqa: ARG001
     """List the dbt runs that the tables know of, from their timelines: models, rows, time."""
-    show(adapter.hudi_runs(given.run, given.limit), given)
+    show(adapter.hudi_runs(given.run, given.limit, all_schemas=given.all_schemas), given)
     return 0
 
 
 def undo(adapter: Any, nodes: frozenset[str] | None, given: Namespace) -> int:
     """Take every table that a dbt run wrote back to the instant before it; tables that the run made are dropped."""
-    plan = adapter.undo_plan(given.run, nodes)
+    plan = adapter.undo_plan(given.run, nodes, all_schemas=given.all_schemas)
+    if given.last and not plan.way_out:
+        _check_last(adapter, plan)
     if not (given.json and given.yes) or plan.problems(force=given.force):
         show(plan.answer(), given)
     plan.check(force=given.force)
@@ -84,6 +90,26 @@ def undo(adapter: Any, nodes: frozenset[str] | None, given: Namespace) -> int:
         return FAILED
     show(adapter.undo(plan, force=given.force), given)
     return 0
+
+
+def _check_last(adapter: Any, plan: UndoPlan) -> None:
+    """Refuse to take the last run that wrote for the last one of this project, which wrote nothing here; raises ProjectError."""
+    try:
+        text = Path(adapter.config.project_target_path, "run_results.json").read_text(encoding="utf-8")
+        results = json.loads(text)
+        meta, which = results["metadata"], results["args"].get("which")
+        run, ended = (
+            str(meta["invocation_id"]),
+            datetime.fromisoformat(meta["generated_at"].replace("Z", "+00:00")),
+        )
+    except (OSError, ValueError, KeyError, AttributeError):
+        return
+    moments = [one.committed_at for each in plan.tables for one in each.own if one.committed_at]
+    if which in _WRITING and run != plan.run and moments and ended > max(moments):
+        raise ProjectError(
+            f"the last run of this project, dbt {which} {run}, has written no table of this target; the newest one that has is "
+            f"{plan.run}. Nothing was changed. To take that one back: dbt-hudi undo --run {plan.run[:8]}"
+        )
 
 
 def show_config(adapter: Any, nodes: frozenset[str] | None, given: Namespace) -> int:
@@ -120,6 +146,13 @@ def _words(name: str, values: Sequence[str] | None) -> list[str]:
 def _of_runs(parser: ArgumentParser) -> None:
     parser.add_argument("--run", help="only this run, table by table; the beginning of its invocation id")
     parser.add_argument("--limit", type=int, default=20, help="the newest so many (0: all; default 20)")
+    _of_schemas(parser)
+
+
+def _of_schemas(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--all-schemas", action="store_true", help="also runs that wrote no table in a schema of the target"
+    )
 
 
 def _of_config(parser: ArgumentParser) -> None:
@@ -137,6 +170,7 @@ def _of_undo(parser: ArgumentParser) -> None:
     which.add_argument("--last", action="store_true", help="the run with the newest commit")
     parser.add_argument("-s", "--select", nargs="+", help="only tables of these nodes, as dbt selects them")
     parser.add_argument("--exclude", nargs="+", help="all but these")
+    _of_schemas(parser)
     parser.add_argument("--force", action="store_true", help="take later commits of others back too")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
