@@ -45,7 +45,7 @@ def test_every_write_that_knows_its_rows_keeps_the_receipt(spark, tmp_path, smal
 
     def check():
         answer = verified(table)
-        assert answer.ok and answer.facts["receipt"] == "the same", answer
+        assert answer.ok and answer.facts["receipt"] == "matches", answer
         assert answer.facts["rows"] == table.snapshot().count()
         seen.append((answer.facts["instant"], answer.facts["rows"], answer.facts["hash"]))
 
@@ -75,7 +75,7 @@ def test_every_write_that_knows_its_rows_keeps_the_receipt(spark, tmp_path, smal
         assert (answer.facts["rows"], answer.facts["hash"], answer.facts["receipt"]) == (
             count,
             found,
-            "the same",
+            "matches",
         )
     table.restore(seen[1][0])
     check()
@@ -146,7 +146,7 @@ def test_a_history_of_random_writes_is_never_wrong(spark, tmp_path, seed):
             noted += 1
             verified(table, note=True)
             assert since(table) is None
-            assert verified(table).facts["receipt"] == "the same"
+            assert verified(table).facts["receipt"] == "matches"
     assert noted <= 2 * overwritten + 4, "a receipt is kept by all but a few kinds of commits"
 
 
@@ -161,17 +161,17 @@ def test_a_write_that_others_overtake_is_counted_once(monkeypatch, spark, tmp_pa
         monkeypatch.setattr(WriteTransaction, "commit", whole)
         for each in (10, 12):
             other.insert(rows(spark, [each]))
-            assert verified(other).facts["receipt"] == "the same"
+            assert verified(other).facts["receipt"] == "matches"
         return whole(*given, **named)
 
     monkeypatch.setattr(WriteTransaction, "commit", late)
     table.insert(rows(spark, [21, 23]))
-    assert (since(table), verified(table).facts["receipt"]) == (None, "the same")
+    assert (since(table), verified(table).facts["receipt"]) == (None, "matches")
     before, *_, first = [each.instant for each in table.commits()]
-    assert verified(table, as_of=first).facts["receipt"] == "the same"
+    assert verified(table, as_of=first).facts["receipt"] == "matches"
     assert verified(table, as_of=before).ok
     table.insert(rows(spark, [31]))
-    assert (since(table), verified(table).facts["receipt"]) == (None, "the same")
+    assert (since(table), verified(table).facts["receipt"]) == (None, "matches")
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
@@ -187,7 +187,7 @@ def test_logs_count_once_they_are_compacted(spark, tmp_path, version):
     assert (answer.facts["rows"], answer.facts["base_file_rows"], answer.facts["receipt"]) == (
         3,
         4,
-        "the same",
+        "matches",
     )
     same = str(tmp_path / "same")
     rebuild_table(spark, same, rows(spark, range(4)), **{**definition(), "table_type": "mor"})
@@ -199,11 +199,11 @@ def test_logs_count_once_they_are_compacted(spark, tmp_path, version):
     assert (answer.facts["rows"], answer.facts["base_file_rows"], answer.facts["receipt"]) == (
         4,
         4,
-        "the same",
+        "matches",
     )
     table.compact()
     answer = verified(table)
-    assert (answer.facts["rows"], answer.facts["receipt"], answer.notes) == (4, "the same", [])
+    assert (answer.facts["rows"], answer.facts["receipt"], answer.notes) == (4, "matches", [])
     rows_now = table.snapshot().drop(*META_FIELDS)
     rebuild_table(spark, same, rows_now, **{**definition(), "table_type": "mor"})
     assert table.diff(same).by_receipts
@@ -218,7 +218,7 @@ def test_writes_that_do_not_know_break_the_chain_openly(spark, tmp_path):
     assert since(table) == overwritten and answer.ok and answer.facts["receipt"] == f"none at {overwritten}"
     table.upsert(rows(spark, [20]))
     assert since(table) is not None
-    assert verified(table, note=True).notes[0].endswith("has noted it")
+    assert verified(table, note=True).notes[0].startswith("receipt noted by commit")
     table.insert(rows(spark, [21]))
     assert since(table) is None and verified(table).ok
 
@@ -261,7 +261,7 @@ def test_a_changed_file_is_noticed(spark, tmp_path, harm):
     copy = str(tmp_path / "copy")
     clone_table(table.storage, copy)
     clone = HudiTable.open(spark, copy)
-    assert verified(clone).facts["receipt"] == "the same"
+    assert verified(clone).facts["receipt"] == "matches"
     file = next(
         f"{copy}/{each.path}" for each in file_facts(TableState.load(clone.storage)) if each.kind == "base"
     )

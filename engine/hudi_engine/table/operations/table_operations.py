@@ -182,6 +182,7 @@ def verify(
     note: Annotated[
         bool, Arg("note what is counted in a commit, where there is no receipt: later commits keep it up")
     ] = False,
+    strict: Annotated[bool, Arg("fail where there is no receipt")] = False,
 ) -> Answer:
     """Count the rows and their content hash in one pass, and compare them with the receipt of the commits."""
     side = Side(call.state, call.services.options.raw, as_of)
@@ -191,7 +192,7 @@ def verify(
     if found.has_logs:
         facts |= {"base_file_rows": found.in_base_files.rows, "base_file_hash": found.in_base_files.text}
     if receipt.since is None:
-        facts["receipt"] = "the same" if found.ok else f"{receipt.rows} rows, hash {receipt.text}"
+        facts["receipt"] = "matches" if found.ok else f"{receipt.rows} rows, hash {receipt.text}"
         where = "base files have" if found.has_logs else "table has"
         notes = [] if found.ok else [f"the {where} other rows than the commits have written"]
         if found.ok and found.has_logs:
@@ -199,7 +200,10 @@ def verify(
         return Answer(facts=facts, notes=notes, ok=found.ok)
     facts["receipt"] = f"none at {receipt.since}"
     if not note or as_of is not None:
-        return Answer(facts=facts, notes=["nothing is proved; with note the newest state gets a receipt"])
+        notes = [
+            "nothing is proved: a write did not note what it changed. With note the newest state gets a receipt"
+        ]
+        return Answer(facts=facts, notes=notes, ok=not strict)
     # Writes load more than the operations that only look.
     from hudi_engine.table.write import metadata_only
 
@@ -210,7 +214,7 @@ def verify(
 
     done = metadata_only.note_receipt(call.services.storage, count, call.services.options)
     call.services.after_commit()
-    return Answer(facts=facts, notes=[f"commit {done.instant} has noted it"])
+    return Answer(facts=facts, notes=[f"receipt noted by commit {done.instant}"])
 
 
 @Operation
@@ -222,6 +226,10 @@ def diff(
     limit: Annotated[int, Arg("keys of each kind that are shown", minimum=0)] = 5,
 ) -> Answer:
     """Compare two tables, or two states of one: by receipts at once where both have the same, else by key."""
+    if other is None and as_of == other_as_of:
+        raise ConfigError(
+            "diff has nothing to compare; give another table, or as_of for an earlier state of this one"
+        )
     state = call.state if other is None else TableState.load(table_storage(other))
     options = call.services.options.raw
     here, there = Side(call.state, options, as_of), Side(state, options, other_as_of)

@@ -35,8 +35,8 @@
   {% do hudi__run('validate', {'table': table, 'keys': keys, 'deep': deep, 'options': options}, kwargs) %}
 {% endmacro %}
 
-{% macro hudi_verify(table, as_of=none, note=false, options=none) %}
-  {% do hudi__run('verify', {'table': table, 'as_of': as_of, 'note': note, 'options': options}, kwargs) %}
+{% macro hudi_verify(table, as_of=none, note=false, strict=false, options=none) %}
+  {% do hudi__run('verify', {'table': table, 'as_of': as_of, 'note': note, 'strict': strict, 'options': options}, kwargs) %}
 {% endmacro %}
 
 {% macro hudi_diff(table, other=none, as_of=none, other_as_of=none, limit=5, options=none) %}
