@@ -124,7 +124,10 @@ class TestPlan:
         shown = page.read_text(encoding="utf-8")
         assert "rebuilt: deleted &gt; 90 %" in shown and "<td>replace all</td>" in shown
         assert f'data-v="{said["nodes"][0]["inserted"]}"' in shown
-        self.planned(project, capsys, "--select", "rebuilt", "--html", str(page / "none"), code=2)
+        for wrong in (["--html", str(page / "none")], ["--fail-if", "file_groups > 1 %"]):
+            with pytest.raises(SystemExit):
+                main(["plan", *wrong, *where(project)])
+        assert self.planned(project, capsys, "--select", "no_such_model", code=2) == ""
 
         results = run_dbt(["build", "--vars", "{day: 2}"])
         done = {each.node.name: each.adapter_response for each in results}
@@ -216,3 +219,51 @@ class TestOtherWays:
         for name in nodes.keys() - NOT_KNOWN - {"shown"}:
             found = {each: nodes[name][each] for each in ("inserted", "updated", "deleted")}
             assert found == {each: done[name][f"rows_{each}"] for each in found}, name
+
+
+KEYED = "{{ config(materialized='incremental', unique_key=KEY) }} select id, id + 1 as n from range(3)"
+REBUILT = {
+    "keyed.sql": KEYED.replace("KEY", "'id'"),
+    "shown.sql": "{{ config(materialized='table') }} select id from range(5)",
+    "events.sql": """
+        {{ config(materialized='table', event_time='at') }}
+        select id, timestamp '2026-01-01 12:00:00' + make_interval(0, 0, 0, id) as at from range(3)""",
+    "batches.sql": """
+        {{ config(materialized='incremental', incremental_strategy='microbatch', event_time='at', batch_size='day',
+           begin='2026-01-01') }} select * from {{ ref('events') }}""",
+}
+
+
+class TestRebuilds:
+    @pytest.fixture(scope="class")
+    def models(self) -> Mapping[str, str]:
+        return REBUILT
+
+    def planned(self, project: Any, capsys: Any, *words: str) -> dict[str, Any]:
+        capsys.readouterr()
+        window = ["--event-time-start", "2026-01-01", "--event-time-end", "2026-01-04"]
+        main(["plan", "--json", *words, *where(project), *window])
+        return {each["name"]: each for each in json.loads(capsys.readouterr().out)["nodes"]}
+
+    def test_rows_that_a_new_table_takes_the_place_of_are_deleted_ones(
+        self, project: Any, capsys: Any
+    ) -> None:
+        first = self.planned(project, capsys)
+        assert {name: each["inserted"] for name, each in first.items()} == {
+            "keyed": 3, "shown": 5, "events": 3, "batches": 3
+        }  # fmt: skip
+        run_dbt(["build", "--event-time-start", "2026-01-01", "--event-time-end", "2026-01-04"])
+        assert project.run_sql("select count(*) from {schema}.batches", fetch="one")[0] == 3
+
+        again = self.planned(project, capsys, "--full-refresh")
+        assert "into a table that the first one rebuilds" in again["batches"]["unknown"]
+        folder = (project.project_root, "models")
+        write_file(KEYED.replace("KEY", "['id', 'n']"), *folder, "keyed.sql")
+        write_file("select id from range(5)", *folder, "shown.sql")
+        nodes = self.planned(project, capsys, "--full-refresh", "--select", "keyed", "shown")
+        assert [nodes[each]["does"] for each in ("keyed", "shown")] == ["rebuild", "replace table by view"]
+        assert [nodes[each]["deleted"] for each in ("keyed", "shown")] == [3, 5]
+        limit = ["plan", "--select", "shown", "--fail-if", "deleted > 90 %", *where(project)]
+        assert main(limit) == 1
+        (done,) = run_dbt(["run", "--full-refresh", "--select", "keyed"])
+        assert (done.adapter_response["rows_deleted"], done.adapter_response["rows_affected"]) == (3, 3)

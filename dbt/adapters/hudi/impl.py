@@ -6,7 +6,7 @@ import datetime
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +21,17 @@ from dbt_common.contracts.config.base import MergeBehavior
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.errors import HudiError
 from hudi_engine.format.config.options import laid_over
+from hudi_engine.format.storage import open_storage
 from hudi_engine.format.storage.redact import shown_settings
 from hudi_engine.spark.jvm.catalog import invalidate_cached_tables
 from hudi_engine.spark.sql.ddl import check_function_version, drop_function_of
 from hudi_engine.spark.sql.own_rows import with_state_read
 from hudi_engine.spark.sql.statements import order_keys
 from hudi_engine.spark.write.rows.casts import drop_meta_columns
+from hudi_engine.table.state import TableState
+from hudi_engine.table.write.metadata_only import rows_of_table
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.audit.run import Audit, audit_tests
@@ -246,7 +250,11 @@ class HudiAdapter(PastRuns, FileFeeds, ColumnChanges, Names, SparkAdapter):
         """Decide whether an incremental model's run builds its table or writes into it."""
         plan, keeps_rows = run.plan, (run.node.get("config") or {}).get("full_refresh") is False
         is_other = existing is not None and not self.is_hudi_table(existing)
-        if is_other and existing is not None and existing.is_table and not full_refresh:
+        if PREVIEW.rebuilds and not is_other:
+            PREVIEW.refuse("its batches after the first go into a table that the first one rebuilds")
+        if PREVIEW.rebuilds:
+            existing = None  # dbt takes the table of the first batch, which is planned, for made
+        elif is_other and existing is not None and existing.is_table and not full_refresh:
             # dbt goes by the relation's type where it chooses the batches of a run
             why = (
                 "dbt would build its newest batches alone"
@@ -351,8 +359,15 @@ class HudiAdapter(PastRuns, FileFeeds, ColumnChanges, Names, SparkAdapter):
         with self._work(sql) as session:
             handle = self.connections.get_thread_connection().handle
             PREVIEW.note_rows(name.database, name.name, session.sql(handle.with_states(session, sql)))
-        replaced = "create view" if existing is None else "replace view"
-        PREVIEW.note_action(replaced if existing is None or existing.is_view else "replace table by view")
+            entry = self.connections.warehouse.entry(session, name.database, name.name)
+        if existing is None or existing.is_view:
+            PREVIEW.note_action("create view" if existing is None else "replace view")
+            return
+        gone = 0
+        with suppress(HudiError):
+            if entry is not None and entry.base is not None and entry.is_hudi_table:
+                gone = rows_of_table(TableState.load(open_storage(entry.base)))
+        PREVIEW.note_action("replace table by view", gone)
 
     @available.parse_none
     def hudi_in_hook(self, when: str = "", number: int = 0, of: int = 0) -> None:

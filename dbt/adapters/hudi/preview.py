@@ -12,6 +12,7 @@ from typing import Any
 
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.schema.meta_fields import META_FIELDS
 from hudi_engine.format.schema.sql_names import quoted
 from hudi_engine.format.storage.planned import planned_writes
@@ -31,6 +32,7 @@ _RUN = QUERIES | {"", "describe", "desc", "show", "explain", "set", "reset", "us
 _RUN |= {"cache", "uncache", "clear", "refresh"}
 _TEMPORARY = re.compile(r"create\s+(or\s+replace\s+)?(global\s+)?temp(orary)?\s", re.IGNORECASE)
 _INSERT = re.compile(r"\binsert\s+(into|overwrite)\b", re.IGNORECASE)
+_BUILDS = (WriteOperation.BULK_INSERT.value, WriteOperation.INSERT_OVERWRITE_TABLE.value)
 _HOOK = "operation."
 """How the ids of ``on-run-start`` and ``on-run-end`` begin."""
 _AFTER = "in post-hook"
@@ -54,6 +56,7 @@ class PlannedNode:
         set_aside: Rows that would go to its error table.
         unknown: Why it is not known what the node does.
         left_out: What its hooks would write after it, such as ``DELETE``.
+        rows_deleted: Rows of a table that makes room for a view.
     """
 
     does: str = ""
@@ -61,6 +64,7 @@ class PlannedNode:
     set_aside: int = 0
     unknown: str = ""
     left_out: list[str] = field(default_factory=list)
+    rows_deleted: int = 0
 
 
 class Preview:
@@ -104,11 +108,17 @@ class Preview:
             node.writes.append(result)
             node.set_aside += set_aside
 
-    def note_action(self, does: str) -> None:
+    @property
+    def rebuilds(self) -> bool:
+        """Whether the node that dbt is at has a planned write that makes its table: a later batch goes into that one."""
+        node = self._node()
+        return node is not None and any(each.operation in _BUILDS for each in node.writes)
+
+    def note_action(self, does: str, rows_deleted: int = 0) -> None:
         """Note what the node that dbt is at does where it writes no rows."""
         node = self._node()
         if node is not None:
-            node.does = does
+            node.does, node.rows_deleted = does, rows_deleted
 
     def runs(self, statement: str) -> bool:
         """Whether a statement is run: queries, and what changes nothing but the session; any other one is left out, and noted.

@@ -70,8 +70,9 @@ def write_response(
     errors = f", {counted(set_aside, 'row')} to the error table" if set_aside else ""
     services = f" | {', '.join(result.services)}" if result.services else ""
     counts = " ".join(f"{sign}{count}" for sign, count in signed if count or sign == "+")
-    # rows that an overwrite replaces are no result of the model
-    replaced = 0 if "OVERWRITE" in result.operation.upper() else result.rows_deleted
+    # rows that an overwrite or a rebuild replaces are no result of the model
+    is_new = any(each in result.operation.upper() for each in ("OVERWRITE", "BULK_INSERT"))
+    replaced = 0 if is_new else result.rows_deleted
     did: dict[str, Any] = {each.name: getattr(result, each.name) for each in fields(RowCounts)}
     return HudiAdapterResponse(
         _message=f"{code} {result.instant or 'no commit'} {counts} rows, "

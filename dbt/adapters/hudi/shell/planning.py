@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 import sys
@@ -21,6 +22,7 @@ from hudi_engine.format.storage import open_storage
 from hudi_engine.table.report.markup import Cell, size
 from hudi_engine.table.services.due import table_stats
 from hudi_engine.table.state import TableState
+from hudi_engine.table.write.result import WriteResult
 
 from dbt.adapters.hudi.preview import PREVIEW, PlannedNode
 from dbt.adapters.hudi.run import RUNS
@@ -36,6 +38,7 @@ _COUNTS = {
     "bytes": "bytes_to_rewrite",
 }
 """Words of the command, and the names of the counts in results and plans of writes."""
+_OF_ROWS = ("read", "inserted", "updated", "deleted", "unchanged")
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
@@ -71,6 +74,10 @@ class Condition:
                 f"--fail-if is {text!r}; legal values: {', '.join(words)}, then >, >=, <, <= or =, then a number, which counts the "
                 "percent of the table's rows with % behind it, such as 'deleted > 1 %'"
             )
+        if found[4] and found[1] not in _OF_ROWS:
+            raise ValueError(
+                f"--fail-if is {text!r}; % is of the table's rows, and goes with {', '.join(_OF_ROWS)}"
+            )
         return cls(text.strip(), found[1], _COMPARE[found[2]], float(found[3]), bool(found[4]))
 
     def broken_by(self, node: Node) -> bool:
@@ -79,10 +86,11 @@ class Condition:
             return self.compare(int(bool(node.unknown)), self.limit)
         if node.unknown or self.word not in node.counts:
             return False
-        count, limit = float(node.counts[self.word]), self.limit
+        count = float(node.counts[self.word])
         if self.is_share:
-            count, limit = count * 100, limit * (node.rows_before or 0)
-        return self.compare(count, limit)
+            whole = node.rows_before or 0
+            count = count * 100 / whole if whole else (math.inf if count else 0.0)
+        return self.compare(count, self.limit)
 
 
 @dataclass(frozen=True)
@@ -131,13 +139,17 @@ def plan(arguments: Sequence[str]) -> int:
         conditions = [Condition.parse(each) for each in given.fail_if]
     except ValueError as error:
         parser.error(str(error))
+    if given.html and not Path(given.html).absolute().parent.is_dir():
+        parser.error(f"--html is {given.html!r}; its folder is not there")
     words = ["build", *options, "--exclude-resource-type", "test", "--exclude-resource-type", "unit_test"]
     words += ["--no-write-json", "--log-level", "none"]
     with PREVIEW.of_run(max(0, given.sample_rows)):
         done = dbtRunner().invoke(words)
         results = list(getattr(done.result, "results", None) or ())
-        if not results and done.exception is not None:
-            sys.stderr.write(f"dbt-hudi plan: {getattr(done.exception, 'msg', None) or done.exception}\n")
+        if not results:
+            why = getattr(done.exception, "msg", None) or done.exception
+            why = why or "no model, seed or snapshot is selected; `dbt ls` lists them"
+            sys.stderr.write(f"dbt-hudi plan: {why}\n")
             return FAILED
         adapter: Any = get_adapter_by_type("hudi")  # type: ignore[no-untyped-call]
         wants_rows = any(each.is_share for each in conditions)
@@ -163,7 +175,7 @@ def _nodes(results: Iterable[Any], manifest: Any, *, count: bool) -> Iterator[No
         planned = PREVIEW.nodes.get(unique_id, PlannedNode())
         status, name = str(each.status), each.node.name
         kind = each.node.config.materialized or each.node.resource_type
-        if status == "error" and not planned.unknown:
+        if status in ("error", "partial success") and not planned.unknown:
             yield Node(name, unique_id, kind, unknown=str(each.message or "").strip(), failed=True)
         elif status == "skipped":
             yield Node(name, unique_id, kind, unknown="a node that it depends on is not known")
@@ -184,14 +196,15 @@ def _node(
     counts = {
         word: sum(getattr(each if hasattr(each, count) else each.plan, count) for each in writes)
         for word, count in _COUNTS.items()
-        if writes
+        if writes or planned.rows_deleted
     }
+    if planned.rows_deleted:
+        counts["deleted"] = planned.rows_deleted
     seconds = [each.seconds for each in plans if each.seconds is not None]
     node = Node(
         name,
         unique_id,
-        planned.does
-        or " ".join(dict.fromkeys(_DID.get(each.operation, each.operation.lower()) for each in writes)),
+        planned.does or " ".join(dict.fromkeys(map(_did, writes))),
         counts,
         sorted({partition for each in plans for partition in each.partitions}),
         tuple(dict.fromkeys(column for each in plans for column in each.columns)),
@@ -203,6 +216,12 @@ def _node(
         rows_before=_rows_before(unique_id) if count else None,
     )
     return replace(node, downstream=_downstream(unique_id, manifest, known)) if node.changes else node
+
+
+def _did(write: WriteResult) -> str:
+    """Return what a write does in words; a bulk insert makes a table, or one in the place of another."""
+    does = _DID.get(write.operation, write.operation.lower())
+    return "rebuild" if write.operation == WriteOperation.BULK_INSERT.value and write.rows_deleted else does
 
 
 def _rows_before(unique_id: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +42,7 @@ from hudi_engine.table.write import operation as operations
 from hudi_engine.table.write.define.create_table import create_table
 from hudi_engine.table.write.define.definition import defined_table
 from hudi_engine.table.write.define.table_options import same_definition
+from hudi_engine.table.write.metadata_only import rows_of_table
 from hudi_engine.table.write.result import WriteResult
 
 if TYPE_CHECKING:
@@ -164,14 +166,16 @@ def _plan_build(
     base: TableState | None = None,
 ) -> WriteResult:
     """Plan the first rows of a table, or all of those that take the place of others."""
-    state, operation = base, operations.INSERT_OVERWRITE_TABLE
+    state, operation, gone = base, operations.INSERT_OVERWRITE_TABLE, 0
     if base is None and storage.exists(PROPERTIES_PATH):
         state = TableState.load(storage)
     if state is None or not _stays(state, rows, definition):
+        gone = 0 if state is None else rows_of_table(state)
         empty = wanted.with_properties(removals=(CREATE_SCHEMA,))
         state, operation = TableState(storage, empty, Timeline(storage, empty, ())), operations.BULK_INSERT
     table = HudiTable(spark, storage.base, storage, definition.get("options"))
-    return table.write_anew(operation, rows, base=state)
+    result = table.write_anew(operation, rows, base=state)
+    return replace(result, rows_deleted=result.rows_deleted + gone)
 
 
 def _stays(stored: TableState, rows: DataFrame, definition: TableArguments) -> bool:
@@ -223,6 +227,7 @@ def _build_beside(
     if resolved[SyncOptions.ENABLED]:
         check_sync(spark, storage, wanted, resolved)
     writes = () if looked is None else looked.timeline.completed_writes
+    gone = 0 if looked is None else rows_of_table(looked)
     unpublished = {EngineOptions.PUBLISH_MANIFEST.key: "false", SyncOptions.ENABLED.key: "false"}
     unpublished[REPLACED_TABLE] = writes[-1].requested_time if writes else ""
     with Build(storage.base, make_room) as build:
@@ -238,7 +243,7 @@ def _build_beside(
     table.services().publish_or_warn()
     if resolved[SyncOptions.ENABLED]:
         sync_after_commit(spark, storage, resolved, str(result.instant))
-    return result
+    return replace(result, rows_deleted=result.rows_deleted + gone)
 
 
 def _swap_unless_overtaken(looked: TableState, options: Options, base: str, side: str) -> None:

@@ -190,6 +190,11 @@ def rows_of_groups(state: TableState, groups: Mapping[str, Sequence[str]]) -> in
     return rows
 
 
+def rows_of_table(state: TableState) -> int:
+    """Return rows that a table holds, by the write stats of its newest base files; log records are not counted."""
+    return rows_of_groups(state, _file_ids(state, None))
+
+
 def _file_ids(state: TableState, partitions: Iterable[str] | None) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for each in state.view(partitions).latest_slices():

@@ -34,6 +34,7 @@ from hudi_engine.table.data_skipping.by_record_index import by_record_index
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.lookup.kinds import IndexKind, index_kind
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan
+from hudi_engine.table.metadata.build import check_metadata_options
 from hudi_engine.table.snapshot.publication import publication_of
 from hudi_engine.table.state import TableState, commit_schema_text
 from hudi_engine.table.txn.conflict import (
@@ -196,6 +197,7 @@ def _commit(prepared: ResolvedWrite, incoming: Incoming) -> WriteResult:
 
 def _plan(prepared: ResolvedWrite, incoming: Incoming, wish: PlanWish) -> WriteResult:
     """Run one attempt up to its commit, on a storage that drops what is written."""
+    check_metadata_options(prepared.config, prepared.options)
     state = replace(prepared.state, storage=PlannedStorage(prepared.state.storage))
     prepared = replace(prepared, state=state)
     transaction = PlannedTransaction.begin(prepared.config, state.timeline, prepared.action)
@@ -400,7 +402,7 @@ class ResolvedWrite:
         layout = (
             bulk_layout(self.options, self.config, incoming.schema) if self.operation.bulk else RowLayout()
         )
-        whole = self.request.new_schema and self.operation.replaces == WHOLE_TABLE
+        whole = self.operation.replaces == WHOLE_TABLE
         wanted = (
             self.options[EngineOptions.RECEIPTS]
             if whole
