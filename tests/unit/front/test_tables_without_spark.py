@@ -481,12 +481,21 @@ def test_an_index_of_a_version_without_one_is_refused_with_the_version_that_has_
     assert not (tmp_path / "t").exists()
 
 
-def test_an_index_without_the_metadata_table_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="Set hoodie.metadata.enable to true as well"):
-        orders(tmp_path / "t", version=9, **{"hoodie.metadata.index.column.stats.enable": "true"})
+def test_an_index_of_a_metadata_table_that_is_off_is_refused(tmp_path: Path) -> None:
+    off = {"hoodie.metadata.enable": "false"}
+    with pytest.raises(ConfigError, match="hoodie.metadata.enable is false"):
+        orders(tmp_path / "t", version=9, **{"hoodie.metadata.index.column.stats.enable": "true"}, **off)
     assert not (tmp_path / "t").exists()
     table = orders(tmp_path / "t", version=9)
-    with pytest.raises(ConfigError, match="would get no record_index"):
-        table.upsert(
-            arrow((1, 1, "a", 1.0)), options={"hoodie.metadata.global.record.level.index.enable": "true"}
-        )
+    for index in ("hoodie.metadata.global.record.level.index.enable", "hoodie.metadata.record.index.enable"):
+        with pytest.raises(ConfigError, match="would have no such index"):
+            table.upsert(arrow((1, 1, "a", 1.0)), options={index: "true", **off})
+
+
+@pytest.mark.parametrize(("version", "built"), [(6, False), (8, True), (9, True)])
+def test_tables_of_versions_8_and_9_have_a_metadata_table(tmp_path: Path, version: int, built: bool) -> None:
+    table = orders(tmp_path / "t", version=version)
+    table.upsert(arrow((1, 1, "a", 1.0)))
+    assert (tmp_path / "t" / ".hoodie" / "metadata" / "files").is_dir() is built
+    table.upsert(arrow((2, 1, "a", 1.0)), options={"hoodie.metadata.enable": "false"})
+    assert not (tmp_path / "t" / ".hoodie" / "metadata").exists()

@@ -19,6 +19,7 @@ from hudi_engine.format.config.declared.metadata_options import MetadataOptions
 from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.declared.write_options import IndexOptions
 from hudi_engine.format.config.enums import RECORD_INDEXES, MergeMode, TableType, WriteOperation
+from hudi_engine.format.config.option import Option
 from hudi_engine.format.config.options import Options, resolve_options
 from hudi_engine.format.config.properties import table_checksum
 from hudi_engine.format.config.table_config import TableConfig
@@ -96,26 +97,23 @@ _IDS = {
 
 def check_metadata_options(config: TableConfig, options: Options, *, is_new: bool = False) -> None:
     """Refuse what a table, also one that ``is_new``, cannot have or would not get, before a write; raises ConfigError."""
-    wanted = _is_wanted(options)
-    unbuilt = [
-        each
-        for each, option in BUILT_BY.items()
-        if wanted is None and options[option] and each.value not in config.metadata_partitions
-    ]
-    if (wanted or unbuilt) and not config.table_version.keeps_metadata_table:
-        enabled = MetadataOptions.ENABLED if options[MetadataOptions.ENABLED] else IndexOptions.TYPE
-        option = BUILT_BY[unbuilt[0]] if unbuilt else enabled
+    asking: list[Option[Any]] = [each for each in BUILT_BY.values() if options[each]]
+    asking += [IndexOptions.TYPE] if options[IndexOptions.TYPE] in RECORD_INDEXES else []
+    if config.table_version.keeps_metadata_table:
+        if asking and options[MetadataOptions.ENABLED] is False:
+            raise ConfigError(
+                f"{asking[0]} is {options[asking[0]]}, but {MetadataOptions.ENABLED} is false, so table {config.name!r} would have "
+                "no such index. Leave one of the two options out"
+            )
+        return
+    asking += [MetadataOptions.ENABLED] if options[MetadataOptions.ENABLED] else []
+    if asking:
         way = "Upgrade it (hudi_upgrade)"
         if is_new:
             way = f"Make the table with {TableOptions.TABLE_VERSION.key}=9"
         raise ConfigError(
-            f"{option} is {options[option]} and table {config.name!r} has version {config.version}; this engine keeps the "
+            f"{asking[0]} is {options[asking[0]]} and table {config.name!r} has version {config.version}; this engine keeps the "
             f"metadata table, with its record index, of versions 8 and 9. {way}, or leave the option out"
-        )
-    if unbuilt:
-        raise ConfigError(
-            f"{BUILT_BY[unbuilt[0]]} is true, but {MetadataOptions.ENABLED} is not set, so table {config.name!r} would get no "
-            f"{unbuilt[0].value}. Set {MetadataOptions.ENABLED} to true as well, or leave the option out"
         )
 
 
@@ -129,10 +127,7 @@ def initialize_metadata_table(
     Args:
         schema: Avro schema of the table as of the write.
     """
-    wanted = _is_wanted(options)
-    if wanted is None:
-        return config
-    if not wanted:
+    if options[MetadataOptions.ENABLED] is False:
         return drop_metadata_table(storage, config)
     if not config.table_version.keeps_metadata_table or schema is None:
         return config
@@ -214,12 +209,6 @@ def build(
     if given is not None:
         definitions = replace(definitions, entries={**given.of(partitions).entries, **definitions.entries})
     return _Build(storage, config, options, schema).run(partitions, definitions, instant)
-
-
-def _is_wanted(options: Options) -> bool | None:
-    """Return whether a metadata table is to be there; None for one that is kept and not built."""
-    given = options[MetadataOptions.ENABLED]
-    return True if given is None and options[IndexOptions.TYPE] in RECORD_INDEXES else given
 
 
 def wanted_partitions(config: TableConfig, options: Options) -> list[str]:

@@ -16,7 +16,7 @@ class MetadataOptions:
         "hoodie.metadata.enable",
         None,
         "true: a write builds the metadata table, with the indexes of the options below, where the table has none. false: a write "
-        "drops it. Not set: one that the table has is kept up to date.",
+        "drops it. Not set: true on tables of versions 8 and 9.",
     )
     COLUMN_STATS = bool_option(
         "hoodie.metadata.index.column.stats.enable",
