@@ -62,6 +62,11 @@ def in_version(kind: Kind, version: int) -> Kind:
     return replace(kind, options={**kind.options, "hoodie.write.table.version": str(version)})
 
 
+def without_metadata(kind: Kind) -> Kind:
+    """Return a kind of tables without a metadata table, whatever their version."""
+    return replace(kind, options={**kind.options, "hoodie.metadata.enable": "false"})
+
+
 def create(spark: Any, path: Path | str, kind: Kind, **more: str) -> HudiTable:
     """Make an empty table partitioned by ``part``."""
     return HudiTable.create(
