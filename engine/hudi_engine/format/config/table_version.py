@@ -66,6 +66,11 @@ class TableVersion:
     @property
     def keeps_metadata_table(self) -> bool:
         """Whether this engine keeps the metadata table of such tables up to date; others lose theirs with the next write."""
+        return self.number >= 6
+
+    @property
+    def has_metadata_table(self) -> bool:
+        """Whether tables have a metadata table unless a user switches it off."""
         return self.timeline_layout >= 2
 
 

@@ -214,12 +214,20 @@ class MetadataTable:
         if file_slice.base_file is not None:
             with self.storage.open_input(file_slice.base_file.path) as file:
                 merged.add(_opened(file), select)
+        for block in self.blocks(file_slice):
+            merged.add_block(block, select)
+        return merged
+
+    def blocks(self, file_slice: FileSlice) -> list[LogBlock]:
+        """Return the log blocks of a slice that count, the oldest first."""
+        found: list[LogBlock] = []
         for log in file_slice.log_files:
             for block in read_blocks(self.storage.read(log.path)):
-                if block.kind is BlockType.CORRUPT or not self.is_valid(block.instant_time):
-                    continue
-                merged.add_block(block, select)
-        return merged
+                if block.is_rollback:
+                    found = [each for each in found if each.instant_time != block.target_instant_time]
+                elif block.kind is not BlockType.CORRUPT and self.is_valid(block.instant_time):
+                    found.append(block)
+        return found
 
 
 def _by_group(keys: Collection[str], groups: int) -> dict[int, list[str]]:

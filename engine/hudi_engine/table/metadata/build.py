@@ -7,9 +7,10 @@ A partition counts from the moment at which the table's properties name it, whic
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import count
 from typing import Any
 
 import pyarrow as pa
@@ -52,6 +53,7 @@ from hudi_engine.format.storage.below import StorageBelow
 from hudi_engine.format.storage.paths import join
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.clock import parse_instant_time
+from hudi_engine.format.timeline.instant import COMPLETE_AS_WRITES
 from hudi_engine.format.timeline.writer import TimelineWriter, check_inflight
 from hudi_engine.table.metadata.changes import (
     SECONDARY_RECORD,
@@ -85,6 +87,8 @@ BUILT_BY = {
     MetadataPartition.RECORD_INDEX: MetadataOptions.RECORD_INDEX,
 }
 """The option that builds a partition."""
+_NO_INSTANT, _FIRST_SUFFIX = "0" * 14, 10
+"""Of builds in version 6: the instant of a table without writes, and the first number behind it."""
 _IDS = {
     MetadataPartition.FILES: ("files", 1),
     MetadataPartition.COLUMN_STATS: ("col-stats", 2),
@@ -95,25 +99,14 @@ _IDS = {
 """What ids of file groups begin with, and Hudi's default of their number; 0 where it goes by the number of keys."""
 
 
-def check_metadata_options(config: TableConfig, options: Options, *, is_new: bool = False) -> None:
-    """Refuse what a table, also one that ``is_new``, cannot have or would not get, before a write; raises ConfigError."""
+def check_metadata_options(config: TableConfig, options: Options) -> None:
+    """Refuse an index together with a metadata table that is switched off, before a write; raises ConfigError."""
     asking: list[Option[Any]] = [each for each in BUILT_BY.values() if options[each]]
     asking += [IndexOptions.TYPE] if options[IndexOptions.TYPE] in RECORD_INDEXES else []
-    if config.table_version.keeps_metadata_table:
-        if asking and options[MetadataOptions.ENABLED] is False:
-            raise ConfigError(
-                f"{asking[0]} is {options[asking[0]]}, but {MetadataOptions.ENABLED} is false, so table {config.name!r} would have "
-                "no such index. Leave one of the two options out"
-            )
-        return
-    asking += [MetadataOptions.ENABLED] if options[MetadataOptions.ENABLED] else []
-    if asking:
-        way = "Upgrade it (hudi_upgrade)"
-        if is_new:
-            way = f"Make the table with {TableOptions.TABLE_VERSION.key}=9"
+    if asking and options[MetadataOptions.ENABLED] is False:
         raise ConfigError(
-            f"{asking[0]} is {options[asking[0]]} and table {config.name!r} has version {config.version}; this engine keeps the "
-            f"metadata table, with its record index, of versions 8 and 9. {way}, or leave the option out"
+            f"{asking[0]} is {options[asking[0]]}, but {MetadataOptions.ENABLED} is false, so table {config.name!r} would have "
+            "no such index. Leave one of the two options out"
         )
 
 
@@ -127,12 +120,25 @@ def initialize_metadata_table(
     Args:
         schema: Avro schema of the table as of the write.
     """
-    if options[MetadataOptions.ENABLED] is False:
+    wanted = options[MetadataOptions.ENABLED]
+    if wanted is None:
+        by_index = options[IndexOptions.TYPE] in RECORD_INDEXES
+        wanted = (
+            config.table_version.has_metadata_table
+            or by_index
+            or any(options[each] for each in BUILT_BY.values())
+        )
+    elif not wanted:
         return drop_metadata_table(storage, config)
-    if not config.table_version.keeps_metadata_table or schema is None:
+    if not wanted or not config.table_version.keeps_metadata_table or schema is None:
         return config
     config = drop_unsupported_partitions(storage, TableConfig.load(storage))
     missing = [each for each in wanted_partitions(config, options) if each not in config.metadata_partitions]
+    if missing and not config.table_version.has_completion_times:
+        pending = Timeline.load(storage, config).pending
+        if len({each.requested_time for each in pending if each.action in COMPLETE_AS_WRITES}) > 1:
+            logger.info("%s: no metadata table is built while other writes are under way", storage.base)
+            return config
     return _build_what_can_be(storage, config, options, schema, missing)
 
 
@@ -216,7 +222,8 @@ def wanted_partitions(config: TableConfig, options: Options) -> list[str]:
     wanted = [MetadataPartition.FILES, *(each for each, option in BUILT_BY.items() if options[option])]
     if options[IndexOptions.TYPE] in RECORD_INDEXES and MetadataPartition.RECORD_INDEX not in wanted:
         wanted.append(MetadataPartition.RECORD_INDEX)
-    if MetadataPartition.COLUMN_STATS in wanted and config.is_partitioned:
+    has_partition_stats = config.is_partitioned and config.table_version.has_completion_times
+    if MetadataPartition.COLUMN_STATS in wanted and has_partition_stats:
         wanted.append(MetadataPartition.PARTITION_STATS)
     return [each.value for each in wanted]
 
@@ -296,8 +303,10 @@ class _Build:
         own = TableConfig.load(self.below)
         timeline = Timeline.load(self.below, own)
         used = {each.requested_time for each in timeline.instants}
-        instant = indexing or next(
-            text for number in range(10**6) if (text := f"{number:0{_DIGITS}}") not in used
+        instant = (
+            self._instant(used)
+            if indexing is None or not own.table_version.has_completion_times
+            else indexing
         )
         changes = self._changes(partition, definitions)
         keys, values, _ = changes.sorted()
@@ -328,6 +337,16 @@ class _Build:
         stats = [(partition, stat) for stat in on_threads(write, filled)]
         metadata = commit_metadata(stats, self.record_schema, WriteOperation.BULK_INSERT)
         writer.complete(instant, DELTACOMMIT, metadata.to_bytes(own.table_version))
+
+    def _instant(self, used: Collection[str]) -> str:
+        """Return the first instant of initialisations that is not used: in version 6 the newest write's with a suffix."""
+        first, digits = "", _DIGITS
+        numbers = count()
+        if not self.config.table_version.has_completion_times:
+            writes = [each.requested_time for each in self.timeline.completed if each.action != "savepoint"]
+            first = max(writes, default=_NO_INSTANT)
+            numbers, digits = count(_FIRST_SUFFIX), len("010")
+        return next(text for number in numbers if (text := f"{first}{number:0{digits}}") not in used)
 
     def _index_groups(self, keys: int) -> int:
         """Return how many file groups a record index gets, by Hudi's estimate."""
@@ -414,6 +433,8 @@ def _texts() -> pa.Array:
 def own_properties(config: TableConfig) -> TableConfig:
     """Return the properties of the metadata table of a table."""
     version = config.table_version
+    if not version.has_completion_times:
+        return _own_properties_of_version_6(config)
     properties = {
         "hoodie.table.name": f"{config.name}_metadata",
         "hoodie.table.type": TableType.MERGE_ON_READ.value,
@@ -435,6 +456,25 @@ def own_properties(config: TableConfig) -> TableConfig:
     zone = TableOptions.TIMELINE_ZONE.key
     if zone in config.properties:
         properties[zone] = config.properties[zone]
+    return TableConfig.from_properties(
+        {**properties, "hoodie.table.checksum": str(table_checksum(properties))}
+    )
+
+
+def _own_properties_of_version_6(config: TableConfig) -> TableConfig:
+    properties = {
+        "hoodie.table.name": f"{config.name}_metadata",
+        "hoodie.table.type": TableType.MERGE_ON_READ.value,
+        "hoodie.table.version": str(config.version),
+        "hoodie.timeline.layout.version": str(config.table_version.timeline_layout),
+        "hoodie.archivelog.folder": "archived",
+        "hoodie.table.recordkey.fields": "key",
+        "hoodie.table.keygenerator.class": "org.apache.hudi.metadata.HoodieTableMetadataKeyGenerator",
+        "hoodie.populate.meta.fields": "false",
+        "hoodie.table.base.file.format": "HFILE",
+        "hoodie.datasource.write.drop.partition.columns": "false",
+        "hoodie.compaction.payload.class": "org.apache.hudi.metadata.HoodieMetadataPayload",
+    }
     return TableConfig.from_properties(
         {**properties, "hoodie.table.checksum": str(table_checksum(properties))}
     )

@@ -561,3 +561,30 @@ def changes_of_clean(
             bases = [name for name in names if not name.startswith(".")]
             filters.delete(bloom_filter_key(partition, name) for name in bases)
     return found
+
+
+def changes_of_rollback(
+    table: MetadataTable, schema: str, record: Mapping[str, Any], *, is_restore: bool
+) -> dict[str, Changes]:
+    """Return what a rollback of version 6 adds to the list of files: logs with command blocks, and the logs that they make void.
+
+    Args:
+        record: ``HoodieRollbackMetadata``, or ``HoodieRestoreMetadata``, which has several.
+    """
+    found = {name: Changes(schema) for name in table.partitions}
+    several = (
+        [each for some in record["hoodieRestoreMetadata"].values() for each in some]
+        if is_restore
+        else [record]
+    )
+    sizes: dict[str, dict[str, int]] = {}
+    for each in several:
+        for partition, outcome in (each.get("partitionMetadata") or {}).items():
+            for logs in (outcome.get("logFilesFromFailedCommit"), outcome.get("rollbackLogFiles")):
+                named = {path.rpartition("/")[2]: size for path, size in (logs or {}).items()}
+                sizes.setdefault(partition, {}).update(named)
+    written = {partition: names for partition, names in sizes.items() if names}
+    if written:
+        records = files_records(written, sorted(written))
+        found[MetadataPartition.FILES.value].put(records)
+    return found

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.filegroup.base_file import base_file_name
+from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.log_file import log_file_name
 from hudi_engine.format.hfile.writer import encode_hfile
 from hudi_engine.format.logformat.blocks import delete
@@ -35,7 +36,7 @@ class _Part:
     """What one file group gets."""
 
     partition: str
-    file_id: str
+    group: FileSlice
     keys: pa.Array
     values: pa.Array
     deleted: pa.Array
@@ -81,7 +82,7 @@ def _parts(table: MetadataTable, partition: str, changes: Changes) -> list[_Part
     keys, values, deleted = changes.sorted()
     if not len(keys) and not len(deleted):
         return []
-    groups = [each.file_id for each in table.groups(partition)]
+    groups = table.groups(partition)
     of_keys, of_deleted = (changes.groups_of(each, len(groups)) for each in (keys, deleted))
     numbers = sorted({*np.unique(of_keys).tolist(), *np.unique(of_deleted).tolist()})
     return [
@@ -107,23 +108,30 @@ def _write_log(table: MetadataTable, instant: str, part: _Part, schema: str) -> 
         partitions = pa.repeat(pa.scalar(part.partition), len(keys))
         orders = pa.array(np.zeros(len(keys), np.int32))
         data += encode_block(BlockType.DELETE, header, delete.encode(keys, partitions, [orders]))
-    name = log_file_name(part.file_id, instant, 1, TOKEN)
+    group, of_instant = part.group, instant
+    base, known, version = "", list[str](), 1
+    if not table.config.table_version.names_logs_by_write:
+        of_instant = group.base_instant
+        base = "" if group.base_file is None else group.base_file.name
+        known = [each.name for each in group.log_files]
+        version += max((each.version for each in group.log_files), default=0)
+    name = log_file_name(group.file_id, of_instant, version, TOKEN)
     path = join(part.partition, name)
     table.storage.create(path, data)
     return WriteStat(
-        file_id=part.file_id,
+        file_id=group.file_id,
         path=path,
-        prev_commit=instant,
+        prev_commit=of_instant,
         num_writes=len(part.keys),
         num_update_writes=len(part.keys),
         num_deletes=len(part.deleted),
         total_write_bytes=len(data),
         file_size_in_bytes=len(data),
         partition_path=part.partition,
-        log_version=1,
+        log_version=version,
         log_offset=0,
-        base_file="",
-        log_files=[name],
+        base_file=base,
+        log_files=[*known, name],
     )
 
 

@@ -25,6 +25,9 @@ from hudi_engine.table.metadata.commit import DELTACOMMIT, commit_metadata, writ
 
 logger = logging.getLogger(__name__)
 
+INSTANT_DIGITS = 17
+COMPACTION_SUFFIX, CLEAN_SUFFIX, RESTORE_SUFFIX, ROLLBACK_SUFFIX = "001", "002", "003", "006"
+"""What instants of the metadata table of version 6 end with, behind the one of the table's action."""
 KEPT_VERSIONS = 3
 """Base files of a file group that stay, for readers that have listed them."""
 MOST_DELTACOMMITS = 10
@@ -44,9 +47,25 @@ def compact_if_due(table: MetadataTable, schema: str) -> MetadataTable:
     unsafe = any(each.requested_time in pending for each in deltas)
     if len(deltas) < MOST_DELTACOMMITS or unsafe or table.timeline.pending:
         return table
+    if not table.config.table_version.has_completion_times:
+        latest = deltas[-1].requested_time
+        # a build has a longer instant, behind which that of a compaction would not come
+        if len(latest) > INSTANT_DIGITS or any(each < latest for each in pending):
+            return table
     compact(table, schema)
     compacted = table.reopened()
     return compacted.reopened() if clean(compacted) else compacted
+
+
+def own_instant(table: MetadataTable, suffix: str) -> str:
+    """Return the instant of an action of the metadata table itself.
+
+    In version 6 it is the newest deltacommit's with a suffix.
+    """
+    if table.config.table_version.has_completion_times:
+        return InstantClock().next(table.timeline.latest_time, table.timeline.zone)
+    deltas = [each.requested_time for each in table.timeline.completed_writes if each.action == DELTACOMMIT]
+    return max(deltas)[:INSTANT_DIGITS] + suffix
 
 
 def kept_since(timeline: Timeline) -> str:
@@ -62,7 +81,7 @@ def last_compaction(timeline: Timeline) -> str:
 
 def compact(table: MetadataTable, schema: str) -> None:
     """Write the base file of every file group."""
-    instant = InstantClock().next(table.timeline.latest_time, table.timeline.zone)
+    instant = own_instant(table, COMPACTION_SUFFIX)
     slices = {name: table.groups(name) for name in table.partitions}
     writer = TimelineWriter(table.storage, table.config)
     operations = [_operation(name, each) for name, groups in slices.items() for each in groups]
@@ -92,7 +111,7 @@ def clean(table: MetadataTable) -> bool:
     if not oldest:
         return False
     going = {name: _older_files(table, name, oldest) for name in table.partitions}
-    instant = InstantClock().next(table.timeline.latest_time, table.timeline.zone)
+    instant = own_instant(table, CLEAN_SUFFIX)
     writer = TimelineWriter(table.storage, table.config)
     earliest = {"timestamp": oldest, "action": "commit", "state": "COMPLETED"}
     files = {
@@ -145,6 +164,8 @@ def _older_files(table: MetadataTable, partition: str, oldest: str) -> list[str]
         log = parse_log_file(status.path, partition)
         if base is not None and base.instant < oldest:
             found.append(status.path)
+        elif log is not None and not table.config.table_version.names_logs_by_write:
+            found += [status.path] if log.instant < oldest else []
         elif log is not None:
             completed = table.timeline.completion_time(log.instant)
             if completed is not None and max(completed, log.instant) < oldest:

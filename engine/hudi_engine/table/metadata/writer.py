@@ -17,6 +17,8 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.filegroup.log_file import parse_log_file
 from hudi_engine.format.filegroup.view import list_partition_files
+from hudi_engine.format.logformat.format import BlockType
+from hudi_engine.format.logformat.reader import read_blocks
 from hudi_engine.format.metadata.definitions import (
     DEFINITIONS_PATH,
     DEFINITIONS_PROPERTY,
@@ -40,9 +42,15 @@ from hudi_engine.format.timeline.schemas import (
     ROLLBACK_PLAN,
 )
 from hudi_engine.format.timeline.writer import TimelineWriter
-from hudi_engine.table.metadata.changes import Changes, Written, changes_of_clean, changes_of_write
+from hudi_engine.table.metadata.changes import (
+    Changes,
+    Written,
+    changes_of_clean,
+    changes_of_rollback,
+    changes_of_write,
+)
 from hudi_engine.table.metadata.commit import DELTACOMMIT, write_deltacommit
-from hudi_engine.table.metadata.compaction import compact_if_due, kept_since
+from hudi_engine.table.metadata.compaction import ROLLBACK_SUFFIX, compact_if_due, kept_since
 from hudi_engine.table.metadata.index_build import INFLIGHT_PROPERTY, end_dead_builds, names_of_building
 
 logger = logging.getLogger(__name__)
@@ -58,6 +66,7 @@ KEPT = (
     MetadataPartition.SECONDARY_INDEX,
 )
 """Partitions that are kept; others that a table has are dropped by the next write."""
+_TAKING_BACK = ("rollback", "restore")
 _NEEDED = {
     MetadataPartition.PARTITION_STATS: MetadataPartition.COLUMN_STATS,
     MetadataPartition.SECONDARY_INDEX: MetadataPartition.RECORD_INDEX,
@@ -95,7 +104,7 @@ def drop_metadata_table(storage: Storage, config: TableConfig) -> TableConfig:
 def drop_unsupported_partitions(storage: Storage, config: TableConfig) -> TableConfig:
     """Drop the partitions of a metadata table that this engine does not keep up to date, or all of it; return the settings.
 
-    Of tables of version 6 it is dropped whole, and so is one that another writer is building.
+    One that another writer is building is dropped whole.
     """
     if not has_metadata_table(storage, config):
         return config
@@ -155,7 +164,10 @@ def write_table_metadata(
         body: Content of its completed file.
     """
     done = COMPLETED_ACTION.get(action, action)
-    if (done not in WRITE_ACTIONS and done != "clean") or not has_metadata_table(storage, config):
+    takes_back = done in _TAKING_BACK and not config.table_version.names_logs_by_write
+    if done not in WRITE_ACTIONS and done != "clean" and not takes_back:
+        return
+    if not has_metadata_table(storage, config):
         return
     config = drop_unsupported_partitions(storage, TableConfig.load(storage))
     table = MetadataTable.open(storage, config, Timeline.load(storage, config))
@@ -167,7 +179,9 @@ def write_table_metadata(
     definitions = IndexDefinitions.load(storage, config)
     changes: Mapping[str, Changes]
     before = table.table_timeline.table_schema_json()
-    if done == "clean":
+    if takes_back:
+        changes = changes_of_rollback(table, records, decode_avro_file(body), is_restore=done == "restore")
+    elif done == "clean":
         changes = changes_of_clean(table, definitions, records, decode_avro_file(body), before)
     else:
         metadata = CommitMetadata.from_bytes(body)
@@ -236,8 +250,10 @@ def _without(table: MetadataTable, instant: str) -> MetadataTable:
         TimelineWriter(table.storage, table.config).delete(each.requested_time, each.action)
     earlier = [each for each in table.timeline.instants if each.requested_time == instant]
     if earlier:
-        rollback = InstantClock().next(table.timeline.latest_time, table.timeline.zone)
-        _roll_back(table, [instant], rollback)
+        if table.config.table_version.has_completion_times:
+            _roll_back(table, [instant], InstantClock().next(table.timeline.latest_time, table.timeline.zone))
+        else:
+            _roll_back(table, [instant], f"{instant}{ROLLBACK_SUFFIX}")
     return table.reopened() if left or earlier else table
 
 
@@ -266,6 +282,9 @@ def roll_back_metadata_table(
     found = [
         each.requested_time for each in own if each.requested_time in gone and each.action == DELTACOMMIT
     ]
+    if not config.table_version.names_logs_by_write:
+        # what completed is in logs with the records of others
+        return set_aside(storage, config) if found else config
     if found or any(each.requested_time == at and not each.is_completed for each in own):
         _roll_back(table, found, at, action)
     return config
@@ -392,10 +411,25 @@ def _outcome(
 def _delete_files(table: MetadataTable, instants: Collection[str]) -> dict[str, dict[str, list[str]]]:
     """Delete the files that instants of the metadata table have written; return their paths by instant and partition."""
     removed: dict[str, dict[str, list[str]]] = {}
+    by_name = table.config.table_version.names_logs_by_write
     for partition in table.partitions:
         for status in list_partition_files(table.storage, partition):
-            found = parse_base_file(status.path, partition) or parse_log_file(status.path, partition)
-            if found is not None and found.instant in instants:
+            log = parse_log_file(status.path, partition)
+            found = parse_base_file(status.path, partition) or log
+            if found is None:
+                continue
+            written_at = (
+                found.instant if by_name or log is None else _only_instant(table.storage, status.path)
+            )
+            if written_at in instants:
                 table.storage.remove(status.path)
-                removed.setdefault(found.instant, {}).setdefault(partition, []).append(status.path)
+                removed.setdefault(written_at, {}).setdefault(partition, []).append(status.path)
     return removed
+
+
+def _only_instant(storage: Storage, path: str) -> str:
+    """Return the instant whose blocks a log has, "" for one with blocks of several."""
+    instants = {
+        each.instant_time for each in read_blocks(storage.read(path)) if each.kind is not BlockType.CORRUPT
+    }
+    return instants.pop() if len(instants) == 1 else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hudi_engine.errors import ConfigError
+from hudi_engine.errors import ConfigError, ServiceError
 from hudi_engine.format.config.declared.metadata_options import MetadataOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
@@ -20,6 +20,7 @@ from hudi_engine.format.metadata.statistics import indexed_columns
 from hudi_engine.format.schema.avro import avro_to_arrow, without_meta_fields
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
+from hudi_engine.format.timeline.instant import COMPLETE_AS_WRITES
 from hudi_engine.table.metadata.build import BUILT_BY, build, wanted_partitions
 from hudi_engine.table.metadata.index_build import INDEXING, IndexPlan, end_dead_builds
 from hudi_engine.table.metadata.writer import (
@@ -60,11 +61,8 @@ def create_index(
     wanted = options.merged(_options_of(kind, name, columns))
     with recovered(storage, options, publication, f"build the index {name}") as (config, timeline):
         config.check_writable()
-        if not config.table_version.keeps_metadata_table:
-            raise ConfigError(
-                f"table {config.name!r} has version {config.version}, and indexes are built in versions 8 and 9; upgrade it first "
-                "(hudi_upgrade)"
-            )
+        if not config.table_version.has_metadata_table:
+            _check_version_6(kind, name, config, timeline)
         schema = timeline.table_schema_json()
         if schema is None:
             raise ConfigError(
@@ -113,6 +111,21 @@ def _options_of(kind: MetadataPartition, name: str, columns: Sequence[str]) -> d
     elif columns:
         given[MetadataOptions.COLUMN_STATS_COLUMNS.key] = ",".join(columns)
     return given
+
+
+def _check_version_6(kind: MetadataPartition, name: str, config: TableConfig, timeline: Timeline) -> None:
+    """Refuse an index that version 6 does not have, and a build that writes under way would not be part of."""
+    if kind is MetadataPartition.SECONDARY_INDEX:
+        raise ConfigError(
+            f"table {config.name!r} has version {config.version}, and {name} is built in versions 8 and 9; upgrade it first "
+            "(hudi_upgrade)"
+        )
+    pending = [each.requested_time for each in timeline.pending if each.action in COMPLETE_AS_WRITES]
+    if pending:
+        raise ServiceError(
+            f"{name} is not built while writes to table {config.name!r} are under way ({', '.join(pending)}): writers of "
+            "version 6 that began before would not keep it. Build it when they are done"
+        )
 
 
 def _check_column(name: str, column: str, schema: str, definitions: IndexDefinitions) -> None:

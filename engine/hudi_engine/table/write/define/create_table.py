@@ -32,7 +32,7 @@ _SHOWN = 3
 
 def create_table(storage: Storage, config: TableConfig, options: Mapping[str, object] | None = None) -> None:
     """Write a new table's folders and properties; refuse ``options`` of writes to come that it could not obey."""
-    check_metadata_options(config, resolve_options(options), is_new=True)
+    check_metadata_options(config, resolve_options(options))
     check_absent(storage)
     with storage_errors(storage, "make a table"):
         try:
