@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from hudi_engine.errors import ConfigError, StorageError
+from hudi_engine.errors import ConfigError, ServiceError, StorageError
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.filegroup.view import FileSystemView
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.active import Timeline
@@ -54,7 +55,7 @@ def kept_partitions(storage: Storage) -> set[str]:
 def append(
     table: HandmadeTable, changes: tables.Rows, deletes: tuple[str, ...] = (), given: Options = KEPT
 ) -> str:
-    """Append a log to the first slice of a merge-on-read table of version 9; return the instant."""
+    """Append a log to the first slice of a merge-on-read table; return the instant."""
     storage = table.storage
     with WriteTransaction.begin(
         storage, TableConfig.load(storage), given, publication_of(storage),
@@ -63,10 +64,23 @@ def append(
         transaction.inflight(CommitMetadata({DAY_1: []}, {}, "UPSERT"))
         blocks = table.data_blocks(DAY_1, GROUP_1, batch(changes, DAY_1), transaction.instant)
         blocks += table.delete_blocks(DAY_1, list(deletes), transaction.instant) if deletes else []
-        stat = table.append_log(DAY_1, GROUP_1, transaction.instant, blocks, transaction.instant)
+        stat = table.append_log(
+            DAY_1, GROUP_1, log_instant(storage, transaction.instant), blocks, transaction.instant
+        )
         extra = {"schema": table.avro_text()}
         transaction.commit(CommitMetadata({DAY_1: [stat]}, extra, "UPSERT"))
         return transaction.instant
+
+
+def log_instant(storage: Storage, instant: str) -> str:
+    """Return the instant in the name of the next log: that of the slice in version 6."""
+    config = TableConfig.load(storage)
+    if config.table_version.names_logs_by_write:
+        return instant
+    timeline = Timeline.load(storage, config)
+    planned = timeline.pending_compaction_file_groups().get((DAY_1, GROUP_1))
+    slices = FileSystemView.build(storage, config, timeline).latest_slices(DAY_1)
+    return planned or next(each.base_instant for each in slices if each.file_id == GROUP_1)
 
 
 def write_nothing(table: HandmadeTable, given: Options) -> None:
@@ -92,6 +106,17 @@ def prepared(path: Path, writes: int = 1) -> HandmadeTable:
     table = tables.merge_on_read(path)
     change_version(table.storage, KEPT, publication_of(table.storage), 9)
     TableServices(table.storage, KEPT).create_index("secondary_index_qty", ["qty"])
+    for number in range(writes):
+        append(table, {"a": 100 + number})
+    assert differences(table.storage) == []
+    return table
+
+
+def of_version_6(path: Path, writes: int = 1) -> HandmadeTable:
+    """A table with logs in version 6, whose metadata table has four partitions."""
+    table = tables.merge_on_read(path)
+    for index in ("record_index", "column_stats", "bloom_filters"):
+        TableServices(table.storage, KEPT).create_index(index)
     for number in range(writes):
         append(table, {"a": 100 + number})
     assert differences(table.storage) == []
@@ -146,13 +171,18 @@ CASES = [
     Case("compaction", lambda table: run_compaction(table.storage, KEPT, run_tasks=one_by_one)),
     Case("clean", lambda table: clean(table.storage, KEPT, retain_commits=1), writes=3),
 ]
+CASES += [
+    replace(case, name=f"{case.name}, version 6", prepare=of_version_6)
+    for case in CASES
+    if case.prepare is prepared
+]
 
 
 @pytest.mark.parametrize(("case", "when"), in_turn(CASES, ("before", "after", "torn")), ids=named)
 def test_killed_anywhere_the_metadata_table_is_right(case: Case, when: str, tmp_path: Path) -> None:
     template = case.prepare(tmp_path / "template", case.writes)
     indexes = kept_partitions(template.storage)
-    if case.name == "clean":
+    if case.name.startswith("clean"):
         run_compaction(template.storage, KEPT)
         append(template, {"a": 1})
         append(template, {"a": 2})
@@ -169,7 +199,7 @@ def test_killed_anywhere_the_metadata_table_is_right(case: Case, when: str, tmp_
         assert missing_rows(storage) == [], where
         seen = rows(storage)
         recover(storage, TableConfig.load(storage), KEPT, publication_of(storage))
-        if case.name == "clean":
+        if case.name.startswith("clean"):
             case.act(on(template, storage))  # what a dead clean has begun goes on with the next one
         append(on(template, storage), {"z": 1})
         assert (differences(storage), kept_partitions(storage)) == ([], indexes), where
@@ -347,11 +377,17 @@ def test_a_secondary_index_is_over_one_column_with_texts(tmp_path: Path) -> None
         services.create_index("secondary_index_x", ["id"])
 
 
-def test_a_table_of_version_6_gets_no_metadata_table(tmp_path: Path) -> None:
-    services = TableServices(tables.merge_on_read(tmp_path / "t").storage, options())
+def test_version_6_has_no_secondary_index_and_builds_none_beside_writers(tmp_path: Path) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    services = TableServices(table.storage, options())
     with pytest.raises(
-        ConfigError, match="has version 6, and indexes are built in versions 8 and 9; upgrade it first"
+        ConfigError, match="secondary_index_qty is built in versions 8 and 9; upgrade it first"
     ):
+        services.create_index("secondary_index_qty", ["qty"])
+    with WriteTransaction.begin(
+        table.storage, table.config, KEPT, publication_of(table.storage),
+        action="deltacommit", operation="UPSERT",
+    ), pytest.raises(ServiceError, match="record_index is not built while writes"):  # fmt: skip
         services.create_index("record_index")
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.view import FileSystemView
 from hudi_engine.format.hfile.file import HFile
+from hudi_engine.format.logformat.reader import read_blocks
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.metadata.definitions import IndexDefinitions
@@ -146,7 +147,7 @@ def _statistics(storage, config, table, slices) -> list[str]:
     records = dict(table.records(MetadataPartition.COLUMN_STATS.value))
     found, of_partitions = [], {}
     for each in slices:
-        for path in each.row_paths:
+        for path in (path for path in each.row_paths if _counts(storage, table.table_timeline, path)):
             bounds = slice_file_bounds(storage, config, path, columns)
             of_partitions.setdefault(each.partition, []).append(bounds)
             for column, kind in columns.items():
@@ -200,4 +201,12 @@ def missing_rows(storage: Storage) -> list[str]:
     view = FileSystemView.build(storage, config, timeline)
     sizes = {each.path: each.size for partition in view.partitions for each in view.files(partition)}
     slices = [each for partition in view.partitions for each in view.latest_slices(partition)]
-    return [path for each in slices for path in each.paths if known.get(path) != sizes[path]]
+    missing = [path for each in slices for path in each.paths if known.get(path) != sizes[path]]
+    return [path for path in missing if _counts(storage, timeline, path)]
+
+
+def _counts(storage: Storage, timeline: Timeline, path: str) -> bool:
+    """Return whether a file has rows of a completed write; in version 6 a log's name does not say it."""
+    if timeline.config.table_version.names_logs_by_write or ".log." not in path:
+        return True
+    return any(timeline.is_committed(each.instant_time) for each in read_blocks(storage.read(path)))

@@ -107,7 +107,7 @@ def actions(rows: Frames) -> list[Action]:
             Action(f"alter, {name}", kind, three, _alter),
             Action(f"clean, {name}", kind, three, lambda table: table.clean(1)),
             # a metadata table keeps its own instants, and those of the table, until it is compacted
-            Action(f"archive, {name}", without_metadata(kind), (*three, *three, _clean), _archive),
+            Action(f"archive, {name}", real_table.without_metadata(kind), (*three, *three, _clean), _archive),
             Action(f"savepoint, {name}", kind, two, lambda table: table.savepoint(comments="here")),
             Action(f"delete of a savepoint, {name}", kind, (*two, _save), _forget),
             Action(f"restore, {name}", kind, (first, _save, second, third), _restore, goes_on=True),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterResponse
+from hudi_engine.format.config.enums import WriteOperation
 from hudi_engine.format.telemetry.figures import RowCounts
 from hudi_engine.table.report.markup import size
 from hudi_engine.table.write.result import WriteResult
@@ -71,7 +72,7 @@ def write_response(
     services = f" | {', '.join(result.services)}" if result.services else ""
     counts = " ".join(f"{sign}{count}" for sign, count in signed if count or sign == "+")
     # rows that an overwrite or a rebuild replaces are no result of the model
-    is_new = any(each in result.operation.upper() for each in ("OVERWRITE", "BULK_INSERT"))
+    is_new = "OVERWRITE" in result.operation.upper() or result.operation == WriteOperation.BULK_INSERT.value
     replaced = 0 if is_new else result.rows_deleted
     did: dict[str, Any] = {each.name: getattr(result, each.name) for each in fields(RowCounts)}
     return HudiAdapterResponse(

@@ -15,8 +15,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from hudi_engine import ConfigError, DataError, InvalidKeyError, SchemaError, WriteConflictError
+from hudi_engine.format.storage import open_storage
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
+from tests.helpers.metadata_table import differences
 
 COLUMNS = ["id", "ts", "day", "amount"]
 FORMS = [(kind, version) for kind in ("cow", "mor") for version in (6, 9)]
@@ -467,20 +469,6 @@ def test_the_next_writer_takes_back_what_a_killed_one_left(tmp_path: Path, kind:
     assert table.validate(keys=True) == []
 
 
-def test_a_metadata_table_that_the_version_does_not_have_is_refused_before_a_table_is_made(
-    tmp_path: Path,
-) -> None:
-    with pytest.raises(ConfigError, match="Make the table with hoodie.write.table.version=9"):
-        orders(tmp_path / "t", **{"hoodie.metadata.enable": "true"})
-    assert not (tmp_path / "t").exists()
-
-
-def test_an_index_of_a_version_without_one_is_refused_with_the_version_that_has_it(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="record.level.index.enable is True .*hoodie.write.table.version=9"):
-        orders(tmp_path / "t", **{"hoodie.metadata.global.record.level.index.enable": "true"})
-    assert not (tmp_path / "t").exists()
-
-
 def test_an_index_of_a_metadata_table_that_is_off_is_refused(tmp_path: Path) -> None:
     off = {"hoodie.metadata.enable": "false"}
     with pytest.raises(ConfigError, match="hoodie.metadata.enable is false"):
@@ -497,5 +485,11 @@ def test_tables_of_versions_8_and_9_have_a_metadata_table(tmp_path: Path, versio
     table = orders(tmp_path / "t", version=version)
     table.upsert(arrow((1, 1, "a", 1.0)))
     assert (tmp_path / "t" / ".hoodie" / "metadata" / "files").is_dir() is built
+    table.upsert(arrow((3, 1, "a", 1.0)), options={"hoodie.metadata.index.column.stats.enable": "true"})
+    table.upsert(arrow((4, 1, "a", 1.0)))
+    assert (tmp_path / "t" / ".hoodie" / "metadata" / "column_stats").is_dir(), (
+        "it is kept, and an option builds it"
+    )
+    assert differences(open_storage(table.path)) == []
     table.upsert(arrow((2, 1, "a", 1.0)), options={"hoodie.metadata.enable": "false"})
     assert not (tmp_path / "t" / ".hoodie" / "metadata").exists()

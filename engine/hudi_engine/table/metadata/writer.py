@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
-from hudi_engine.errors import RepeatedKeyError
+from hudi_engine.errors import CorruptTableError, RepeatedKeyError, TableNotFoundError
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.filegroup.log_file import parse_log_file
@@ -30,6 +30,7 @@ from hudi_engine.format.metadata.statistics import indexed_columns
 from hudi_engine.format.metadata.table import METADATA_FOLDER, MetadataTable
 from hudi_engine.format.schema.avro import avro_to_arrow, without_meta_fields
 from hudi_engine.format.storage.base import Storage
+from hudi_engine.format.storage.below import StorageBelow
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.format.timeline.clock import InstantClock
@@ -110,14 +111,27 @@ def drop_unsupported_partitions(storage: Storage, config: TableConfig) -> TableC
         return config
     if names_of_building(config):
         config = end_dead_builds(storage, Timeline.load(storage, config)).config
-    is_whole = storage.exists(f"{METADATA_FOLDER}/.hoodie/hoodie.properties")
     is_being_built = bool(names_of_building(config))
     has_files = MetadataPartition.FILES.value in config.metadata_partitions
-    if not config.table_version.keeps_metadata_table or is_being_built or not has_files or not is_whole:
+    if (
+        not config.table_version.keeps_metadata_table
+        or is_being_built
+        or not has_files
+        or not _is_whole(storage)
+    ):
         return drop_metadata_table(storage, config)
     definitions = IndexDefinitions.load(storage, config)
     names = [each for each in config.metadata_partitions if not _is_kept(each, config, definitions)]
     return drop_metadata_partitions(storage, config, definitions, names) if names else config
+
+
+def _is_whole(storage: Storage) -> bool:
+    """Return whether the metadata table has properties that can be read."""
+    try:
+        TableConfig.load(StorageBelow(storage, METADATA_FOLDER))
+    except (TableNotFoundError, CorruptTableError):
+        return False
+    return True
 
 
 def _is_kept(name: str, config: TableConfig, definitions: IndexDefinitions) -> bool:
@@ -167,7 +181,7 @@ def write_table_metadata(
     takes_back = done in _TAKING_BACK and not config.table_version.names_logs_by_write
     if done not in WRITE_ACTIONS and done != "clean" and not takes_back:
         return
-    if not has_metadata_table(storage, config):
+    if (takes_back and not config.metadata_partitions) or not has_metadata_table(storage, config):
         return
     config = drop_unsupported_partitions(storage, TableConfig.load(storage))
     table = MetadataTable.open(storage, config, Timeline.load(storage, config))

@@ -54,7 +54,8 @@ def create_index(
         The partitions of the metadata table that were built; none when the index was there.
 
     Raises:
-        ConfigError: The name or its columns are not legal, an index of the name is over another column, or the table has version 6.
+        ConfigError: The name or its columns are not legal, an index of the name is over another column, or the table has
+            version 6, which has no secondary index.
         RepeatedKeyError: The record index is to be built, and keys are stored in several file groups.
     """
     kind = _kind(name)

@@ -8,7 +8,7 @@ METADATA = "Metadata table"
 
 
 class MetadataOptions:
-    """The metadata table and its indexes, on tables of versions 8 and 9."""
+    """The metadata table and its indexes."""
 
     GROUP = METADATA
 
@@ -16,7 +16,7 @@ class MetadataOptions:
         "hoodie.metadata.enable",
         None,
         "true: a write builds the metadata table, with the indexes of the options below, where the table has none. false: a write "
-        "drops it. Not set: true on tables of versions 8 and 9.",
+        "drops it. Not set: true on tables of versions 8 and 9; on version 6 one that is there is kept.",
     )
     COLUMN_STATS = bool_option(
         "hoodie.metadata.index.column.stats.enable",
