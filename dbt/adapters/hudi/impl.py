@@ -236,8 +236,9 @@ class HudiAdapter(PastRuns, FileFeeds, ColumnChanges, Names, SparkAdapter):
         run, root = RUNS.of(node), self._warehouse.places.project_root
         if run.inputs is None:
             run.inputs = self.inputs_of(model)
-        notes = notes_of_run(model, root, plan.merge.window, table=table, inputs=run.inputs)
         tests = audit_tests(plan.audit, node, known, self.config)
+        audits = [each.name for each in tests]
+        notes = notes_of_run(model, root, plan.merge.window, table=table, inputs=run.inputs, audits=audits)
         plan = replace(plan, run_notes=notes, tests=tests, resumes=resumes_build(node, known))
         options = laid_over(self._warehouse.options, plan.write_options)
         logger.debug("{}.{} is written with options {}", plan.schema, plan.name, shown_settings(options))

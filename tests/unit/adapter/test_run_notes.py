@@ -61,7 +61,10 @@ def test_what_is_not_known_is_left_out():
 
 def test_a_commit_names_table_code_and_inputs():
     node = {"unique_id": "model.p.m", "checksum": {"name": "sha256", "checksum": "ab12"}}
-    found = notes_of_run(node, "/", table="s.m", inputs={"s.b": "2", "s.a": "1"})
+    found = notes_of_run(
+        node, "/", table="s.m", inputs={"s.b": "2", "s.a": "1"}, audits=["unique", "not_null"]
+    )
+    assert found["_dbt_audits"] == '["not_null", "unique"]'
     assert found["_dbt_node"] == "model.p.m" and found["_dbt_table"] == "s.m"
     assert found["_dbt_checksum"] == "ab12"
     assert found["_dbt_inputs"] == '{"s.a": "1", "s.b": "2"}'

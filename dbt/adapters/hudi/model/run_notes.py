@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from dbt.adapters.hudi.model.merge import BatchWindow
 (INVOCATION, NODE), GIT = ORIGIN, "_dbt_git_sha"
 # The table by schema and name; a digest of the code; inputs as JSON, each with its newest instant.
 TABLE, CHECKSUM, INPUTS = "_dbt_table", "_dbt_checksum", "_dbt_inputs"
+# The tests before the commit, which it has passed, as JSON.
+AUDITS = "_dbt_audits"
 # Of a batch: the end of its window, and whether its run built the table.
 BATCH_END, BUILDS = "_dbt_batch_end", "_dbt_batch_of_build"
 _SHA = re.compile(r"^[0-9a-f]{40,64}$")
@@ -31,6 +33,7 @@ def notes_of_run(
     *,
     table: str = "",
     inputs: Mapping[str, str] | None = None,
+    audits: Collection[str] = (),
 ) -> dict[str, str]:
     """Return the notes of a node's commits, as options of its writes.
 
@@ -40,6 +43,7 @@ def notes_of_run(
         window: That of the batch that runs; without bounds, or None, where none does.
         table: Schema and name of its table.
         inputs: Tables that it reads, by schema and name, and the newest instant of each when the node started.
+        audits: Names of the tests that run before the commit.
     """
     end = None if window is None else window.end
     notes = {
@@ -48,6 +52,7 @@ def notes_of_run(
         CHECKSUM: str((node.get("checksum") or {}).get("checksum") or ""),
         GIT: git_sha(project_root or ".", get_invocation_id()) or "",
         INPUTS: json.dumps(inputs, sort_keys=True) if inputs else "",
+        AUDITS: json.dumps(sorted(audits)) if audits else "",
         BATCH_END: "" if end is None else end.isoformat(),
     }
     return {key: value for key, value in notes.items() if value}
