@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, write_file
+from hudi_engine.table.inspect import commit_facts
+from hudi_engine.table.state import TableState
+from hudi_engine.table.txn.swap import table_storage
 
 from dbt.adapters.hudi.shell.here import main
 from tests.helpers.projects import SNAPSHOT_OF_PEOPLE, files, where
@@ -221,7 +224,8 @@ class TestOtherWays:
             assert found == {each: done[name][f"rows_{each}"] for each in found}, name
 
 
-KEYED = "{{ config(materialized='incremental', unique_key=KEY) }} select id, id + 1 as n from range(3)"
+KEYED = """{{ config(materialized='incremental', unique_key=KEY,
+    pre_commit_tests=[{'name': 'no debt', 'sql': 'select * from this where n < 0'}]) }} select id, id + 1 as n from range(3)"""
 REBUILT = {
     "keyed.sql": KEYED.replace("KEY", "'id'"),
     "shown.sql": "{{ config(materialized='table') }} select id from range(5)",
@@ -252,7 +256,11 @@ class TestRebuilds:
         assert {name: each["inserted"] for name, each in first.items()} == {
             "keyed": 3, "shown": 5, "events": 3, "batches": 3
         }  # fmt: skip
+        assert first["keyed"]["tests_left_out"] == ["no debt"]
         run_dbt(["build", "--event-time-start", "2026-01-01", "--event-time-end", "2026-01-04"])
+        path = f"{project.project_root}/warehouse/{project.test_schema}/keyed"
+        (commit,) = commit_facts(TableState.load(table_storage(path)))
+        assert commit.extra["_dbt_audits"] == '["no debt"]'
         assert project.run_sql("select count(*) from {schema}.batches", fetch="one")[0] == 3
 
         again = self.planned(project, capsys, "--full-refresh")

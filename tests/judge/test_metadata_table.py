@@ -12,6 +12,7 @@ from hudi_engine import read as read_rows
 from hudi_engine.format.storage import open_storage
 from hudi_engine.table.services.indexing import index_facts
 
+from tests.helpers.forms import in_turn
 from tests.helpers.metadata_table import differences, open_metadata
 from tests.judge.apache_hudi import ApacheHudi
 from tests.judge.arrow_rows import rows_of_spark
@@ -158,8 +159,7 @@ def test_both_keep_and_use_one_metadata_table(
     table.check("Apache Hudi goes on")
 
 
-@pytest.mark.parametrize("hudi", ["0.15.0", "1.2.0"])
-@pytest.mark.parametrize("kind", ["cow", "mor"])
+@pytest.mark.parametrize(("kind", "hudi"), in_turn(("cow", "mor"), ("0.15.0", "1.2.0")))
 def test_both_keep_and_use_one_metadata_table_of_version_6(
     kind: str, hudi: str, spark: Any, tmp_path: Path, apache_hudi: Judges
 ) -> None:

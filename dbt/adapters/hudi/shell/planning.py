@@ -107,6 +107,7 @@ class Node:
     seconds: float | None = None
     set_aside: int = 0
     hooks_left_out: Sequence[str] = ()
+    tests_left_out: Sequence[str] = ()
     unknown: str = ""
     failed: bool = False
     examples: Sequence[Mapping[str, Any]] = ()
@@ -212,6 +213,7 @@ def _node(
         round(sum(seconds), 1) if seconds else None,
         planned.set_aside,
         planned.left_out,
+        _tests_of(unique_id),
         examples=[asdict(example) for each in plans for example in each.examples],
         rows_before=_rows_before(unique_id) if count else None,
     )
@@ -222,6 +224,12 @@ def _did(write: WriteResult) -> str:
     """Return what a write does in words; a bulk insert makes a table, or one in the place of another."""
     does = _DID.get(write.operation, write.operation.lower())
     return "rebuild" if write.operation == WriteOperation.BULK_INSERT.value and write.rows_deleted else does
+
+
+def _tests_of(unique_id: str) -> list[str]:
+    """Return the names of the tests that run before a node's commit."""
+    plan = RUNS.of(unique_id).planned
+    return [] if plan is None else [each.name for each in plan.tests]
 
 
 def _rows_before(unique_id: str) -> int:
@@ -302,6 +310,7 @@ def _remarks(nodes: Sequence[Node], broken: Sequence[str]) -> Iterator[tuple[str
         ("services", [", ".join(each.services) for each in nodes]),
         ("to the error table", [f"{each.set_aside:,} rows" if each.set_aside else "" for each in nodes]),
         ("not run after it, hooks", [", ".join(each.hooks_left_out) for each in nodes]),
+        ("not run before its commit, tests", [", ".join(each.tests_left_out) for each in nodes]),
         ("read by, and not in this plan", [", ".join(each.downstream) for each in nodes]),
         ("not known", ["" if each.failed else each.unknown for each in nodes]),
         ("failed", [each.unknown if each.failed else "" for each in nodes]),
