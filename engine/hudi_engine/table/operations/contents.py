@@ -60,14 +60,19 @@ class Side:
         return filtered(self.state, wanted, None, self.when, self.options)
 
     @cached_property
+    def _all(self) -> Rows:
+        # the files are listed once
+        return self.rows()
+
+    @cached_property
     def has_logs(self) -> bool:
         """Whether rows are in logs that are not compacted, which receipts do not count."""
         is_mor = self.state.config.table_type is TableType.MERGE_ON_READ
-        return is_mor and any(each.log_files for each in self.rows().slices)
+        return is_mor and any(each.log_files for each in self._all.slices)
 
     def counted(self) -> tuple[Receipt, Receipt]:
         """Count and hash all rows, in one pass over the files; return those of the table and those of its base files."""
-        rows = self.rows()
+        rows = self._all
         logged = [each for each in rows.slices if each.log_files]
         whole = [each for each in rows.slices if not each.log_files]
         bases = [each.without_logs for each in logged if each.base_file is not None]

@@ -403,12 +403,8 @@ class ResolvedWrite:
             bulk_layout(self.options, self.config, incoming.schema) if self.operation.bulk else RowLayout()
         )
         whole = self.operation.replaces == WHOLE_TABLE
-        wanted = (
-            self.options[EngineOptions.RECEIPTS]
-            if whole
-            else keeps_receipts(self.state.timeline, self.options)
-        )
-        receipts = wanted and not context.storage.is_planned
+        receipts = bool(self.options[EngineOptions.RECEIPTS]) and not context.storage.is_planned
+        receipts = receipts and (whole or keeps_receipts(self.state.timeline, self.options))
         context = replace(context, layout=layout, receipts=receipts)
         if self.operation.delete_only or not has_required(context.avro_schema):
             return context
