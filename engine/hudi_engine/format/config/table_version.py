@@ -69,7 +69,7 @@ class TableVersion:
         return self.number >= 6
 
     @property
-    def has_metadata_table(self) -> bool:
+    def enables_metadata_table(self) -> bool:
         """Whether tables have a metadata table unless a user switches it off."""
         return self.timeline_layout >= 2
 

@@ -124,7 +124,7 @@ def initialize_metadata_table(
     if wanted is None:
         by_index = options[IndexOptions.TYPE] in RECORD_INDEXES
         wanted = (
-            config.table_version.has_metadata_table
+            config.table_version.enables_metadata_table
             or by_index
             or any(options[each] for each in BUILT_BY.values())
         )
@@ -433,48 +433,35 @@ def _texts() -> pa.Array:
 def own_properties(config: TableConfig) -> TableConfig:
     """Return the properties of the metadata table of a table."""
     version = config.table_version
-    if not version.has_completion_times:
-        return _own_properties_of_version_6(config)
     properties = {
         "hoodie.table.name": f"{config.name}_metadata",
         "hoodie.table.type": TableType.MERGE_ON_READ.value,
         "hoodie.table.version": str(version.number),
-        "hoodie.table.initial.version": str(version.number),
         "hoodie.timeline.layout.version": str(version.timeline_layout),
-        "hoodie.timeline.path": "timeline",
-        "hoodie.timeline.history.path": "history",
-        "hoodie.archivelog.folder": "history",
         "hoodie.table.recordkey.fields": "key",
-        "hoodie.table.keygenerator.type": "HOODIE_TABLE_METADATA",
-        "hoodie.populate.meta.fields": "false",
-        "hoodie.table.base.file.format": "HFILE",
-        "hoodie.datasource.write.drop.partition.columns": "false",
-        TableOptions.MERGE_MODE.key: MergeMode.CUSTOM.value,
-        "hoodie.record.merge.strategy.id": "00000000-0000-0000-0000-000000000000",
-        "hoodie.compaction.payload.class": "org.apache.hudi.metadata.HoodieMetadataPayload",
-    }
-    zone = TableOptions.TIMELINE_ZONE.key
-    if zone in config.properties:
-        properties[zone] = config.properties[zone]
-    return TableConfig.from_properties(
-        {**properties, "hoodie.table.checksum": str(table_checksum(properties))}
-    )
-
-
-def _own_properties_of_version_6(config: TableConfig) -> TableConfig:
-    properties = {
-        "hoodie.table.name": f"{config.name}_metadata",
-        "hoodie.table.type": TableType.MERGE_ON_READ.value,
-        "hoodie.table.version": str(config.version),
-        "hoodie.timeline.layout.version": str(config.table_version.timeline_layout),
-        "hoodie.archivelog.folder": "archived",
-        "hoodie.table.recordkey.fields": "key",
-        "hoodie.table.keygenerator.class": "org.apache.hudi.metadata.HoodieTableMetadataKeyGenerator",
         "hoodie.populate.meta.fields": "false",
         "hoodie.table.base.file.format": "HFILE",
         "hoodie.datasource.write.drop.partition.columns": "false",
         "hoodie.compaction.payload.class": "org.apache.hudi.metadata.HoodieMetadataPayload",
     }
+    if version.has_completion_times:
+        properties |= {
+            "hoodie.table.initial.version": str(version.number),
+            "hoodie.timeline.path": "timeline",
+            "hoodie.timeline.history.path": "history",
+            "hoodie.archivelog.folder": "history",
+            "hoodie.table.keygenerator.type": "HOODIE_TABLE_METADATA",
+            TableOptions.MERGE_MODE.key: MergeMode.CUSTOM.value,
+            "hoodie.record.merge.strategy.id": "00000000-0000-0000-0000-000000000000",
+        }
+        zone = TableOptions.TIMELINE_ZONE.key
+        if zone in config.properties:
+            properties[zone] = config.properties[zone]
+    else:
+        properties |= {
+            "hoodie.archivelog.folder": "archived",
+            "hoodie.table.keygenerator.class": "org.apache.hudi.metadata.HoodieTableMetadataKeyGenerator",
+        }
     return TableConfig.from_properties(
         {**properties, "hoodie.table.checksum": str(table_checksum(properties))}
     )

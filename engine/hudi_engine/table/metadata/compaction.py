@@ -26,7 +26,7 @@ from hudi_engine.table.metadata.commit import DELTACOMMIT, commit_metadata, writ
 logger = logging.getLogger(__name__)
 
 INSTANT_DIGITS = 17
-COMPACTION_SUFFIX, CLEAN_SUFFIX, RESTORE_SUFFIX, ROLLBACK_SUFFIX = "001", "002", "003", "006"
+COMPACTION_SUFFIX, CLEAN_SUFFIX, ROLLBACK_SUFFIX = "001", "002", "006"
 """What instants of the metadata table of version 6 end with, behind the one of the table's action."""
 KEPT_VERSIONS = 3
 """Base files of a file group that stay, for readers that have listed them."""
@@ -57,15 +57,17 @@ def compact_if_due(table: MetadataTable, schema: str) -> MetadataTable:
     return compacted.reopened() if clean(compacted) else compacted
 
 
-def own_instant(table: MetadataTable, suffix: str) -> str:
+def own_instant(table: MetadataTable, suffix: str, of: str | None = None) -> str:
     """Return the instant of an action of the metadata table itself.
 
-    In version 6 it is the newest deltacommit's with a suffix.
+    Args:
+        suffix: What it ends with in version 6.
+        of: The instant before the suffix; the newest deltacommit's when None.
     """
     if table.config.table_version.has_completion_times:
         return InstantClock().next(table.timeline.latest_time, table.timeline.zone)
     deltas = [each.requested_time for each in table.timeline.completed_writes if each.action == DELTACOMMIT]
-    return max(deltas)[:INSTANT_DIGITS] + suffix
+    return (of or max(deltas)[:INSTANT_DIGITS]) + suffix
 
 
 def kept_since(timeline: Timeline) -> str:

@@ -33,7 +33,6 @@ from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.below import StorageBelow
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
-from hudi_engine.format.timeline.clock import InstantClock
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata
 from hudi_engine.format.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, Instant
 from hudi_engine.format.timeline.schemas import (
@@ -51,7 +50,7 @@ from hudi_engine.table.metadata.changes import (
     changes_of_write,
 )
 from hudi_engine.table.metadata.commit import DELTACOMMIT, write_deltacommit
-from hudi_engine.table.metadata.compaction import ROLLBACK_SUFFIX, compact_if_due, kept_since
+from hudi_engine.table.metadata.compaction import ROLLBACK_SUFFIX, compact_if_due, kept_since, own_instant
 from hudi_engine.table.metadata.index_build import INFLIGHT_PROPERTY, end_dead_builds, names_of_building
 
 logger = logging.getLogger(__name__)
@@ -264,10 +263,7 @@ def _without(table: MetadataTable, instant: str) -> MetadataTable:
         TimelineWriter(table.storage, table.config).delete(each.requested_time, each.action)
     earlier = [each for each in table.timeline.instants if each.requested_time == instant]
     if earlier:
-        if table.config.table_version.has_completion_times:
-            _roll_back(table, [instant], InstantClock().next(table.timeline.latest_time, table.timeline.zone))
-        else:
-            _roll_back(table, [instant], f"{instant}{ROLLBACK_SUFFIX}")
+        _roll_back(table, [instant], own_instant(table, ROLLBACK_SUFFIX, instant))
     return table.reopened() if left or earlier else table
 
 

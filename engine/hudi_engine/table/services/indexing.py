@@ -62,7 +62,7 @@ def create_index(
     wanted = options.merged(_options_of(kind, name, columns))
     with recovered(storage, options, publication, f"build the index {name}") as (config, timeline):
         config.check_writable()
-        if not config.table_version.has_metadata_table:
+        if not config.table_version.has_completion_times:
             _check_version_6(kind, name, config, timeline)
         schema = timeline.table_schema_json()
         if schema is None:
