@@ -251,9 +251,9 @@ class HudiAdapter(PastRuns, FileFeeds, ColumnChanges, Names, SparkAdapter):
         """Decide whether an incremental model's run builds its table or writes into it."""
         plan, keeps_rows = run.plan, (run.node.get("config") or {}).get("full_refresh") is False
         is_other = existing is not None and not self.is_hudi_table(existing)
-        if PREVIEW.rebuilds and not is_other:
-            PREVIEW.refuse("its batches after the first go into a table that the first one rebuilds")
         if PREVIEW.rebuilds:
+            if not is_other:
+                PREVIEW.refuse("its batches after the first go into a table that the first one rebuilds")
             existing = None  # dbt takes the table of the first batch, which is planned, for made
         elif is_other and existing is not None and existing.is_table and not full_refresh:
             # dbt goes by the relation's type where it chooses the batches of a run
@@ -360,14 +360,13 @@ class HudiAdapter(PastRuns, FileFeeds, ColumnChanges, Names, SparkAdapter):
         with self._work(sql) as session:
             handle = self.connections.get_thread_connection().handle
             PREVIEW.note_rows(name.database, name.name, session.sql(handle.with_states(session, sql)))
-            entry = self.connections.warehouse.entry(session, name.database, name.name)
-        if existing is None or existing.is_view:
-            PREVIEW.note_action("create view" if existing is None else "replace view")
-            return
-        gone = 0
+            if existing is None or existing.is_view:
+                PREVIEW.note_action("create view" if existing is None else "replace view")
+                return
+            base, gone = self.connections.warehouse.hudi_base(session, name.database, name.name), 0
         with suppress(HudiError):
-            if entry is not None and entry.base is not None and entry.is_hudi_table:
-                gone = rows_of_table(TableState.load(open_storage(entry.base)))
+            if base is not None:
+                gone = rows_of_table(TableState.load(open_storage(base)))
         PREVIEW.note_action("replace table by view", gone)
 
     @available.parse_none

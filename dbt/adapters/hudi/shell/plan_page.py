@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hudi_engine.table.report.markup import NOTHING, Cell, Markup, cut, table, tag
+from hudi_engine.table.report.markup import Cell, Markup, cut, table, tag
 from hudi_engine.table.report.page import document
 
 _MAX_LINES = 1_000
@@ -29,5 +29,5 @@ def plan_page(rows: Sequence[Mapping[str, Cell]], remarks: Sequence[tuple[str, S
 
 def _section(title: str, lines: Sequence[str]) -> Markup:
     shown = [tag("li", each) for each in lines[:_MAX_LINES]]
-    left_out = cut(len(shown), len(lines), "lines") if len(shown) < len(lines) else NOTHING
-    return tag("section", tag("h2", title[:1].upper() + title[1:]), tag("ul", *shown), left_out)
+    head = tag("h2", title[:1].upper() + title[1:])
+    return tag("section", head, tag("ul", *shown), cut(len(shown), len(lines), "lines"))
