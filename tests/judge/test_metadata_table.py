@@ -80,6 +80,17 @@ class InTurn:
             self.path, pa.table(values, names=["id", "ts", "dt", "val"]), options, keep_v6=self.version == "6"
         )
 
+    def begin_in_turn(self) -> None:
+        """Upsert by Apache Hudi, delete, and roll a write back."""
+        self.theirs([3, 4, 40], 2, index="RECORD_INDEX")
+        self.check("Apache Hudi found keys by its record index")
+        self.delete([3, 5, 40])
+        self.check("deletes")
+        before = dict(self.rows)
+        self.opened.rollback(self.ours([6, 7, 41], 3).instant)
+        self.rows = before
+        self.check("a rollback")
+
     def check(self, after: str) -> None:
         storage = open_storage(str(self.path))
         kept = open_metadata(storage)
@@ -131,14 +142,7 @@ def test_both_keep_and_use_one_metadata_table(
     table.ours(range(20), 1)
     assert table.opened.services().create_index(SECONDARY, ["val"]) == (SECONDARY,)
     table.check("it was built")
-    table.theirs([3, 4, 40], 2, index="RECORD_INDEX")
-    table.check("Apache Hudi found keys by its record index")
-    table.delete([3, 5, 40])
-    table.check("deletes")
-    before = dict(table.rows)
-    table.opened.rollback(table.ours([6, 7, 41], 3).instant)
-    table.rows = before
-    table.check("a rollback")
+    table.begin_in_turn()
     saved, before = table.ours([1, 44], 3).instant, dict(table.rows)
     table.ours([1, 2, 45], 4)
     table.delete([44, 7])
@@ -167,14 +171,7 @@ def test_both_keep_and_use_one_metadata_table_of_version_6(
     table.partitions = {"bloom_filters", "column_stats", "files", "record_index"}
     table.ours(range(20), 1)
     table.check("it was built")
-    table.theirs([3, 4, 40], 2, index="RECORD_INDEX")
-    table.check("Apache Hudi found keys by its record index")
-    table.delete([3, 5, 40])
-    table.check("deletes")
-    before = dict(table.rows)
-    table.opened.rollback(table.ours([6, 7, 41], 3).instant)
-    table.rows = before
-    table.check("a rollback")
+    table.begin_in_turn()
     table.theirs([6, 42], 3, index="RECORD_INDEX")
     table.check("Apache Hudi goes on after the rollback")
     saved, before = table.ours([1, 44], 3).instant, dict(table.rows)
