@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 # A busy machine is slow to draw examples; that says nothing about the code under test.
 settings.register_profile("shared-machine", suppress_health_check=[HealthCheck.too_slow], deadline=None)
 settings.load_profile("shared-machine")
+
+
+GATE_SHARE = {"faults": 3, "functional": 3, "judge": 2, "reliability": 2, "serve": 2, "spark": 3}
+"""One test of how many the gate runs, by folder; of a sampled module one of twice as many."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,13 +44,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _mark_the_rest_of_samples(items: list[pytest.Item]) -> None:
-    """Mark two of three tests of each ``sampled`` module as long."""
-    seen: Counter[Path] = Counter()
+    """Mark as long what the gate leaves out of a module: all but each so-manieth of its tests, or of its classes."""
+    seen: dict[Path, dict[str, int]] = defaultdict(dict)
     for item in items:
-        if item.get_closest_marker("sampled") and not item.get_closest_marker("long"):
-            if seen[item.path] % 3:
-                item.add_marker(pytest.mark.long)
-            seen[item.path] += 1
+        if item.get_closest_marker("long"):
+            continue
+        is_sampled = item.get_closest_marker("sampled") is not None
+        folder = item.path.relative_to(item.config.rootpath / "tests").parts[0]
+        share = GATE_SHARE.get(folder, 1)
+        if is_sampled:
+            share = max(3, 2 * share)
+        # The tests of a class go on with one project, those of a sampled module do not need each other.
+        unit = item.nodeid if is_sampled else _unit(item)
+        if seen[item.path].setdefault(unit, len(seen[item.path])) % share:
+            item.add_marker(pytest.mark.long)
+
+
+def _unit(item: pytest.Item) -> str:
+    scope = _scope(item)
+    return scope if "::" in scope else item.nodeid
 
 
 def pytest_collection_finish() -> None:

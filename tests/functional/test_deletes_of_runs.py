@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt
 
+from tests.helpers.forms import of_the_gate
+
 FLAGS = {
     "change_type": "if(op = 'D', 'delete', 'update_after') as _change_type",
     "mark": "op = 'D' as __hudi_is_deleted",
@@ -70,10 +72,10 @@ def stored(project: Any, name: str) -> list[str]:
 
 class TestOrderedDeletes:
     @pytest.fixture(scope="class")
-    def models(self) -> dict[str, str]:
+    def models(self, pytestconfig: pytest.Config) -> dict[str, str]:
         merging = "merge_update_set_expressions={'ts': 'DBT_INTERNAL_SOURCE.ts'},"
         configs = {"plain": ORDER, "table": ORDER, "clauses": ORDER + merging, "executors": ORDER}
-        return {"feed.sql": FEED, **models_of(configs)}
+        return {"feed.sql": FEED, **of_the_gate(models_of(configs), pytestconfig)}
 
     def test_the_newest_row_of_a_key_counts(self, project: Any, models: dict[str, str]) -> None:
         names = [name.removesuffix(".sql") for name in models if name != "feed.sql"]
@@ -91,10 +93,10 @@ class TestOrderedDeletes:
 
 class TestDeletesWithoutAnOrder:
     @pytest.fixture(scope="class")
-    def models(self) -> dict[str, str]:
+    def models(self, pytestconfig: pytest.Config) -> dict[str, str]:
         merging = "merge_update_set_expressions={'ts': 'DBT_INTERNAL_SOURCE.ts'},"
         configs = {"plain": "", "table": "", "clauses": merging, "executors": ""}
-        return {"feed.sql": FEED, **models_of(configs), **TIED}
+        return {"feed.sql": FEED, **of_the_gate(models_of(configs), pytestconfig), **TIED}
 
     def test_they_are_refused_with_the_key(self, project: Any, models: dict[str, str]) -> None:
         names = [name.removesuffix(".sql") for name in models if name != "feed.sql" and name not in TIED]

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt
 
+from tests.helpers.forms import of_the_gate
+
 SNAPSHOT = """
 {{% snapshot {name} %}}
 {{{{ config(unique_key={key}, table_type='{kind}', {config}, target_schema=target.schema) }}}}
@@ -63,7 +65,7 @@ def tables(project: Any) -> list[str]:
 
 class TestSnapshotsThatCanCompare:
     @pytest.fixture(scope="class")
-    def snapshots(self) -> dict[str, str]:
+    def snapshots(self, pytestconfig: pytest.Config) -> dict[str, str]:
         made = {}
         for kind in KINDS:
             for deletes in DELETES:
@@ -72,7 +74,7 @@ class TestSnapshotsThatCanCompare:
                         continue
                     config = f"{config}, hard_deletes='{deletes}'"
                     made |= snapshot(f"{name}_{kind}_{deletes}", key, config, kind)
-        return made
+        return of_the_gate(made, pytestconfig)
 
     def test_a_row_that_stays_the_same_keeps_one_version(
         self, project: Any, snapshots: dict[str, str]
@@ -104,7 +106,7 @@ class TestSnapshotsThatCannotCompare:
 
 class TestSnapshotsOfKeysWithoutValues:
     @pytest.fixture(scope="class")
-    def snapshots(self) -> dict[str, str]:
+    def snapshots(self, pytestconfig: pytest.Config) -> dict[str, str]:
         made = {}
         for kind in KINDS:
             for deletes in DELETES:
@@ -115,7 +117,7 @@ class TestSnapshotsOfKeysWithoutValues:
                         config_of = f"{config}, hard_deletes='{deletes}'"
                         rows = "{{ var('rows') }}"
                         made |= snapshot(f"{way}_{name}_{kind}_{deletes}", key, config_of, kind, rows)
-        return made
+        return of_the_gate(made, pytestconfig)
 
     def test_they_are_refused_with_their_number_and_a_row(
         self, project: Any, snapshots: dict[str, str]

@@ -9,6 +9,7 @@ import pytest
 from dbt.tests.util import patch_microbatch_end_time, run_dbt
 
 from tests.functional.test_strategies import CASES, SECOND, model
+from tests.helpers.forms import of_the_gate
 
 UNCHANGED = [(1, "a", "x"), (2, "b", "y")]
 CHANGED: dict[str, list[tuple[Any, ...]]] = {
@@ -30,21 +31,23 @@ CONFIGS = {
 
 class TestRunsWithoutRows:
     @pytest.fixture(scope="class")
-    def models(self) -> dict[str, str]:
+    def models(self, pytestconfig: pytest.Config) -> dict[str, str]:
         nothing = f"select * from ({SECOND}) where id > 9"
-        return {
+        made = {
             f"{name}_{kind}.sql": model(second=nothing, table_type=kind, **CONFIGS[name])
             for name, kind in product(CONFIGS, ("cow", "mor"))
         }
+        return of_the_gate(made, pytestconfig)
 
-    def test_rows_go_where_the_strategy_replaces_more_than_what_comes(self, project: Any) -> None:
+    def test_rows_go_where_the_strategy_replaces_more_than_what_comes(
+        self, project: Any, models: dict[str, str]
+    ) -> None:
         for _ in range(2):
             run_dbt(["run"])
-        for name, kind in product(CONFIGS, ("cow", "mor")):
-            found = project.run_sql(
-                f"select id, name, dt from {{schema}}.{name}_{kind} order by id", fetch="all"
-            )
-            assert [tuple(row) for row in found] == CHANGED.get(name, UNCHANGED), (name, kind)
+        for name in (file.removesuffix(".sql") for file in models):
+            found = project.run_sql(f"select id, name, dt from {{schema}}.{name} order by id", fetch="all")
+            wanted = CHANGED.get(name.rpartition("_")[0], UNCHANGED)
+            assert [tuple(row) for row in found] == wanted, name
 
 
 BY_DAY = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -26,6 +26,12 @@ def in_turn(*axes: Sequence[Any]) -> list[Any]:
         )
         for places in product(*(range(len(axis)) for axis in axes))
     ]
+
+
+def of_the_gate(models: Mapping[str, Any], config: pytest.Config) -> dict[str, Any]:
+    """Give a third of a test's many models, the first among them; with ``--long`` all."""
+    step = 1 if config.getoption("--long") else 3
+    return dict(list(models.items())[::step])
 
 
 def named(value: Any) -> str | None:
