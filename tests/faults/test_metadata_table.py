@@ -11,6 +11,7 @@ from hudi_engine.errors import ConfigError, ServiceError, StorageError
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.metadata.expressions import Expression
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.active import Timeline
@@ -102,10 +103,12 @@ def on(table: HandmadeTable, storage: Storage) -> HandmadeTable:
 
 
 def prepared(path: Path, writes: int = 1) -> HandmadeTable:
-    """A table with logs in version 9, whose metadata table has six partitions."""
+    """A table with logs in version 9, whose metadata table has seven partitions."""
     table = tables.merge_on_read(path)
     change_version(table.storage, KEPT, publication_of(table.storage), 9)
-    TableServices(table.storage, KEPT).create_index("secondary_index_qty", ["qty"])
+    services = TableServices(table.storage, KEPT)
+    services.create_index("secondary_index_qty", ["qty"])
+    services.create_index("expr_index_letter", (), Expression.parse("substring(id, 1, 1)"))
     for number in range(writes):
         append(table, {"a": 100 + number})
     assert differences(table.storage) == []
@@ -344,9 +347,7 @@ def test_indexes_are_built_over_rows_and_dropped_by_name(tmp_path: Path) -> None
     assert services.drop_index("column_stats") == ()
     with pytest.raises(ConfigError, match="legal values: files, column_stats, bloom_filters, record_index"):
         services.create_index("secondary")
-    with pytest.raises(
-        ConfigError, match="'expr_index_day'; legal values: .* Indexes of expressions are not kept"
-    ):
+    with pytest.raises(ConfigError, match="expression of expr_index_day is not given"):
         services.create_index("expr_index_day", ["ts"])
     with pytest.raises(ConfigError, match="only column_stats and secondary indexes have columns"):
         services.create_index("bloom_filters", ["qty"])
@@ -375,6 +376,33 @@ def test_a_secondary_index_is_over_one_column_with_texts(tmp_path: Path) -> None
     services.create_index("secondary_index_x", ["qty"])
     with pytest.raises(ConfigError, match="secondary_index_x is there over column 'qty'; drop it first"):
         services.create_index("secondary_index_x", ["id"])
+
+
+def test_an_expression_index_is_of_one_column_that_its_function_takes(tmp_path: Path) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    change_version(table.storage, options(), publication_of(table.storage), 8)
+    services = TableServices(table.storage, options())
+    first_letter = Expression.parse("substring(id, 1, 1)")
+    with pytest.raises(ConfigError, match="version 8, and expr_index_x is built in version 9"):
+        services.create_index("expr_index_x", (), first_letter)
+    services.upgrade(9)
+    for text, reason in [
+        ("substring(none, 1, 1)", "column of expr_index_x is 'none'; legal values: id"),
+        ("substring(qty, 1, 1)", "but 'qty' has type .*; year, to_date and date_format take dates"),
+    ]:
+        with pytest.raises(ConfigError, match=reason):
+            services.create_index("expr_index_x", (), Expression.parse(text))
+    assert services.create_index("expr_index_x", (), first_letter) == ("expr_index_x", "files")
+    assert services.create_index("expr_index_x", (), first_letter) == ()
+    with pytest.raises(ConfigError, match="is there over substring.id, 1, 1.; drop it first"):
+        services.create_index("expr_index_x", (), Expression.parse("substring(id, 1, 2)"))
+    with pytest.raises(ConfigError, match="expr_index_x is over column 'id' already, and Apache Hudi finds"):
+        services.create_index("expr_index_y", (), Expression.parse("substring(id, 1, 2)"))
+    with pytest.raises(ConfigError, match="expression of record_index is substring"):
+        services.create_index("record_index", (), first_letter)
+    append(table, {"zz": 1})
+    assert differences(table.storage) == []
+    assert services.drop_index("expr_index_x") == ("expr_index_x",)
 
 
 def test_version_6_has_no_secondary_index_and_builds_none_beside_writers(tmp_path: Path) -> None:

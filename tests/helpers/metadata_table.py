@@ -12,7 +12,12 @@ from hudi_engine.format.logformat.reader import read_blocks
 from hudi_engine.format.merge.slice_reader import read_slice
 from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.metadata.definitions import IndexDefinitions
-from hudi_engine.format.metadata.keys import column_stats_key, groups_of, partition_stats_key
+from hudi_engine.format.metadata.keys import (
+    column_stats_key,
+    expression_partition_key,
+    groups_of,
+    partition_stats_key,
+)
 from hudi_engine.format.metadata.locations import Location, location_of
 from hudi_engine.format.metadata.records import MetadataPartition
 from hudi_engine.format.metadata.secondary_index import split_secondary_key
@@ -21,8 +26,9 @@ from hudi_engine.format.metadata.table import MetadataTable
 from hudi_engine.format.schema.avro import without_meta_fields
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.timeline.active import Timeline
-from hudi_engine.table.metadata.changes import filter_records, stats_columns
+from hudi_engine.table.metadata.changes import filter_records
 from hudi_engine.table.metadata.data_files import slice_file_bounds, slice_keys
+from hudi_engine.table.metadata.statistics import statistics_indexes, stats_columns
 
 
 def group_of(key: str, groups: int) -> int:
@@ -62,7 +68,38 @@ def differences(storage: Storage) -> list[str]:
     for name in table.partitions:
         if MetadataPartition.of(name) is MetadataPartition.SECONDARY_INDEX:
             found += _values(storage, timeline, table, slices, name, definitions)
+    if any(name in table.partitions for name in definitions.expressions):
+        found += _expressions(storage, config, table, slices, definitions)
     return found
+
+
+def _expressions(storage, config, table, slices, definitions) -> list[str]:
+    """Compare expression indexes with the bounds of their column: those of files and partitions, which may be wider."""
+    schema, found = without_meta_fields(table.table_timeline.table_schema_json()), []
+    for index in statistics_indexes(table.partitions, definitions, schema):
+        if index.expression is None:
+            continue
+        ((column, kind),) = index.columns.items()
+        records = dict(table.records(index.of_files))
+        own = index.expression.kind(is_v2=index.is_v2)
+        for each in slices:
+            for path in (path for path in each.row_paths if _counts(storage, table.table_timeline, path)):
+                bounds = slice_file_bounds(storage, config, path, index.columns)[column]
+                # of a writer that took one zone for the times, the middle of what this one writes
+                truth = index.expression.bounds(kind, bounds)
+                for key in (
+                    column_stats_key(column, each.partition, path.rpartition("/")[2]),
+                    expression_partition_key(column, each.partition),
+                ):
+                    kept = bounds_of_record(records[key], own) if key in records else None
+                    narrow = kept is None or (truth.low is not None and not _overlap(kept, truth))
+                    if narrow and truth.values:
+                        found.append(f"{index.expression} in {path}: {kept} for {truth}")
+    return found
+
+
+def _overlap(one, other) -> bool:
+    return one.low is not None and one.low <= other.high and one.high >= other.low
 
 
 def _values(storage, timeline, table, slices, name, definitions) -> list[str]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine import read as read_rows
+from hudi_engine.format.metadata.expressions import Expression
 from hudi_engine.format.storage import open_storage
 from hudi_engine.table.services.indexing import index_facts
 
@@ -29,8 +30,16 @@ METADATA = {
     "hoodie.metadata.record.index.enable": "true",
     "hoodie.metadata.record.index.min.filegroup.count": "4",
 }
-SECONDARY = "secondary_index_val"
-PARTITIONS = {"bloom_filters", "column_stats", "files", "partition_stats", "record_index", SECONDARY}
+SECONDARY, EXPRESSION = "secondary_index_val", "expr_index_day"
+PARTITIONS = {
+    "bloom_filters",
+    "column_stats",
+    "files",
+    "partition_stats",
+    "record_index",
+    SECONDARY,
+    EXPRESSION,
+}
 
 
 class InTurn:
@@ -110,6 +119,8 @@ class InTurn:
         for name, options in (("with", by_metadata), ("without", {"hoodie.metadata.enable": "false"})):
             assert self.by_value(wanted[-1]["val"], options) == [wanted[-1]["id"]], f"{after}, {name} indexes"
             assert self.by_value("no such value", options) == [], f"{after}, {name} indexes"
+        for option in by_metadata, {"hoodie.metadata.enable": "false"}:
+            assert self.by_minute(option) == sorted(each["id"] for each in wanted), after
         view = self.view()
         shown = self.hudi.sql(f"SHOW INDEXES FROM {view}")
         assert sorted(map(tuple, map(dict.values, shown))) == index_facts(storage, self.opened.config), after
@@ -123,13 +134,26 @@ class InTurn:
         self.hudi.sql(f"CREATE TABLE IF NOT EXISTS {name} USING hudi LOCATION '{self.path}'")
         return name
 
+    def by_minute(self, options: dict[str, str]) -> list[str]:
+        """Return the keys of all rows, as Apache Hudi finds them by the minute of their time; of an hour before it finds none."""
+        found = [
+            self.where(f"from_unixtime(ts, 'yyyy-MM-dd HH:mm') {each}", options)
+            for each in ("= '1970-01-01 00:00'", "> '1971-01-01 00:00'")
+        ]
+        assert found[1] == []
+        return sorted(found[0])
+
     def by_value(self, value: str, options: dict[str, str]) -> list[str]:
         """Return the keys of the rows with a value, as Apache Hudi finds them."""
+        return self.where(f"val = '{value}'", options)
+
+    def where(self, condition: str, options: dict[str, str]) -> list[str]:
+        """Return the keys of the rows that meet a condition, as Apache Hudi finds them."""
         view = self.view()
         rows = self.hudi.sql(
             f"REFRESH TABLE {view}",
             *(f"SET {key}={each}" for key, each in options.items()),
-            f"SELECT id FROM {view} WHERE val = '{value}'",
+            f"SELECT id FROM {view} WHERE {condition}",
         )
         return [each["id"] for each in rows]
 
@@ -141,7 +165,9 @@ def test_both_keep_and_use_one_metadata_table(
     table = InTurn(spark, tmp_path / "t", kind, apache_hudi("1.2.0"))
     table.ours(range(20), 1)
     assert table.opened.services().create_index(SECONDARY, ["val"]) == (SECONDARY,)
-    table.check("it was built")
+    by_day = Expression.parse("from_unixtime(ts, 'yyyy-MM-dd HH:mm')")
+    assert table.opened.services().create_index(EXPRESSION, (), by_day) == (EXPRESSION,)
+    table.check("they were built")
     table.begin_in_turn()
     saved, before = table.ours([1, 44], 3).instant, dict(table.rows)
     table.ours([1, 2, 45], 4)

@@ -95,3 +95,56 @@ def test_explain_has_the_files_of_each_table_and_what_skipped_the_others(spark, 
     (row,) = router.run(spark, f"explain formatted {query}", lambda stem: f"{stem}_told").frame.collect()
     assert row.plan.startswith("== Physical Plan ==")
     assert row.plan.endswith(f"\n== Hudi Files ==\n{line}\n")
+
+
+@pytest.fixture(scope="module")
+def times(spark, tmp_path_factory):
+    """A table with a file for each of three days in UTC, the last with an hour of the next day in Berlin."""
+    path = str(tmp_path_factory.mktemp("times") / "times")
+    made = HudiTable.create(spark, path, name="times", record_key=["id"], partition_by=["p"], options=INDEXES)
+    rows = """
+        select 'a' id, timestamp'2024-03-30 12:00:00Z' ts, date'2024-03-30' d, 'x' p
+        union all
+        select 'b', timestamp'2024-03-31 00:30:00Z', date'2024-03-31', 'y' union all
+        select 'c', timestamp'2025-01-01 22:30:00Z', date'2025-01-01', 'z'
+    """
+    made.upsert(spark.sql(rows))
+    register_table(spark, TableName(SCHEMA, "times"), made.storage)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("condition", "files"),
+    [
+        ("ts = timestamp'2024-03-31 00:30:00Z'", 1),
+        ("ts > '2024-12-01'", 1),
+        ("ts < '2024-03-30 12:00:00.000001'", None),
+        ("ts >= date'2024-03-31'", None),
+        ("to_date(ts) = '2024-03-30'", 1),
+        ("to_date(ts) = date'2025-01-01'", 1),
+        ("cast(ts as date) in ('2024-03-30', '2024-03-31')", 2),
+        ("'2025' = date_format(ts, 'yyyy')", 1),
+        ("date_format(ts, 'yyyy-MM') > '2024-03'", 1),
+        ("date_format(d, 'yyyyMMdd') <= '20240330'", 1),
+        ("year(d) >= 2025", 1),
+        ("year(ts) < 2024", 0),
+        ("date_format(ts, 'MM-yyyy') = '03-2024'", 3),
+        ("date_format(ts, 'yyyy-MM-dd') = '2024-3-30'", 3),
+        ("to_date(ts) = null", None),
+        ("hour(ts) = 12", 3),
+    ],
+)
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/Los_Angeles", "+05:30"])
+def test_conditions_on_times_find_the_same_in_fewer_files(
+    spark, rewritten, table, times, condition, files, zone
+):
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        query = f"select id from {SCHEMA}.times where {condition}"
+        found = spark.sql(rewritten(query))
+        assert sorted(found.collect()) == sorted(spark.sql(query).collect())
+        if files is not None and zone == "UTC":
+            assert len(found.inputFiles()) == files
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)

@@ -64,6 +64,20 @@ def test_a_secondary_index_has_a_name_of_its_own(sql):
     assert sql(f"show indexes in {NAME}") == shown("record_index")
 
 
+def test_an_expression_index_has_its_expression_in_options(sql):
+    said = f"create index by_day on {NAME} using column_stats (N) options (expr = 'from_unixtime', format = 'yyyy-MM-dd')"
+    assert sql(said) == "CREATE INDEX expr_index_by_day"
+    sql(said.replace("index by_day", "index if not exists by_day"))
+    sql(
+        f"create index i on {NAME} using column_stats (id) "
+        "options (len = '2', expr = 'SUBSTRING', pos = '1', 'hoodie.metadata.compact.max.delta.commits' = '3')"
+    )
+    named = [("expr_index_by_day", "column_stats", "n"), ("expr_index_i", "column_stats", "id")]
+    assert sql(f"show indexes in {NAME}") == named
+    assert sql(f"drop index by_day on {NAME}") == "DROP INDEX expr_index_by_day"
+    assert sql(f"show indexes in {NAME}") == named[1:]
+
+
 @pytest.mark.parametrize(
     ("statement", "reason"),
     [
@@ -73,7 +87,10 @@ def test_a_secondary_index_has_a_name_of_its_own(sql):
         ("create index i on {} using record_index (id)", "write CREATE INDEX record_index ON"),
         ("create index record_index on {} using record_index (n)", r"columns are n; write \(id\)"),
         ("create index column_stats on {} using column_stats (x, s)", "columns has x, s, of which"),
-        ("create index column_stats on {} using column_stats (n) options (expr = 'abs')", "OPTIONS .* has expr"),
+        ("create index i on {} using column_stats (n) options (expr = 'abs')", "expression is abs.n.; legal expressions: year"),
+        ("create index i on {} using bloom_filters (n) options (expr = 'year')", "of an expression; write USING column_stats"),
+        ("create index i on {} using column_stats (n) options (expr = 'year')", "but 'n' has type int64; year"),
+        ("create index i on {} using column_stats (id) options (expr = 'substring', len = '1')", "expression is substring.id, 1."),
         ("create index column_stats on {} using column_stats (n options (a = 'b'))", "OPTIONS of column n .* has a"),
         ("drop index column_stats on {}", "has no index column_stats; its indexes: files, record_index"),
         ("create index record_index on {} (id)", "record_index is there already; DROP INDEX drops it"),

@@ -15,6 +15,7 @@ from hudi_engine.format.config.declared.engine_options import EngineOptions
 from hudi_engine.format.config.declared.service_options import ArchiveOptions, ServiceOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.metadata.expressions import Expression
 from hudi_engine.format.parallel import at_most
 from hudi_engine.format.storage.base import Storage, storage_errors
 from hudi_engine.format.storage.factory import open_storage
@@ -247,9 +248,11 @@ class TableServices:
         options = self.options.merged({key: each for key, each in limits.items() if each is not None})
         return services.archive(self.storage, options, publish=self.publication(), dry_run=dry_run)
 
-    def create_index(self, index: str, columns: Sequence[str] = ()) -> tuple[str, ...]:
+    def create_index(
+        self, index: str, columns: Sequence[str] = (), expression: Expression | None = None
+    ) -> tuple[str, ...]:
         """Build an index of the metadata table; see `hudi_engine.table.services.indexing.create_index`."""
-        return create_index(self.storage, self.options, self.publication(), index, columns)
+        return create_index(self.storage, self.options, self.publication(), index, columns, expression)
 
     def drop_index(self, index: str) -> tuple[str, ...]:
         """Drop an index of the metadata table; see `hudi_engine.table.services.indexing.drop_index`."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.metadata.expressions import Expression
 from hudi_engine.format.metadata.records import MetadataPartition
 from hudi_engine.format.storage.base import Storage
 
@@ -73,24 +74,42 @@ class IndexDefinitions:
         return {name: columns[0] for name, columns in fields.items() if len(columns) == 1}
 
     @property
+    def expressions(self) -> dict[str, Expression]:
+        """The expression of each expression index that can be kept, by its partition."""
+        prefix = MetadataPartition.EXPRESSION_INDEX.value
+        found = {
+            name: Expression.of(entry) for name, entry in self.entries.items() if name.startswith(prefix)
+        }
+        return {name: each for name, each in found.items() if each is not None}
+
+    @property
     def partitioned_record_index(self) -> bool:
         """Whether the record index has file groups of its own for each partition of the table."""
         options = self.entries.get(MetadataPartition.RECORD_INDEX.value, {}).get("indexOptions") or {}
         return str(options.get("isPartitioned", "false")).lower() == "true"
 
-    def with_index(self, partition: str, fields: Sequence[str] = ()) -> IndexDefinitions:
-        """Return the definitions with one more, or one with other columns; it keeps its version."""
+    def with_index(
+        self, partition: str, fields: Sequence[str] = (), expression: Expression | None = None
+    ) -> IndexDefinitions:
+        """Return the definitions with one more, or one with other columns; it keeps its version.
+
+        Args:
+            expression: That of an expression index.
+        """
         kind = MetadataPartition.of(partition)
-        index_type, function = partition, partition
+        index_type, function, options = partition, partition, dict[str, str]()
         if kind is MetadataPartition.SECONDARY_INDEX:
             index_type, function = kind.value.rstrip("_"), _IDENTITY
+        elif expression is not None:
+            index_type, function = MetadataPartition.COLUMN_STATS.value, expression.function
+            options = {"expr": expression.function, **expression.options}
         of_records = kind is MetadataPartition.RECORD_INDEX
         entry = {
             "indexName": partition,
             "indexType": index_type,
             "indexFunction": "" if of_records else function,
             "sourceFields": list(fields),
-            "indexOptions": {"isPartitioned": "false"} if of_records else {},
+            "indexOptions": {"isPartitioned": "false"} if of_records else options,
         }
         if self.table_version >= 9:
             entry["version"] = "V1" if of_records or not self.is_v2(partition) else _V2

@@ -20,6 +20,7 @@ ALL_PARTITIONS = "__all_partitions__"
 ROOT_PARTITION = "."
 """Name of the one partition of a table without partitions, in keys."""
 
+_PARTITION_STAT = "__partition_stat__"
 _MASK = (1 << 64) - 1
 _SEED = 0xFFFFFFFFDABADABA
 _PRIMES = (
@@ -41,6 +42,11 @@ def column_stats_key(column: str, partition: str, file_name: str) -> str:
 def partition_stats_key(column: str, partition: str) -> str:
     """Return the key of the statistics of one column of one partition."""
     return hashed(column) + hashed(partition or ROOT_PARTITION)
+
+
+def expression_partition_key(column: str, partition: str) -> str:
+    """Return the key of the statistics of an expression over one column of one partition."""
+    return hashed(column) + hashed(_PARTITION_STAT) + hashed(partition or ROOT_PARTITION)
 
 
 def bloom_filter_key(partition: str, file_name: str) -> str:

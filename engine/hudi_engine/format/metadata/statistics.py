@@ -108,12 +108,12 @@ def indexed_columns(
     """
     found = dict.fromkeys(META_COLUMNS, _PRIMITIVES["string"])
     if names is None:
-        kinds = ((each["name"], _kind(each["type"], is_v2=is_v2)) for each in schema["fields"])
+        kinds = ((each["name"], kind_of(each["type"], is_v2=is_v2)) for each in schema["fields"])
         supported = [(name, kind) for name, kind in kinds if kind is not None]
         return {**found, **dict(supported[:MOST_COLUMNS])}
     types = dict(_leaves(schema, ""))
     for name in names:
-        kind = _kind(types[name], is_v2=is_v2) if name in types else None
+        kind = kind_of(types[name], is_v2=is_v2) if name in types else None
         if kind is not None:
             found[name] = kind
     return found
@@ -134,7 +134,7 @@ def _without_null(kind: Any) -> Any:
     return kind
 
 
-def _kind(avro: Any, *, is_v2: bool) -> Kind | None:
+def kind_of(avro: Any, *, is_v2: bool) -> Kind | None:
     """Return how values of an Avro type are stored; None for types without statistics."""
     kind = _without_null(avro)
     if isinstance(kind, str):
@@ -294,12 +294,20 @@ def merged_bounds(parts: Iterable[Bounds]) -> Bounds:
 
 
 def statistics_record(
-    column: str, file_name: str, kind: Kind, bounds: Bounds, *, is_v2: bool, of_partition: bool = False
+    column: str,
+    file_name: str,
+    kind: Kind,
+    bounds: Bounds,
+    *,
+    is_v2: bool,
+    of_partition: bool = False,
+    of_expression: bool = False,
 ) -> Record:
     """Return the record of a column's statistics.
 
     Args:
         file_name: Name of the file without folder, or the path of the partition.
+        of_expression: Whether they are of an expression; these have their type also where there is no value.
     """
     member: Record = {
         "fileName": file_name,
@@ -314,10 +322,10 @@ def statistics_record(
         "isTightBound": of_partition,
     }
     if is_v2:
-        ordinal = kind.ordinal if bounds.values else _NULL_ORDINAL
+        is_typed = bool(bounds.values) or of_expression
         member["valueType"] = {
-            "typeOrdinal": ordinal,
-            "additionalInfo": kind.info if bounds.values else None,
+            "typeOrdinal": kind.ordinal if is_typed else _NULL_ORDINAL,
+            "additionalInfo": kind.info if is_typed else None,
         }
     return {
         "type": PARTITION_STATS_TYPE if of_partition else COLUMN_STATS_TYPE,

@@ -383,7 +383,8 @@ class Writes(Reads, TableWrites[Frame]):
         """Return the rows of a state without those of files that, by the metadata table, have none for a condition."""
         if base.config.metadata_partitions:
             parsed = plans.parse_expression(self.spark, condition)
-            found = plan_of_condition(base, parsed, "".join(named[-1:]), self._resolved(None))
+            options = self._resolved(None)
+            found = plan_of_condition(self.spark, base, parsed, "".join(named[-1:]), options)
             if found is not None and found[1].skips:
                 prepare_session(self.spark)
                 return slices_frame(self.spark, base, found[0], found[1].slices)

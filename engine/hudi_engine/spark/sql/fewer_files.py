@@ -107,7 +107,8 @@ def _make_view(
     session: SparkSession, state: TableState, place: _Place, name: Callable[[], str]
 ) -> tuple[ReadPlan, str | None] | None:
     """Plan the read of a condition, and make a view on its files where the indexes rule some out."""
-    found = plan_of_condition(state, place.condition, place.alias or place.parts[-1], resolve_options({}))
+    called = place.alias or place.parts[-1]
+    found = plan_of_condition(session, state, place.condition, called, resolve_options({}))
     if found is None:
         return None
     read, plan = found

@@ -44,7 +44,7 @@ from hudi_engine.format.metadata.records import (
     schema_text,
     with_meta_columns,
 )
-from hudi_engine.format.metadata.statistics import indexed_columns
+from hudi_engine.format.metadata.statistics import Bounds, Kind, indexed_columns
 from hudi_engine.format.metadata.table import METADATA_FOLDER, MetadataTable
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.schema.avro import avro_to_arrow, without_meta_fields
@@ -57,27 +57,26 @@ from hudi_engine.format.timeline.instant import COMPLETE_AS_WRITES
 from hudi_engine.format.timeline.writer import TimelineWriter, check_inflight
 from hudi_engine.table.metadata.changes import (
     SECONDARY_RECORD,
-    Changes,
     check_single,
-    file_records,
     files_records,
     filter_records,
     hashes_values,
-    put_partition_statistics,
-    stats_columns,
 )
 from hudi_engine.table.metadata.commit import DELTACOMMIT, commit_metadata, write_base_file
 from hudi_engine.table.metadata.data_files import indexed_rows, slice_file_bounds, slice_keys
 from hudi_engine.table.metadata.index_build import INDEXING, INFLIGHT_PROPERTY, names_of_building
+from hudi_engine.table.metadata.statistics import lost_expressions, statistics_indexes
 from hudi_engine.table.metadata.writer import (
     PARTITIONS_PROPERTY,
     drop_metadata_table,
     drop_unsupported_partitions,
     is_set_aside,
 )
+from hudi_engine.table.metadata.written import Changes
 
 logger = logging.getLogger(__name__)
 
+_PARTITION_STATS = MetadataPartition.PARTITION_STATS.value
 _DIGITS = 17
 _FIRST_TOKEN = "0-0-0"
 _BYTES_A_KEY, _GROWTH, _GROUP_BYTES, _MOST_GROUPS = 48, 2, 1 << 30, 10_000
@@ -95,8 +94,9 @@ _IDS = {
     MetadataPartition.PARTITION_STATS: ("partition-stats", 1),
     MetadataPartition.BLOOM_FILTERS: ("bloom-filters", 4),
     MetadataPartition.RECORD_INDEX: ("record-index", 0),
+    MetadataPartition.EXPRESSION_INDEX: ("", 2),
 }
-"""What ids of file groups begin with, and Hudi's default of their number; 0 where it goes by the number of keys."""
+"""What ids of file groups begin with, "" for the partition's name, and Hudi's default of their number; 0 where keys decide."""
 
 
 def check_metadata_options(config: TableConfig, options: Options) -> None:
@@ -155,10 +155,11 @@ def rebuild_metadata_table(storage: Storage, config: TableConfig) -> None:
         drop_metadata_table(storage, config)
         return
     definitions, columns = IndexDefinitions.load(storage, config), avro_to_arrow(schema)
+    lost = lost_expressions(definitions, schema)
     names = [
         each
         for each in sorted(names_of_building(config), key=_order)
-        if definitions.secondary_columns.get(each) in (None, *columns.names)
+        if definitions.secondary_columns.get(each) in (None, *columns.names) and each not in lost
     ]
     try:
         _build_what_can_be(storage, config, resolve_options({}), schema, names, definitions)
@@ -234,7 +235,7 @@ class _Build:
     config: TableConfig
     options: Options
     schema: str
-    known: dict[str, dict[str, Any]] = field(default_factory=dict)
+    known: dict[tuple[str, ...], dict[str, dict[str, Bounds]]] = field(default_factory=dict)
 
     @cached_property
     def below(self) -> StorageBelow:
@@ -311,8 +312,8 @@ class _Build:
         changes = self._changes(partition, definitions)
         keys, values, _ = changes.sorted()
         kind = MetadataPartition.of(partition)
-        prefix, count = _IDS[kind] if kind in _IDS else (partition.replace("_", "-"), 0)
-        count = count or self._index_groups(len(keys))
+        prefix, count = _IDS[kind] if kind in _IDS else ("", 0)
+        prefix, count = prefix or partition.replace("_", "-"), count or self._index_groups(len(keys))
         file_ids = [f"{prefix}-{number:04d}-0" for number in range(count)]
         self.below.delete_tree(partition)
         ensure_partition_metadata(self.below, partition, instant)
@@ -355,14 +356,17 @@ class _Build:
 
     def _changes(self, partition: str, definitions: IndexDefinitions) -> Changes:
         changes = Changes(self.record_schema, hashes_values(partition, definitions))
-        fill: Mapping[str, Callable[[Changes, IndexDefinitions], None]] = {
-            MetadataPartition.FILES.value: self._fill_files,
-            MetadataPartition.COLUMN_STATS.value: self._fill_statistics,
-            MetadataPartition.PARTITION_STATS.value: self._fill_partition_statistics,
-            MetadataPartition.BLOOM_FILTERS.value: self._fill_filters,
-            MetadataPartition.RECORD_INDEX.value: self._fill_locations,
+        statistics = partial(self._fill_statistics, partition)
+        fill: Mapping[MetadataPartition | None, Callable[[Changes, IndexDefinitions], None]] = {
+            MetadataPartition.FILES: self._fill_files,
+            MetadataPartition.COLUMN_STATS: statistics,
+            MetadataPartition.PARTITION_STATS: statistics,
+            MetadataPartition.EXPRESSION_INDEX: statistics,
+            MetadataPartition.BLOOM_FILTERS: self._fill_filters,
+            MetadataPartition.RECORD_INDEX: self._fill_locations,
+            MetadataPartition.SECONDARY_INDEX: partial(self._fill_values, partition),
         }
-        fill.get(partition, partial(self._fill_values, partition))(changes, definitions)
+        fill[MetadataPartition.of(partition)](changes, definitions)
         return changes
 
     def _fill_files(self, changes: Changes, _: IndexDefinitions) -> None:
@@ -377,29 +381,29 @@ class _Build:
         filled = {partition: files for partition, files in sizes.items() if files}
         changes.put(files_records(filled, sorted(filled)))
 
-    def _bounds(self, definitions: IndexDefinitions) -> dict[str, dict[str, Any]]:
+    def _bounds(self, columns: Mapping[str, Kind]) -> dict[str, dict[str, Bounds]]:
         """Return the bounds of all files, which those of columns and of partitions are made of; each file is read once."""
-        if not self.known:
-            columns = stats_columns(definitions, without_meta_fields(self.schema))
+        known = self.known.setdefault(tuple(columns), {})
+        if not known:
             paths = [path for some in self.slices.values() for each in some for path in each.row_paths]
             found = on_threads(
                 lambda path: slice_file_bounds(self.storage, self.config, path, columns), paths
             )
-            self.known.update(zip(paths, found, strict=True))
-        return self.known
+            known.update(zip(paths, found, strict=True))
+        return known
 
-    def _fill_statistics(self, changes: Changes, definitions: IndexDefinitions) -> None:
-        columns = stats_columns(definitions, without_meta_fields(self.schema))
-        is_v2 = definitions.is_v2(MetadataPartition.COLUMN_STATS)
-        for path, bounds in self._bounds(definitions).items():
-            partition = path.rpartition("/")[0]
-            changes.put(file_records(partition, path, columns, bounds, is_v2=is_v2))
-
-    def _fill_partition_statistics(self, changes: Changes, definitions: IndexDefinitions) -> None:
-        columns = stats_columns(definitions, without_meta_fields(self.schema))
-        is_v2 = definitions.is_v2(MetadataPartition.COLUMN_STATS)
-        some = {partition: slices for partition, slices in self.slices.items() if slices}
-        put_partition_statistics(changes, some, columns, self._bounds(definitions), is_v2=is_v2)
+    def _fill_statistics(self, partition: str, changes: Changes, definitions: IndexDefinitions) -> None:
+        """Add the records of files, of partitions, or those of an expression index, which has both."""
+        of_columns = [MetadataPartition.COLUMN_STATS.value] if partition == _PARTITION_STATS else []
+        schema = without_meta_fields(self.schema)
+        (index,) = statistics_indexes([partition, *of_columns], definitions, schema)
+        bounds = self._bounds(index.columns)
+        if index.of_files == partition:
+            for path, each in bounds.items():
+                changes.put(index.file_records(path.rpartition("/")[0], path, each))
+        if index.of_partitions == partition:
+            filled = {name: slices for name, slices in self.slices.items() if slices}
+            index.put_partitions(changes, filled, bounds)
 
     def _fill_filters(self, changes: Changes, _: IndexDefinitions) -> None:
         for partition, slices in self.slices.items():

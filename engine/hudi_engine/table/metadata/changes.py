@@ -6,11 +6,8 @@ Source: Hudi metadata table format, "what each action writes".
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -18,34 +15,19 @@ import pyarrow.parquet as pq
 from hudi_engine.errors import RepeatedKeyError
 from hudi_engine.format.config.declared.write_options import IndexOptions
 from hudi_engine.format.config.enums import BloomFilterType, IndexType, WriteOperation
-from hudi_engine.format.config.table_config import TableConfig
-from hudi_engine.format.filegroup.file_slice import FileSlice
-from hudi_engine.format.filegroup.view import FileSystemView, PartitionFiles, list_files_of
+from hudi_engine.format.filegroup.view import FileSystemView
 from hudi_engine.format.index.filters.footer import BLOOM_KEY, BLOOM_TYPE_KEY
 from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.metadata.definitions import IndexDefinitions
 from hudi_engine.format.metadata.keys import (
     ALL_PARTITIONS,
     ROOT_PARTITION,
-    Groups,
     bloom_filter_key,
-    column_stats_key,
-    groups_of,
-    partition_stats_key,
 )
 from hudi_engine.format.metadata.locations import Location, location_record
 from hudi_engine.format.metadata.record_index import locations
-from hudi_engine.format.metadata.records import MetadataPartition, Record, encode_record
-from hudi_engine.format.metadata.secondary_index import IndexedRows, changed_keys, hashed_parts
-from hudi_engine.format.metadata.statistics import (
-    Bounds,
-    Kind,
-    base_file_bounds,
-    bounds_of_record,
-    indexed_columns,
-    merged_bounds,
-    statistics_record,
-)
+from hudi_engine.format.metadata.records import MetadataPartition, Record
+from hudi_engine.format.metadata.secondary_index import IndexedRows, changed_keys
 from hudi_engine.format.metadata.table import MetadataTable
 from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.schema.avro import without_meta_fields
@@ -53,139 +35,19 @@ from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.damage import damaged_parquet
 from hudi_engine.format.timeline.active import FileGroupKey, Timeline
 from hudi_engine.format.timeline.clock import parse_instant_time
-from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.table.metadata.data_files import (
-    LogContents,
     file_keys,
     indexed_rows,
     joined,
     keys_of,
-    log_bounds,
-    read_log,
-    slice_file_bounds,
     slice_keys,
 )
+from hudi_engine.table.metadata.statistics import put_statistics, statistics_indexes
+from hudi_engine.table.metadata.written import Changes, Written
 
 _PARTITIONS_TYPE, _FILES_TYPE, _BLOOM_TYPE = 1, 2, 4
 SECONDARY_RECORD: Record = {"type": 7, "SecondaryIndexMetadata": {"isDeleted": False}}
 _BINARY = pa.binary()
-
-
-@dataclass
-class Changes:
-    """New records and deleted keys of one partition of the metadata table.
-
-    Args:
-        schema: Avro schema that records are written with.
-        by_value: Whether the value in a key of a secondary index decides on its file group, instead of all of the key.
-    """
-
-    schema: str
-    by_value: bool = False
-    _keys: list[pa.Array] = field(default_factory=list)
-    _values: list[pa.Array] = field(default_factory=list)
-    _deleted: list[pa.Array] = field(default_factory=list)
-
-    def put(self, records: Mapping[str, Record]) -> None:
-        """Add records."""
-        values = [encode_record(each, self.schema) for each in records.values()]
-        self._keys.append(pa.array([key.encode() for key in records], _BINARY))
-        self._values.append(pa.array(values, _BINARY))
-
-    def put_all(self, keys: pa.Array, record: Record) -> None:
-        """Add one record under many keys."""
-        self._keys.append(keys.cast(_BINARY))
-        self._values.append(pa.repeat(pa.scalar(encode_record(record, self.schema), _BINARY), len(keys)))
-
-    def delete(self, keys: Iterable[str] | pa.Array) -> None:
-        """Delete keys; one that a record is added for stays."""
-        given = keys.cast(_BINARY) if isinstance(keys, pa.Array) else [each.encode() for each in keys]
-        self._deleted.append(given if isinstance(given, pa.Array) else pa.array(given, _BINARY))
-
-    def groups_of(self, keys: pa.Array, groups: int) -> Groups:
-        """Return the number of the file group of each key."""
-        texts = keys.cast(pa.string())
-        return groups_of(hashed_parts(texts) if self.by_value and groups > 1 else texts, groups)
-
-    def sorted(self) -> tuple[pa.Array, pa.Array, pa.Array]:
-        """Return keys, ascending and each once, their values, and the deleted keys; of two records the later counts."""
-        keys, values = joined(self._keys), joined(self._values)
-        order = pc.array_sort_indices(keys)
-        keys, values = keys.take(order), values.take(order)
-        if len(keys) > 1:
-            last = np.append(np.asarray(pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1))), True)
-            keys, values = keys.filter(pa.array(last)), values.filter(pa.array(last))
-        deleted = joined(self._deleted).unique()
-        return keys, values, deleted.filter(pc.invert(pc.is_in(deleted, keys)))
-
-
-@dataclass(frozen=True)
-class Written:
-    """A completed, or nearly completed, write and what it is recorded with.
-
-    Args:
-        timeline: Timeline of the table before the write completes.
-        schema: Avro schema of the table as of the write, without meta columns.
-    """
-
-    storage: Storage
-    config: TableConfig
-    timeline: Timeline
-    table: MetadataTable
-    definitions: IndexDefinitions
-    instant: str
-    action: str
-    metadata: CommitMetadata
-    schema: Mapping[str, Any]
-
-    @cached_property
-    def stats(self) -> list[tuple[str, WriteStat]]:
-        """Partition and stat of each file."""
-        return [
-            (partition, stat)
-            for partition, stat in self.metadata.write_stats()
-            if stat.path and stat.file_size_in_bytes
-        ]
-
-    @cached_property
-    def logs(self) -> dict[str, LogContents]:
-        """What the write put into each of its logs, by path."""
-        paths = [str(stat.path) for _, stat in self.stats if stat.is_log_file]
-        found = on_threads(lambda path: read_log(self.storage, self.config, path, self.instant), paths)
-        return dict(zip(paths, found, strict=True))
-
-    @cached_property
-    def partitions(self) -> list[str]:
-        """Partitions whose files change."""
-        replaced = self.metadata.partition_to_replace_file_ids or ()
-        return sorted({partition for partition, _ in self.stats}.union(replaced))
-
-    @cached_property
-    def done(self) -> Timeline:
-        """Timeline of the table after the write."""
-        return self.timeline.as_if_completed(self.instant, self.action, self.metadata)
-
-    @cached_property
-    def _files(self) -> PartitionFiles:
-        return list_files_of(self.storage, self.partitions)
-
-    @cached_property
-    def before(self) -> FileSystemView:
-        """The slices of these partitions before the write."""
-        return FileSystemView.build(self.storage, self.config, self.timeline, files=self._files)
-
-    @cached_property
-    def after(self) -> FileSystemView:
-        """The slices of these partitions after the write."""
-        return FileSystemView.build(self.storage, self.config, self.done, files=self._files)
-
-    def keys_before(self, group: FileGroupKey) -> pa.Array:
-        """Return the keys of a file group before the write."""
-        return slice_keys(self.storage, self.timeline, self.before.newest(group))
-
-    def keys_after(self, group: FileGroupKey) -> pa.Array:
-        """Return the keys of a file group after the write."""
-        return slice_keys(self.storage, self.done, self.after.newest(group))
 
 
 def changes_of_write(written: Written, schema: str) -> dict[str, Changes]:
@@ -197,9 +59,7 @@ def changes_of_write(written: Written, schema: str) -> dict[str, Changes]:
     kept = written.table.partitions
     found = {name: Changes(schema, hashes_values(name, written.definitions)) for name in kept}
     found[MetadataPartition.FILES.value].put(_files_records(written))
-    statistics = found.get(MetadataPartition.COLUMN_STATS.value)
-    if statistics is not None:
-        _put_statistics(written, statistics, found.get(MetadataPartition.PARTITION_STATS.value))
+    put_statistics(written, found)
     filters = found.get(MetadataPartition.BLOOM_FILTERS.value)
     if filters is not None:
         paths = [(partition, str(stat.path)) for partition, stat in written.stats if not stat.is_log_file]
@@ -245,119 +105,6 @@ def files_records(sizes: Mapping[str, Mapping[str, int]], partitions: Collection
 def _files(kind: int, sizes: Mapping[str, int], *, deleted: bool = False) -> Record:
     files = {name: {"size": size, "isDeleted": deleted} for name, size in sizes.items()}
     return {"type": kind, "filesystemMetadata": files}
-
-
-def stats_columns(
-    definitions: IndexDefinitions, schema: Mapping[str, Any], new: Collection[str] = ()
-) -> dict[str, Kind]:
-    """Return the indexed columns of a table.
-
-    Args:
-        new: Columns that the table has got since the last write.
-    """
-    partition = MetadataPartition.COLUMN_STATS
-    fields = definitions.source_fields(partition)
-    return indexed_columns(
-        schema, None if fields is None else [*fields, *new], is_v2=definitions.is_v2(partition)
-    )
-
-
-def _put_statistics(written: Written, statistics: Changes, of_partitions: Changes | None) -> None:
-    columns = stats_columns(written.definitions, written.schema)
-    is_v2 = written.definitions.is_v2(MetadataPartition.COLUMN_STATS)
-    files = [(partition, str(stat.path), stat.is_log_file) for partition, stat in written.stats]
-
-    def look(each: tuple[str, str, bool]) -> dict[str, Bounds]:
-        _, path, is_log = each
-        if is_log:
-            return log_bounds(written.logs[path], columns)
-        return base_file_bounds(written.storage, path, columns)
-
-    known: dict[str, dict[str, Bounds]] = {}
-    for (partition, path, _), bounds in zip(files, on_threads(look, files), strict=True):
-        known[path] = bounds
-        statistics.put(file_records(partition, path, columns, bounds, is_v2=is_v2))
-    if of_partitions is not None:
-        slices = {each: written.after.latest_slices(each) for each in written.partitions}
-        others = _kept_bounds(written, [each for some in slices.values() for each in some], columns, known)
-        put_partition_statistics(of_partitions, slices, columns, {**others, **known}, is_v2=is_v2)
-
-
-def file_records(
-    partition: str, path: str, columns: Mapping[str, Kind], bounds: Mapping[str, Bounds], *, is_v2: bool
-) -> dict[str, Record]:
-    """Return the records of ``column_stats`` of one file."""
-    name = path.rpartition("/")[2]
-    return {
-        column_stats_key(column, partition, name): statistics_record(
-            column, name, kind, bounds[column], is_v2=is_v2
-        )
-        for column, kind in columns.items()
-    }
-
-
-def put_partition_statistics(
-    changes: Changes,
-    slices: Mapping[str, Sequence[FileSlice]],
-    columns: Mapping[str, Kind],
-    bounds: Mapping[str, Mapping[str, Bounds]],
-    *,
-    is_v2: bool,
-) -> None:
-    """Add the records of ``partition_stats``; those of a partition without files are deleted.
-
-    Args:
-        bounds: Bounds by path and column of all files of the slices.
-    """
-    for partition, some in slices.items():
-        paths = [path for each in some for path in each.row_paths]
-        if not paths:
-            changes.delete(partition_stats_key(column, partition) for column in columns)
-            continue
-        changes.put(
-            {
-                partition_stats_key(column, partition): statistics_record(
-                    column,
-                    partition,
-                    kind,
-                    merged_bounds(bounds[path][column] for path in paths),
-                    is_v2=is_v2,
-                    of_partition=True,
-                )
-                for column, kind in columns.items()
-            }
-        )
-
-
-def _kept_bounds(
-    written: Written,
-    slices: Sequence[FileSlice],
-    columns: Mapping[str, Kind],
-    known: Collection[str],
-) -> dict[str, dict[str, Bounds]]:
-    """Return the bounds of files that were there before, as the metadata table has them, else from the files.
-
-    Those of a column whose type was changed are read again: 0.1 as a float is none as the double it is read as.
-    """
-    files = [(each.partition, path) for each in slices for path in each.row_paths if path not in known]
-    keys = {
-        (path, column): column_stats_key(column, partition, path.rpartition("/")[2])
-        for partition, path in files
-        for column in columns
-    }
-    records = written.table.lookup(MetadataPartition.COLUMN_STATS.value, list(keys.values()))
-    found: dict[str, dict[str, Bounds]] = {}
-    for _, path in files:
-        kept = {
-            column: bounds
-            for column, kind in columns.items()
-            if (record := records.get(keys[path, column])) is not None
-            and (bounds := bounds_of_record(record, kind)) is not None
-        }
-        if len(kept) < len(columns):
-            kept = slice_file_bounds(written.storage, written.config, path, columns)
-        found[path] = kept
-    return found
 
 
 def filter_records(storage: Storage, files: Sequence[tuple[str, str]], instant: str) -> dict[str, Record]:
@@ -548,13 +295,11 @@ def changes_of_clean(
             )
     if emptied:
         files.put({ALL_PARTITIONS: _files(_PARTITIONS_TYPE, dict.fromkeys(emptied, 0), deleted=True)})
-    statistics = found.get(MetadataPartition.COLUMN_STATS.value)
-    if statistics is not None and table_schema is not None:
-        columns = stats_columns(definitions, without_meta_fields(table_schema))
-        for partition, names in removed.items():
-            statistics.delete(
-                column_stats_key(column, partition, name) for name in names for column in columns
-            )
+    if table_schema is not None:
+        columns = without_meta_fields(table_schema)
+        for index in statistics_indexes(found, definitions, columns):
+            for partition, names in removed.items():
+                found[index.of_files].delete(index.file_keys(partition, names))
     filters = found.get(MetadataPartition.BLOOM_FILTERS.value)
     if filters is not None:
         for partition, names in removed.items():

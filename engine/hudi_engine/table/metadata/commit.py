@@ -25,7 +25,7 @@ from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.storage.paths import join
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.format.timeline.writer import TimelineWriter
-from hudi_engine.table.metadata.changes import Changes
+from hudi_engine.table.metadata.written import Changes
 
 TOKEN = "0-1-0"
 DELTACOMMIT = "deltacommit"

@@ -42,16 +42,12 @@ from hudi_engine.format.timeline.schemas import (
     ROLLBACK_PLAN,
 )
 from hudi_engine.format.timeline.writer import TimelineWriter
-from hudi_engine.table.metadata.changes import (
-    Changes,
-    Written,
-    changes_of_clean,
-    changes_of_rollback,
-    changes_of_write,
-)
+from hudi_engine.table.metadata.changes import changes_of_clean, changes_of_rollback, changes_of_write
 from hudi_engine.table.metadata.commit import DELTACOMMIT, write_deltacommit
 from hudi_engine.table.metadata.compaction import ROLLBACK_SUFFIX, compact_if_due, kept_since, own_instant
 from hudi_engine.table.metadata.index_build import INFLIGHT_PROPERTY, end_dead_builds, names_of_building
+from hudi_engine.table.metadata.statistics import lost_expressions
+from hudi_engine.table.metadata.written import Changes, Written
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +60,7 @@ KEPT = (
     MetadataPartition.BLOOM_FILTERS,
     MetadataPartition.RECORD_INDEX,
     MetadataPartition.SECONDARY_INDEX,
+    MetadataPartition.EXPRESSION_INDEX,
 )
 """Partitions that are kept; others that a table has are dropped by the next write."""
 _TAKING_BACK = ("rollback", "restore")
@@ -142,6 +139,8 @@ def _is_kept(name: str, config: TableConfig, definitions: IndexDefinitions) -> b
         return False
     if partition is MetadataPartition.SECONDARY_INDEX:
         return name in definitions.secondary_columns
+    if partition is MetadataPartition.EXPRESSION_INDEX:
+        return name in definitions.expressions
     return partition in KEPT
 
 
@@ -221,12 +220,15 @@ def write_table_metadata(
 def _lost_indexes(
     table: MetadataTable, definitions: IndexDefinitions, before: str | None, after: str | None
 ) -> list[str]:
-    """Return the secondary indexes whose column is gone after a write, or has other texts than before, or none that is known."""
+    """Return the indexes whose column is gone after a write, or has a type that they are not kept of, or other texts."""
     columns = {name: each for name, each in definitions.secondary_columns.items() if name in table.partitions}
-    if not columns or before is None or after is None:
+    if before is None or after is None:
         return []
+    lost = [each for each in lost_expressions(definitions, after) if each in table.partitions]
+    if not columns:
+        return lost
     old, new = avro_to_arrow(before), avro_to_arrow(after)
-    return [
+    return lost + [
         name
         for name, each in columns.items()
         if new.get_field_index(each) < 0

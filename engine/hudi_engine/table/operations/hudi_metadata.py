@@ -28,10 +28,13 @@ def show_metadata_table_partitions(call: Call) -> list[Row]:
 
 @procedure("index_name string, index_type string, col_name string", changes=True)
 def run_indexing(
-    call: Call, index: table_operations.Index, columns: tuple[str, ...] | None = None
+    call: Call,
+    index: table_operations.Index,
+    columns: tuple[str, ...] | None = None,
+    expression: str | None = None,
 ) -> list[Row]:
     """Build an index of the metadata table, and return all that the table has then; Hudi has this as HoodieIndexer."""
-    table_operations.create_index.execute(call, index=index, columns=columns)
+    table_operations.create_index.execute(call, index=index, columns=columns, expression=expression)
     config = TableConfig.load(call.services.storage)
     return [*index_facts(call.services.storage, config)]
 

@@ -14,6 +14,7 @@ from hudi_engine.format.config.enums import CleanPolicy, LayoutStrategy, TableTy
 from hudi_engine.format.config.options import canonical_key
 from hudi_engine.format.layout.layout import split_names
 from hudi_engine.format.merge.filters import parse_filter
+from hudi_engine.format.metadata.expressions import Expression
 from hudi_engine.format.storage.given import public_location
 from hudi_engine.table.inspect import (
     cells_of,
@@ -483,9 +484,13 @@ def create_index(
     columns: Annotated[
         tuple[str, ...] | None, Arg("columns of column_stats, else the first 32; column of a secondary index")
     ] = None,
+    expression: Annotated[
+        str | None, Arg("expression of an expr_index_NAME, such as to_date(ordered_at)")
+    ] = None,
 ) -> Answer:
     """Build an index of the metadata table over the table as it is; writes keep it up to date from then on."""
-    built = call.services.create_index(index, columns or ())
+    parsed = None if expression is None else Expression.parse(expression)
+    built = call.services.create_index(index, columns or (), parsed)
     return Answer(
         facts={"built": ", ".join(built)} if built else {},
         reason="" if built else f"{index} is there already",

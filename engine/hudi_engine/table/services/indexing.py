@@ -14,6 +14,7 @@ from hudi_engine.format.config.declared.metadata_options import MetadataOptions
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.metadata.definitions import IndexDefinitions
+from hudi_engine.format.metadata.expressions import LEGAL, Expression
 from hudi_engine.format.metadata.records import MetadataPartition
 from hudi_engine.format.metadata.secondary_index import INDEXED_TYPES, is_indexed_type
 from hudi_engine.format.metadata.statistics import indexed_columns
@@ -23,6 +24,7 @@ from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.instant import COMPLETE_AS_WRITES
 from hudi_engine.table.metadata.build import BUILT_BY, build, wanted_partitions
 from hudi_engine.table.metadata.index_build import INDEXING, IndexPlan, end_dead_builds
+from hudi_engine.table.metadata.statistics import takes_its_column
 from hudi_engine.table.metadata.writer import (
     drop_metadata_partitions,
     drop_metadata_table,
@@ -34,13 +36,22 @@ from hudi_engine.table.txn.publication import Publication
 from hudi_engine.table.txn.recovery import recovered
 
 _NAMED = (MetadataPartition.SECONDARY_INDEX, MetadataPartition.EXPRESSION_INDEX)
-INDEXES = (MetadataPartition.FILES.value, *(each.value for each in BUILT_BY), "secondary_index_NAME")
+INDEXES = (
+    MetadataPartition.FILES.value,
+    *(each.value for each in BUILT_BY),
+    *(f"{each.value}NAME" for each in _NAMED),
+)
 """Names of indexes; statistics of partitions come and go with those of columns."""
-_NAME = re.compile(rf"{MetadataPartition.SECONDARY_INDEX.value}[A-Za-z0-9_]+\Z", re.ASCII)
+_NAME = re.compile(rf"({'|'.join(each.value for each in _NAMED)})[A-Za-z0-9_]+\Z", re.ASCII)
 
 
 def create_index(
-    storage: Storage, options: Options, publication: Publication, name: str, columns: Sequence[str] = ()
+    storage: Storage,
+    options: Options,
+    publication: Publication,
+    name: str,
+    columns: Sequence[str] = (),
+    expression: Expression | None = None,
 ) -> tuple[str, ...]:
     """Build an index over the table as it is, and ``files`` where it is not there yet; writes keep it from then on.
 
@@ -49,21 +60,27 @@ def create_index(
     Args:
         name: One of `INDEXES`, with a name of letters, digits and underscores in place of ``NAME``.
         columns: Columns of ``column_stats``, the first 32 without any; the one column of a secondary index.
+        expression: What an expression index is of.
 
     Returns:
         The partitions of the metadata table that were built; none when the index was there.
 
     Raises:
-        ConfigError: The name or its columns are not legal, an index of the name is over another column, or the table has
-            version 6, which has no secondary index.
+        ConfigError: The name, its columns or the expression are not legal, an index of the name is over something else, or the
+            table has version 6, which has no secondary and no expression indexes.
         RepeatedKeyError: The record index is to be built, and keys are stored in several file groups.
     """
     kind = _kind(name)
-    wanted = options.merged(_options_of(kind, name, columns))
+    wanted = options.merged(_options_of(kind, name, columns, expression))
     with recovered(storage, options, publication, f"build the index {name}") as (config, timeline):
         config.check_writable()
         if not config.table_version.has_completion_times:
             _check_version_6(kind, name, config, timeline)
+        if kind is MetadataPartition.EXPRESSION_INDEX and config.version < 9:
+            raise ConfigError(
+                f"table {config.name!r} has version {config.version}, and {name} is built in version 9: Apache Hudi 1.2 fails to "
+                "query its own indexes of expressions in version 8. Upgrade it first (hudi_upgrade)"
+            )
         schema = timeline.table_schema_json()
         if schema is None:
             raise ConfigError(
@@ -75,10 +92,14 @@ def create_index(
         config = drop_unsupported_partitions(storage, config)
         missing = [each for each in wanted_partitions(config, wanted) if each not in before]
         definitions = None
-        if kind is MetadataPartition.SECONDARY_INDEX:
-            _check_column(name, columns[0], schema, IndexDefinitions.load(storage, config))
+        if kind in _NAMED:
+            there = IndexDefinitions.load(storage, config)
+            if expression is None:
+                _check_column(name, columns[0], schema, there)
+            else:
+                columns = _check_expression(name, expression, schema, there)
             if name not in config.metadata_partitions:
-                definitions = IndexDefinitions({}, config.version).with_index(name, columns)
+                definitions = IndexDefinitions({}, config.version).with_index(name, columns, expression)
                 missing.append(name)
         if not missing:
             return ()
@@ -94,9 +115,15 @@ def create_index(
         return tuple(each for each in after.metadata_partitions if each not in before)
 
 
-def _options_of(kind: MetadataPartition, name: str, columns: Sequence[str]) -> dict[str, object]:
-    """Return the options that build an index; raises ConfigError for columns that it does not have."""
+def _options_of(
+    kind: MetadataPartition, name: str, columns: Sequence[str], expression: Expression | None
+) -> dict[str, object]:
+    """Return the options that build an index; raises ConfigError for columns or an expression that it does not have."""
     given: dict[str, object] = {MetadataOptions.ENABLED.key: True}
+    if (kind is MetadataPartition.EXPRESSION_INDEX) is (expression is None):
+        raise ConfigError(
+            f"expression of {name} is {expression or 'not given'}; an expr_index_NAME has one, no other index; {LEGAL}"
+        )
     if kind in BUILT_BY:
         given[BUILT_BY[kind].key] = True
     if kind is MetadataPartition.SECONDARY_INDEX:
@@ -116,7 +143,7 @@ def _options_of(kind: MetadataPartition, name: str, columns: Sequence[str]) -> d
 
 def _check_version_6(kind: MetadataPartition, name: str, config: TableConfig, timeline: Timeline) -> None:
     """Refuse an index that version 6 does not have, and a build that writes under way would not be part of."""
-    if kind is MetadataPartition.SECONDARY_INDEX:
+    if kind in _NAMED:
         raise ConfigError(
             f"table {config.name!r} has version {config.version}, and {name} is built in versions 8 and 9; upgrade it first "
             "(hudi_upgrade)"
@@ -146,6 +173,32 @@ def _check_column(name: str, column: str, schema: str, definitions: IndexDefinit
         )
 
 
+def _check_expression(
+    name: str, expression: Expression, schema: str, definitions: IndexDefinitions
+) -> tuple[str, ...]:
+    """Return the column of an expression; raises ConfigError where it fits none, or the name has another one."""
+    there = definitions.expressions.get(name, expression)
+    if there != expression:
+        raise ConfigError(
+            f"{name} is there over {there}; drop it first, or take another name for {expression}"
+        )
+    others = {each.column: other for other, each in definitions.expressions.items() if other != name}
+    if expression.column in others:
+        raise ConfigError(
+            f"{others[expression.column]} is over column {expression.column!r} already, and Apache Hudi finds an expression index "
+            f"by its column. Drop it first, or leave {name} out"
+        )
+    names = avro_to_arrow(schema).names
+    if expression.column not in names:
+        raise ConfigError(f"column of {name} is {expression.column!r}; legal values: {', '.join(names)}")
+    if not takes_its_column(expression, without_meta_fields(schema), is_v2=definitions.is_v2(name)):
+        raise ConfigError(
+            f"{name} is {expression}, but {expression.column!r} has type {avro_to_arrow(schema).field(expression.column).type}; "
+            "year, to_date and date_format take dates and timestamps, from_unixtime whole numbers, substring text"
+        )
+    return (expression.column,)
+
+
 def drop_index(storage: Storage, options: Options, publication: Publication, name: str) -> tuple[str, ...]:
     """Drop an index; ``files`` drops the whole metadata table, and secondary indexes go with the record index.
 
@@ -161,7 +214,7 @@ def drop_index(storage: Storage, options: Options, publication: Publication, nam
         if kind is MetadataPartition.FILES:
             drop_metadata_table(storage, config)
             return there
-        is_named = kind is MetadataPartition.SECONDARY_INDEX
+        is_named = kind in _NAMED
         removed = [each for each in there if each == name] if is_named else with_dependent(config, kind)
         if removed:
             drop_metadata_partitions(storage, config, IndexDefinitions.load(storage, config), removed)
@@ -193,9 +246,7 @@ def _check_columns(columns: Sequence[str], config: TableConfig, schema: str) -> 
 def _kind(name: str) -> MetadataPartition:
     if name in (MetadataPartition.FILES.value, *(each.value for each in BUILT_BY)):
         return MetadataPartition(name)
-    if _NAME.match(name):
-        return MetadataPartition.SECONDARY_INDEX
-    advice = ""
-    if name.startswith(MetadataPartition.EXPRESSION_INDEX.value):
-        advice = ". Indexes of expressions are not kept; column_stats has bounds of the source column"
-    raise ConfigError(f"index is {name!r}; legal values: {', '.join(INDEXES)}{advice}")
+    kind = MetadataPartition.of(name)
+    if kind is not None and _NAME.match(name):
+        return kind
+    raise ConfigError(f"index is {name!r}; legal values: {', '.join(INDEXES)}")

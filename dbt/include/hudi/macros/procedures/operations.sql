@@ -100,8 +100,9 @@
   {% do hudi__run('show_indexes', {'table': table, 'options': options}, kwargs) %}
 {% endmacro %}
 
-{% macro hudi_create_index(table, index, columns=none, options=none) %}
-  {% do hudi__run('create_index', {'table': table, 'index': index, 'columns': columns, 'options': options}, kwargs) %}
+{% macro hudi_create_index(table, index, columns=none, expression=none, options=none) %}
+  {% set given = {'table': table, 'index': index, 'columns': columns, 'expression': expression, 'options': options} %}
+  {% do hudi__run('create_index', given, kwargs) %}
 {% endmacro %}
 
 {% macro hudi_drop_index(table, index, options=none) %}
