@@ -19,6 +19,7 @@ from hudi_engine.format.metadata.keys import (
     partition_stats_key,
 )
 from hudi_engine.format.metadata.locations import Location, location_of
+from hudi_engine.format.metadata.record_index import locations
 from hudi_engine.format.metadata.records import MetadataPartition
 from hudi_engine.format.metadata.secondary_index import split_secondary_key
 from hudi_engine.format.metadata.statistics import bounds_of_record, merged_bounds
@@ -210,17 +211,18 @@ def _statistics(storage, config, table, slices) -> list[str]:
 
 
 def _locations(storage, timeline, table, slices) -> list[str]:
-    kept = {key: location_of(record) for key, record in table.records(MetadataPartition.RECORD_INDEX.value)}
+    records = list(table.records(MetadataPartition.RECORD_INDEX.value))
+    kept = {(key, location_of(record)) for key, record in records}
     truth = {
-        key.decode(): Location(each.partition, each.file_id)
+        (key.decode(), Location(each.partition, each.file_id))
         for each in slices
         for key in slice_keys(storage, timeline, each).to_pylist()
     }
-    return [
-        f"{key} is at {truth.get(key)}, the index has {kept.get(key)}"
-        for key in {*kept, *truth}
-        if kept.get(key) != truth.get(key)
-    ]
+    keys = pa.array(sorted({key for key, _ in records}), pa.string())
+    found = {(key, Location(*place)) for key, place in locations(table, keys)}
+    wrong = [f"the index finds {each} where it does not have it" for each in found ^ kept]
+    wrong += [f"the index has {each}" for each in kept - truth]
+    return wrong + [f"the index lacks {each}" for each in truth - kept]
 
 
 def missing_rows(storage: Storage) -> list[str]:

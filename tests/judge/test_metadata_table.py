@@ -47,7 +47,7 @@ class InTurn:
 
     def __init__(self, spark: Any, path: Path, kind: str, hudi: ApacheHudi, version: str = "9") -> None:
         self.spark, self.path, self.kind, self.hudi = spark, path, kind, hudi
-        self.version, self.partitions = version, PARTITIONS
+        self.version, self.partitions, self.metadata = version, PARTITIONS, METADATA
         self.rows: dict[str, dict[str, Any]] = {}
         HudiTable.create(
             spark, str(path), name="t", record_key="id", precombine_field="ts", partition_by="dt",
@@ -66,7 +66,7 @@ class InTurn:
 
     def ours(self, keys: Any, turn: int, **options: str) -> Any:
         frame = self.spark.createDataFrame(self.batch(keys, turn), COLUMNS)
-        return self.opened.upsert(frame, options={**METADATA, **options})
+        return self.opened.upsert(frame, options={**self.metadata, **options})
 
     def delete(self, keys: Any) -> None:
         gone = [self.rows.pop(f"k{key}") for key in keys]
@@ -82,16 +82,16 @@ class InTurn:
             "hoodie.datasource.write.table.type": TYPES[self.kind],
             "hoodie.write.table.version": self.version,
             "hoodie.index.type": index,
-            **METADATA,
+            **self.metadata,
         }
         values = [list(each) for each in zip(*self.batch(keys, turn), strict=True)]
         self.hudi.write(
             self.path, pa.table(values, names=["id", "ts", "dt", "val"]), options, keep_v6=self.version == "6"
         )
 
-    def begin_in_turn(self) -> None:
+    def begin_in_turn(self, index: str = "RECORD_INDEX") -> None:
         """Upsert by Apache Hudi, delete, and roll a write back."""
-        self.theirs([3, 4, 40], 2, index="RECORD_INDEX")
+        self.theirs([3, 4, 40], 2, index=index)
         self.check("Apache Hudi found keys by its record index")
         self.delete([3, 5, 40])
         self.check("deletes")
@@ -222,3 +222,30 @@ def test_both_keep_and_use_one_metadata_table_of_version_6(
     table.check("Apache Hudi goes on")
     table.ours([2, 47], 30)
     table.check("and this engine")
+
+
+@pytest.mark.parametrize("kind", in_turn(("cow", "mor")))
+def test_both_keep_a_record_index_by_partition(
+    kind: str, spark: Any, tmp_path: Path, apache_hudi: Judges
+) -> None:
+    table, by_partition = InTurn(spark, tmp_path / "t", kind, apache_hudi("1.2.0")), "RECORD_LEVEL_INDEX"
+    table.metadata = {
+        **{key: each for key, each in METADATA.items() if "record" not in key},
+        "hoodie.metadata.record.level.index.enable": "true",
+    }
+    table.partitions = {"bloom_filters", "column_stats", "files", "partition_stats", "record_index"}
+    table.ours(range(1), 1)
+    table.ours(range(20), 1)
+    table.check("it was built, and two partitions came")
+    table.begin_in_turn(by_partition)
+    table.theirs([6, 41], 3, index=by_partition)
+    table.check("Apache Hudi goes on after the rollback")
+    if kind == "mor":
+        table.opened.compact()
+    table.opened.cluster()
+    for turn in range(4, 9):
+        table.ours([turn, turn + 30], turn)
+    table.opened.clean(retain_commits=2)
+    table.check("clustering, a compaction of the metadata table, and a clean")
+    table.theirs([8, 9, 42], 20, index=by_partition)
+    table.check("Apache Hudi goes on")

@@ -79,14 +79,9 @@ UNSUPPORTED: Mapping[str, tuple[str, str]] = MappingProxyType(
             "payload_combine",
             "call skip_merge() for the rows of base files and logs side by side",
         ),
-        "hoodie.metadata.record.level.index.enable": (
-            "false",
-            "a record index with file groups for each partition of the table is read and not kept; set "
-            "hoodie.metadata.global.record.level.index.enable for one over all partitions",
-        ),
         "hoodie.metadata.index.expression.enable": (
             "false",
-            "indexes of expressions are not kept; hoodie.metadata.index.column.stats.enable has bounds of the source column",
+            "name the index and its expression: CREATE INDEX ... OPTIONS (expr = ...), or hudi_create_index",
         ),
         "hoodie.auto.commit": (
             "true",

@@ -89,12 +89,18 @@ class IndexDefinitions:
         return str(options.get("isPartitioned", "false")).lower() == "true"
 
     def with_index(
-        self, partition: str, fields: Sequence[str] = (), expression: Expression | None = None
+        self,
+        partition: str,
+        fields: Sequence[str] = (),
+        expression: Expression | None = None,
+        *,
+        is_partitioned: bool = False,
     ) -> IndexDefinitions:
         """Return the definitions with one more, or one with other columns; it keeps its version.
 
         Args:
             expression: That of an expression index.
+            is_partitioned: Whether a record index has file groups of its own for each partition of the table.
         """
         kind = MetadataPartition.of(partition)
         index_type, function, options = partition, partition, dict[str, str]()
@@ -109,7 +115,7 @@ class IndexDefinitions:
             "indexType": index_type,
             "indexFunction": "" if of_records else function,
             "sourceFields": list(fields),
-            "indexOptions": {"isPartitioned": "false"} if of_records else options,
+            "indexOptions": {"isPartitioned": str(is_partitioned).lower()} if of_records else options,
         }
         if self.table_version >= 9:
             entry["version"] = "V1" if of_records or not self.is_v2(partition) else _V2

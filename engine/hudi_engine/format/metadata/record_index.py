@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.filegroup.file_slice import FileSlice
+from hudi_engine.format.keygen.partition_path import escape_partition_value
 from hudi_engine.format.metadata.keys import groups_of
 from hudi_engine.format.metadata.locations import location_of
 from hudi_engine.format.metadata.records import MetadataPartition, Record
@@ -18,17 +19,30 @@ from hudi_engine.format.timeline.active import FileGroupKey
 _GROUP = re.compile(r"record-index-(?:(?P<partition>.*)-)?(?P<number>\d{4,})-0")
 
 
-def locations(metadata: MetadataTable, keys: pa.Array) -> Iterator[tuple[str, FileGroupKey]]:
+def index_group(partition: str | None, number: int) -> str:
+    """Return the id of a file group of the record index.
+
+    Args:
+        partition: The partition of the table that it is of, in a partitioned index; None in a global one.
+    """
+    part = "" if partition is None else f"{escape_partition_value(partition)}-"
+    return f"record-index-{part}{number:04d}-0"
+
+
+def locations(
+    metadata: MetadataTable, keys: pa.Array, partition: str | None = None
+) -> Iterator[tuple[str, FileGroupKey]]:
     """Yield the keys that the record index has, each with its partition and file group.
 
     A partitioned index, which has file groups of its own for each partition of the table, may have a key in several.
 
     Args:
         keys: Record keys, each once.
+        partition: A partition of the table, whose part of a partitioned index alone is asked; None for all of them.
     """
     known: dict[int, tuple[Record, FileGroupKey]] = {}
     name = MetadataPartition.RECORD_INDEX.value
-    for groups in _index_parts(metadata):
+    for groups in index_parts(metadata, partition).values():
         numbers = groups_of(keys, len(groups))
         for number, group in enumerate(groups):
             wanted = keys.filter(pa.array(numbers == number))
@@ -40,8 +54,12 @@ def locations(metadata: MetadataTable, keys: pa.Array) -> Iterator[tuple[str, Fi
                 yield key, known[id(record)][1]
 
 
-def _index_parts(metadata: MetadataTable) -> list[list[FileSlice]]:
-    """Return the file groups that keys are hashed over: all, or those of each partition of the table."""
+def index_parts(metadata: MetadataTable, partition: str | None = None) -> dict[str | None, list[FileSlice]]:
+    """Return the file groups that keys are hashed over: all, or those of each partition of the table by its escaped path.
+
+    Args:
+        partition: A partition of the table, whose part of a partitioned index alone is wanted.
+    """
     parts: dict[str | None, list[FileSlice]] = {}
     for group in metadata.groups(MetadataPartition.RECORD_INDEX.value):
         named = _GROUP.fullmatch(group.file_id)
@@ -51,4 +69,7 @@ def _index_parts(metadata: MetadataTable) -> list[list[FileSlice]]:
                 f"the record index has a file group {group.file_id!r} that is out of order"
             )
         part.append(group)
-    return list(parts.values())
+    if partition is None or None in parts:
+        return parts
+    wanted = escape_partition_value(partition)
+    return {wanted: parts[wanted]} if wanted in parts else {}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -25,12 +25,8 @@ from hudi_engine.format.config.options import Options, resolve_options
 from hudi_engine.format.config.properties import table_checksum
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
-from hudi_engine.format.filegroup.log_file import log_file_name
 from hudi_engine.format.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.format.filegroup.view import FileSystemView
-from hudi_engine.format.logformat.blocks import delete
-from hudi_engine.format.logformat.format import BlockType, HeaderKey
-from hudi_engine.format.logformat.writer import encode_block
 from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.metadata.definitions import (
     DEFINITIONS_PATH,
@@ -38,6 +34,7 @@ from hudi_engine.format.metadata.definitions import (
     IndexDefinitions,
 )
 from hudi_engine.format.metadata.locations import Location, location_record
+from hudi_engine.format.metadata.record_index import index_group
 from hudi_engine.format.metadata.records import (
     MetadataPartition,
     record_schema,
@@ -50,19 +47,19 @@ from hudi_engine.format.parallel import on_threads
 from hudi_engine.format.schema.avro import avro_to_arrow, without_meta_fields
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.below import StorageBelow
-from hudi_engine.format.storage.paths import join
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.clock import parse_instant_time
+from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.format.timeline.instant import COMPLETE_AS_WRITES
 from hudi_engine.format.timeline.writer import TimelineWriter, check_inflight
 from hudi_engine.table.metadata.changes import (
     SECONDARY_RECORD,
     check_single,
+    empty_changes,
     files_records,
     filter_records,
-    hashes_values,
 )
-from hudi_engine.table.metadata.commit import DELTACOMMIT, commit_metadata, write_base_file
+from hudi_engine.table.metadata.commit import DELTACOMMIT, begin_groups, commit_metadata, write_base_file
 from hudi_engine.table.metadata.data_files import indexed_rows, slice_file_bounds, slice_keys
 from hudi_engine.table.metadata.index_build import INDEXING, INFLIGHT_PROPERTY, names_of_building
 from hudi_engine.table.metadata.statistics import lost_expressions, statistics_indexes
@@ -78,8 +75,8 @@ logger = logging.getLogger(__name__)
 
 _PARTITION_STATS = MetadataPartition.PARTITION_STATS.value
 _DIGITS = 17
-_FIRST_TOKEN = "0-0-0"
-_BYTES_A_KEY, _GROWTH, _GROUP_BYTES, _MOST_GROUPS = 48, 2, 1 << 30, 10_000
+_BYTES_A_KEY, _GROWTH, _GROUP_BYTES = 48, 2, 1 << 30
+_MOST_GROUPS, _MOST_GROUPS_OF_A_PARTITION = 10_000, 10
 BUILT_BY = {
     MetadataPartition.COLUMN_STATS: MetadataOptions.COLUMN_STATS,
     MetadataPartition.BLOOM_FILTERS: MetadataOptions.BLOOM_FILTERS,
@@ -101,12 +98,31 @@ _IDS = {
 
 def check_metadata_options(config: TableConfig, options: Options) -> None:
     """Refuse an index together with a metadata table that is switched off, before a write; raises ConfigError."""
-    asking: list[Option[Any]] = [each for each in BUILT_BY.values() if options[each]]
+    by_partition = MetadataOptions.PARTITIONED_RECORD_INDEX
+    asking: list[Option[Any]] = [each for each in (*BUILT_BY.values(), by_partition) if options[each]]
     asking += [IndexOptions.TYPE] if options[IndexOptions.TYPE] in RECORD_INDEXES else []
+    if options[by_partition]:
+        _check_partitioned_record_index(config, asking)
     if asking and options[MetadataOptions.ENABLED] is False:
         raise ConfigError(
             f"{asking[0]} is {options[asking[0]]}, but {MetadataOptions.ENABLED} is false, so table {config.name!r} would have "
             "no such index. Leave one of the two options out"
+        )
+
+
+def _check_partitioned_record_index(config: TableConfig, asking: Sequence[Option[Any]]) -> None:
+    key = MetadataOptions.PARTITIONED_RECORD_INDEX.key
+    if not config.is_partitioned or config.version < 9:
+        raise ConfigError(
+            f"{key} is true, and table {config.name!r} has "
+            f"{f'version {config.version}' if config.is_partitioned else 'no partitions'}; such an index is for tables of version "
+            f"9 with partitions. {MetadataOptions.RECORD_INDEX} has one over all partitions"
+        )
+    other = next((each for each in asking if each in (MetadataOptions.RECORD_INDEX, IndexOptions.TYPE)), None)
+    if other is not None:
+        raise ConfigError(
+            f"{key} is true, and {other} asks for a record index over all partitions; a table has one of the two. Leave one of the "
+            "options out"
         )
 
 
@@ -221,12 +237,23 @@ def build(
 def wanted_partitions(config: TableConfig, options: Options) -> list[str]:
     """Return the names of the partitions that options want."""
     wanted = [MetadataPartition.FILES, *(each for each, option in BUILT_BY.items() if options[option])]
-    if options[IndexOptions.TYPE] in RECORD_INDEXES and MetadataPartition.RECORD_INDEX not in wanted:
+    asks_for_keys = (
+        options[MetadataOptions.PARTITIONED_RECORD_INDEX] or options[IndexOptions.TYPE] in RECORD_INDEXES
+    )
+    if asks_for_keys and MetadataPartition.RECORD_INDEX not in wanted:
         wanted.append(MetadataPartition.RECORD_INDEX)
     has_partition_stats = config.is_partitioned and config.table_version.has_completion_times
     if MetadataPartition.COLUMN_STATS in wanted and has_partition_stats:
         wanted.append(MetadataPartition.PARTITION_STATS)
     return [each.value for each in wanted]
+
+
+class _Group(NamedTuple):
+    """A file group of a partition that is built."""
+
+    file_id: str
+    keys: pa.Array
+    values: pa.Array
 
 
 @dataclass(frozen=True)
@@ -296,7 +323,8 @@ class _Build:
             schema, is_v2 = without_meta_fields(self.schema), definitions.is_v2(partition)
             return definitions.with_index(partition, list(indexed_columns(schema, names, is_v2=is_v2)))
         if partition == MetadataPartition.RECORD_INDEX.value and self.config.version >= 9:
-            return definitions.with_index(partition)
+            is_partitioned = bool(self.options[MetadataOptions.PARTITIONED_RECORD_INDEX])
+            return definitions.with_index(partition, is_partitioned=is_partitioned)
         return definitions
 
     def _build(self, partition: str, definitions: IndexDefinitions, indexing: str | None) -> None:
@@ -310,34 +338,40 @@ class _Build:
             else indexing
         )
         changes = self._changes(partition, definitions)
-        keys, values, _ = changes.sorted()
-        kind = MetadataPartition.of(partition)
-        prefix, count = _IDS[kind] if kind in _IDS else ("", 0)
-        prefix, count = prefix or partition.replace("_", "-"), count or self._index_groups(len(keys))
-        file_ids = [f"{prefix}-{number:04d}-0" for number in range(count)]
         self.below.delete_tree(partition)
         ensure_partition_metadata(self.below, partition, instant)
-        empty = encode_block(
-            BlockType.DELETE, [(HeaderKey.INSTANT_TIME, instant)], delete.encode(_texts(), _texts())
-        )
-        for file_id in file_ids:
-            name = log_file_name(file_id, instant, 1, _FIRST_TOKEN)
-            self.below.create(join(partition, name), empty)
+        groups = [each for of, some in changes.parts() for each in self._groups(partition, some, of)]
+        begin_groups(self.below, partition, [each.file_id for each in groups], instant)
         writer = TimelineWriter(self.below, own)
         writer.create_requested(instant, DELTACOMMIT)
         writer.to_inflight(instant, DELTACOMMIT)
         table = MetadataTable(self.below, own, timeline, self.timeline, (partition,))
-        groups = changes.groups_of(keys, count)
 
-        def write(number: int) -> Any:
-            mine = pa.array(groups == number)
-            some = keys.filter(mine), values.filter(mine)
-            return write_base_file(table, partition, file_ids[number], instant, *some, self.record_schema)
+        def write(group: _Group) -> WriteStat:
+            given = group.file_id, instant, group.keys, group.values
+            return write_base_file(table, partition, *given, self.record_schema)
 
-        filled = [number for number in range(count) if (groups == number).any()]
+        filled = [each for each in groups if len(each.keys)]
         stats = [(partition, stat) for stat in on_threads(write, filled)]
         metadata = commit_metadata(stats, self.record_schema, WriteOperation.BULK_INSERT)
         writer.complete(instant, DELTACOMMIT, metadata.to_bytes(own.table_version))
+
+    def _groups(self, partition: str, changes: Changes, of: str | None) -> list[_Group]:
+        """Return the file groups of a partition of the metadata table with their records.
+
+        Args:
+            of: The partition of the table that they are for, in a partitioned record index.
+        """
+        keys, values, _ = changes.sorted()
+        kind = MetadataPartition.of(partition)
+        prefix, count = _IDS[kind] if kind in _IDS else ("", 0)
+        prefix, count = prefix or partition.replace("_", "-"), count or self._index_groups(len(keys), of)
+        numbers, found = changes.groups_of(keys, count), []
+        for number in range(count):
+            mine = pa.array(numbers == number)
+            file_id = f"{prefix}-{number:04d}-0" if of is None else index_group(of, number)
+            found.append(_Group(file_id, keys.filter(mine), values.filter(mine)))
+        return found
 
     def _instant(self, used: Collection[str]) -> str:
         """Return the first instant of initialisations that is not used: in version 6 the newest write's with a suffix."""
@@ -349,13 +383,15 @@ class _Build:
             numbers, digits = count(_FIRST_SUFFIX), len("010")
         return next(text for number in numbers if (text := f"{first}{number:0{digits}}") not in used)
 
-    def _index_groups(self, keys: int) -> int:
-        """Return how many file groups a record index gets, by Hudi's estimate."""
+    def _index_groups(self, keys: int, of: str | None) -> int:
+        """Return how many file groups a record index gets, or its part for a partition, by Hudi's estimate."""
         by_size = -(-keys * _BYTES_A_KEY * _GROWTH // _GROUP_BYTES)
+        if of is not None:
+            return min(max(by_size, 1), _MOST_GROUPS_OF_A_PARTITION)
         return min(max(by_size, self.options[MetadataOptions.RECORD_INDEX_GROUPS]), _MOST_GROUPS)
 
     def _changes(self, partition: str, definitions: IndexDefinitions) -> Changes:
-        changes = Changes(self.record_schema, hashes_values(partition, definitions))
+        changes = empty_changes(self.record_schema, partition, definitions)
         statistics = partial(self._fill_statistics, partition)
         fill: Mapping[MetadataPartition | None, Callable[[Changes, IndexDefinitions], None]] = {
             MetadataPartition.FILES: self._fill_files,
@@ -415,11 +451,14 @@ class _Build:
     def _fill_locations(self, changes: Changes, _: IndexDefinitions) -> None:
         slices = [each for some in self.slices.values() for each in some]
         keys = on_threads(lambda each: slice_keys(self.storage, self.timeline, each), slices)
-        check_single(keys)
+        scopes = [changes.scope(each.partition) for each in slices]
+        for scope in dict.fromkeys(scopes):
+            check_single([some for of, some in zip(scopes, keys, strict=True) if of == scope])
         for each, some in zip(slices, keys, strict=True):
             moment = parse_instant_time(each.base_instant, self.timeline.zone)
             location = Location(each.partition, each.file_id)
-            changes.put_all(some, location_record(location, int(moment.timestamp() * 1000)))
+            record = location_record(location, int(moment.timestamp() * 1000))
+            changes.part(each.partition).put_all(some, record)
 
     def _fill_values(self, partition: str, changes: Changes, definitions: IndexDefinitions) -> None:
         column = definitions.secondary_columns[partition]
@@ -428,10 +467,6 @@ class _Build:
         rows = on_threads(lambda each: indexed_rows(context, each, [column])[column].secondary_keys(), slices)
         for keys in rows:
             changes.put_all(keys, SECONDARY_RECORD)
-
-
-def _texts() -> pa.Array:
-    return pa.array([], pa.string())
 
 
 def own_properties(config: TableConfig) -> TableConfig:

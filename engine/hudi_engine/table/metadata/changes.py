@@ -5,6 +5,7 @@ Source: Hudi metadata table format, "what each action writes".
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -57,7 +58,7 @@ def changes_of_write(written: Written, schema: str) -> dict[str, Changes]:
         schema: Avro schema that the metadata table's records are written with.
     """
     kept = written.table.partitions
-    found = {name: Changes(schema, hashes_values(name, written.definitions)) for name in kept}
+    found = {name: empty_changes(schema, name, written.definitions) for name in kept}
     found[MetadataPartition.FILES.value].put(_files_records(written))
     put_statistics(written, found)
     filters = found.get(MetadataPartition.BLOOM_FILTERS.value)
@@ -74,10 +75,15 @@ def changes_of_write(written: Written, schema: str) -> dict[str, Changes]:
     return found
 
 
-def hashes_values(partition: str, definitions: IndexDefinitions) -> bool:
-    """Return whether keys of a partition go to file groups by the value in them, those of a secondary index of version V2."""
-    is_secondary = MetadataPartition.of(partition) is MetadataPartition.SECONDARY_INDEX
-    return is_secondary and definitions.is_v2(partition)
+def empty_changes(schema: str, partition: str, definitions: IndexDefinitions) -> Changes:
+    """Return no changes of a partition of the metadata table, to be added to.
+
+    Keys of a secondary index of version V2 go to file groups by the value in them.
+    """
+    kind = MetadataPartition.of(partition)
+    by_value = kind is MetadataPartition.SECONDARY_INDEX and definitions.is_v2(partition)
+    is_partitioned = kind is MetadataPartition.RECORD_INDEX and definitions.partitioned_record_index
+    return Changes(schema, by_value, is_partitioned)
 
 
 def _files_records(written: Written) -> dict[str, Record]:
@@ -146,7 +152,7 @@ def _put_locations(written: Written, changes: Changes) -> None:
         return
     millis = _millis(written.instant, written.timeline)
     placed: dict[Location, pa.Array] = {}
-    deleted = []
+    gone: dict[str, list[pa.Array]] = defaultdict(list)
     for partition, stat in written.stats:
         location = Location(partition, str(stat.file_id))
         if stat.is_log_file:
@@ -162,15 +168,16 @@ def _put_locations(written: Written, changes: Changes) -> None:
             keys, before = file_keys(written.storage, str(stat.path)), written.keys_before(location)
             removed = before.filter(pc.invert(pc.is_in(before, keys)))
             keys = keys.filter(pc.invert(pc.is_in(keys, before)))
-        deleted.append(_held(written.table, removed, location))
+        gone[changes.scope(partition)].append(_held(written.table, removed, location))
         placed[location] = joined([placed.get(location, keys.slice(0, 0)), keys]).unique()
-    replaced = [_replaced_keys(written)] if written.metadata.replaced else []
-    _check_single(written, placed, joined([*deleted, *replaced]))
-    changes.delete(joined(deleted))
-    if written.metadata.operation_type != WriteOperation.CLUSTER.value:
-        changes.delete(joined(replaced))
+    replaced = _replaced_keys(written, changes)
+    deleted = {each: joined([*gone[each], *replaced.get(each, ())]) for each in {*gone, *replaced}}
+    _check_single(written, changes, placed, deleted)
+    is_clustering = written.metadata.operation_type == WriteOperation.CLUSTER.value
+    for each, keys in deleted.items():
+        changes.part(each).delete(joined(gone[each]) if is_clustering else keys)
     for location, keys in placed.items():
-        changes.put_all(keys, location_record(location, millis))
+        changes.part(location.partition).put_all(keys, location_record(location, millis))
 
 
 def _put_values(written: Written, indexes: Sequence[tuple[str, Changes]]) -> None:
@@ -207,23 +214,33 @@ def _put_values(written: Written, indexes: Sequence[tuple[str, Changes]]) -> Non
             changes.put_all(added, SECONDARY_RECORD)
 
 
-def _check_single(written: Written, placed: Mapping[Location, pa.Array], deleted: pa.Array) -> None:
-    """Refuse keys that a write puts in two file groups, or in one while their row stays in another."""
-    check_single(placed.values())
+def _check_single(
+    written: Written, changes: Changes, placed: Mapping[Location, pa.Array], deleted: Mapping[str, pa.Array]
+) -> None:
+    """Refuse keys that a write puts in two file groups, or in one while their row stays in another.
+
+    Args:
+        deleted: The keys that it takes out of the index, by `Changes.scope`.
+    """
+    parts: dict[str, list[pa.Array]] = defaultdict(list)
     elsewhere: dict[Location, list[str]] = {}
     for own, keys in placed.items():
-        new = keys.filter(pc.invert(pc.is_in(keys, deleted)))
-        for key, place in locations(written.table, new.cast(pa.string())):
+        scope = changes.scope(own.partition)
+        parts[scope].append(keys)
+        new = keys.filter(pc.invert(pc.is_in(keys, deleted[scope])))
+        for key, place in locations(written.table, new.cast(pa.string()), own.partition):
             if place != own:
                 elsewhere.setdefault(Location(*place), []).append(key)
-    for place, some in elsewhere.items():
+    for some in parts.values():
+        check_single(some)
+    for place, keys_there in elsewhere.items():
         view = FileSystemView.build(
             written.storage, written.config, written.timeline, partitions=[place.partition]
         )
         stored = slice_keys(written.storage, written.timeline, view.newest(place))
-        found = pc.is_in(pa.array([each.encode() for each in some], _BINARY), stored)
+        found = pc.is_in(pa.array([each.encode() for each in keys_there], _BINARY), stored)
         if place not in placed and pc.any(found).as_py():
-            raise _repeated(some[pc.index(found, True).as_py()])
+            raise _repeated(keys_there[pc.index(found, True).as_py()])
 
 
 def check_single(parts: Iterable[pa.Array]) -> None:
@@ -248,10 +265,10 @@ def _repeated(key: str) -> RepeatedKeyError:
 
 
 def _held(table: MetadataTable, keys: pa.Array, *places: Location) -> pa.Array:
-    """Return those keys that the record index has in one of some file groups."""
-    if not len(keys):
-        return keys
-    found = locations(table, keys.cast(pa.string()).unique())
+    """Return those keys that the record index has in one of some file groups, all of which are of one partition or index."""
+    if not len(keys) or not places:
+        return keys.slice(0, 0)
+    found = locations(table, keys.cast(pa.string()).unique(), places[0].partition)
     return pa.array([key.encode() for key, place in found if place in places], _BINARY)
 
 
@@ -259,11 +276,17 @@ def _millis(instant: str, timeline: Timeline) -> int:
     return int(parse_instant_time(instant, timeline.zone).timestamp() * 1000)
 
 
-def _replaced_keys(written: Written) -> pa.Array:
-    """Return the keys that the index has in the file groups that a write takes out."""
-    going = {Location(*each) for each in written.metadata.replaced}
-    keys = joined([written.keys_before(each) for each in going]).unique()
-    return _held(written.table, keys, *going)
+def _replaced_keys(written: Written, changes: Changes) -> dict[str, list[pa.Array]]:
+    """Return the keys that the index has in the file groups that a write takes out, by `Changes.scope`."""
+    going: dict[str, list[Location]] = defaultdict(list)
+    for each in written.metadata.replaced:
+        going[changes.scope(each[0])].append(Location(*each))
+    return {
+        scope: [
+            _held(written.table, joined([written.keys_before(each) for each in places]).unique(), *places)
+        ]
+        for scope, places in going.items()
+    }
 
 
 def changes_of_clean(

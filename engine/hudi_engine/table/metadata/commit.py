@@ -19,15 +19,17 @@ from hudi_engine.format.hfile.writer import encode_hfile
 from hudi_engine.format.logformat.blocks import delete
 from hudi_engine.format.logformat.format import BlockType, HeaderKey
 from hudi_engine.format.logformat.writer import encode_block
-from hudi_engine.format.metadata.records import plain_schema
+from hudi_engine.format.metadata.record_index import index_group, index_parts
+from hudi_engine.format.metadata.records import MetadataPartition, plain_schema
 from hudi_engine.format.metadata.table import MetadataTable
 from hudi_engine.format.parallel import on_threads
+from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.paths import join
 from hudi_engine.format.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.format.timeline.writer import TimelineWriter
 from hudi_engine.table.metadata.written import Changes
 
-TOKEN = "0-1-0"
+TOKEN, _FIRST_TOKEN = "0-1-0", "0-0-0"
 DELTACOMMIT = "deltacommit"
 
 
@@ -55,7 +57,12 @@ def write_deltacommit(
     writer.create_requested(instant, DELTACOMMIT)
     inflight = CommitMetadata(operation_type=WriteOperation.UPSERT_PREPPED.value)
     writer.to_inflight(instant, DELTACOMMIT, inflight.to_bytes(table.config.table_version))
-    parts = [part for name, each in changes.items() for part in _parts(table, name, each)]
+    parts = [
+        part
+        for name, each in changes.items()
+        for of, some in each.parts()
+        for part in _parts(table, name, some, of, instant)
+    ]
     stats = on_threads(lambda part: _write_log(table, instant, part, schema), parts)
     metadata = commit_metadata(
         [(part.partition, stat) for part, stat in zip(parts, stats, strict=True)], schema
@@ -78,11 +85,18 @@ def commit_metadata(
     return CommitMetadata(by_partition, extra, operation.value, compacted)
 
 
-def _parts(table: MetadataTable, partition: str, changes: Changes) -> list[_Part]:
+def _parts(
+    table: MetadataTable, partition: str, changes: Changes, of: str | None, instant: str
+) -> list[_Part]:
+    """Return what each file group gets.
+
+    Args:
+        of: The partition of the table whose file groups of the index these are; None for all.
+    """
     keys, values, deleted = changes.sorted()
     if not len(keys) and not len(deleted):
         return []
-    groups = table.groups(partition)
+    groups = table.groups(partition) if of is None else _groups_of(table, of, instant)
     of_keys, of_deleted = (changes.groups_of(each, len(groups)) for each in (keys, deleted))
     numbers = sorted({*np.unique(of_keys).tolist(), *np.unique(of_deleted).tolist()})
     return [
@@ -95,6 +109,23 @@ def _parts(table: MetadataTable, partition: str, changes: Changes) -> list[_Part
         )
         for number in numbers
     ]
+
+
+def _groups_of(table: MetadataTable, of: str, instant: str) -> list[FileSlice]:
+    """Return the file groups that a partitioned record index has for a partition of the table; a new one gets one."""
+    for groups in index_parts(table, of).values():
+        return groups
+    name = MetadataPartition.RECORD_INDEX.value
+    begin_groups(table.storage, name, [index_group(of, 0)], instant)
+    return [FileSlice(name, index_group(of, 0), instant)]
+
+
+def begin_groups(storage: Storage, partition: str, file_ids: Sequence[str], instant: str) -> None:
+    """Write the first log of file groups of the metadata table, which has no records: their number decides on the place of keys."""
+    texts = pa.array([], pa.string())
+    empty = encode_block(BlockType.DELETE, [(HeaderKey.INSTANT_TIME, instant)], delete.encode(texts, texts))
+    for file_id in file_ids:
+        storage.create(join(partition, log_file_name(file_id, instant, 1, _FIRST_TOKEN)), empty)
 
 
 def _write_log(table: MetadataTable, instant: str, part: _Part, schema: str) -> WriteStat:

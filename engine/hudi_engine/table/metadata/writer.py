@@ -135,7 +135,7 @@ def _is_kept(name: str, config: TableConfig, definitions: IndexDefinitions) -> b
     needed = _NEEDED.get(partition) if partition is not None else None
     if needed is not None and needed.value not in config.metadata_partitions:
         return False
-    if MetadataPartition.RECORD_INDEX in (partition, needed) and definitions.partitioned_record_index:
+    if needed is MetadataPartition.RECORD_INDEX and definitions.partitioned_record_index:
         return False
     if partition is MetadataPartition.SECONDARY_INDEX:
         return name in definitions.secondary_columns

@@ -34,13 +34,30 @@ class Changes:
     Args:
         schema: Avro schema that records are written with.
         by_value: Whether the value in a key of a secondary index decides on its file group, instead of all of the key.
+        is_partitioned: Whether each partition of the table has file groups of its own, which its part of the changes goes to.
     """
 
     schema: str
     by_value: bool = False
+    is_partitioned: bool = False
+    by_partition: dict[str, Changes] = field(default_factory=dict)
     _keys: list[pa.Array] = field(default_factory=list)
     _values: list[pa.Array] = field(default_factory=list)
     _deleted: list[pa.Array] = field(default_factory=list)
+
+    def scope(self, partition: str) -> str:
+        """Return what a key is once in: a partition of the table, or "" for the whole table."""
+        return partition if self.is_partitioned else ""
+
+    def part(self, partition: str) -> Changes:
+        """Return the part of the changes for rows of a partition of the table, which may be given as its `scope`."""
+        if not self.is_partitioned:
+            return self
+        return self.by_partition.setdefault(partition, Changes(self.schema))
+
+    def parts(self) -> list[tuple[str | None, Changes]]:
+        """Return the changes by the partition of the table that they are for; None where all have the same file groups."""
+        return [*self.by_partition.items()] if self.is_partitioned else [(None, self)]
 
     def put(self, records: Mapping[str, Record]) -> None:
         """Add records."""

@@ -166,6 +166,10 @@ def _check_column(name: str, column: str, schema: str, definitions: IndexDefinit
         )
     if columns.get_field_index(column) < 0:
         raise ConfigError(f"column of {name} is {column!r}; legal values: {', '.join(columns.names)}")
+    if definitions.partitioned_record_index:
+        raise ConfigError(
+            f"the record index is one by partition, and {name} needs one over all partitions; drop it first (record_index)"
+        )
     kind = columns.field(column).type
     if not is_indexed_type(kind):
         raise ConfigError(

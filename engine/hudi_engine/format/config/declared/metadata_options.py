@@ -39,6 +39,11 @@ class MetadataOptions:
         "The file group of each record key is part of a metadata table that is built.",
         aliases=("hoodie.metadata.record.index.enable",),
     )
+    PARTITIONED_RECORD_INDEX = bool_option(
+        "hoodie.metadata.record.level.index.enable",
+        False,
+        "The same by partition of the table: a key may be in several partitions. On tables of version 9 with partitions.",
+    )
     RECORD_INDEX_GROUPS = int_option(
         "hoodie.metadata.record.index.min.filegroup.count",
         10,
