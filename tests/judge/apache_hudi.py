@@ -85,6 +85,7 @@ class ApacheHudi:
         end: str | None = None,
         columns: Sequence[str] | None = None,
         options: Mapping[str, str] | None = None,
+        where: str | None = None,
     ) -> list[dict[str, Any]]:
         """Read a table.
 
@@ -96,13 +97,18 @@ class ApacheHudi:
             end: Last instant of an incremental query, inclusive.
             columns: Columns to give; all without it.
             options: More read options in Hudi's keys.
+            where: Condition of the rows; all without it.
 
         Returns:
             Plain rows, Hudi's meta columns among them.
         """
         given = _query(query, as_of, begin, end)
         rows = self._ask(
-            "read", path=str(Path(path).resolve()), options={**given, **(options or {})}, columns=columns
+            "read",
+            path=str(Path(path).resolve()),
+            options={**given, **(options or {})},
+            columns=columns,
+            where=where,
         )
         assert isinstance(rows, list)
         return rows

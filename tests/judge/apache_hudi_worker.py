@@ -54,6 +54,7 @@ def answer(spark: SparkSession, request: dict[str, Any]) -> list[dict[str, Any]]
     """Do what one request asks for and give the rows."""
     if request["action"] == "read":
         frame = spark.read.format("hudi").options(**request["options"]).load(request["path"])
+        frame = frame.where(request["where"]) if request["where"] else frame
         return collect(frame.select(*request["columns"]) if request["columns"] else frame)
     if request["action"] == "drain":
         frame = spark.read.format("hudi").options(**request["options"]).load(request["path"])

@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hudi_engine.format.metadata.expressions import Expression
+from hudi_engine.format.storage import open_storage
 
+from tests.helpers.metadata_table import differences
 from tests.judge.apache_hudi import ApacheHudi
+from tests.judge.arrow_rows import rows_of_spark
 from tests.judge.readers import Judges
+from tests.judge.rows import difference, without_meta
 from tests.judge.versioned_table import Row, Table
 
 pytestmark = pytest.mark.slow
@@ -67,7 +72,10 @@ class History:
             steps = self._by_hudi() if step % 3 == 0 else self._own()
             self._step(self._chance.choice(steps))
             if step % (STEPS // 2) == 0:
-                self._table.check(str(self._done))
+                self._look()
+
+    def _look(self) -> None:
+        self._table.check(str(self._done))
 
     def _step(self, act: Callable[[], str | None]) -> None:
         self._turn += 1
@@ -175,3 +183,76 @@ class History:
 
     def _copy(self) -> dict[str, Row]:
         return {key: dict(row) for key, row in self._table.rows.items()}
+
+
+METADATA = {
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.index.column.stats.enable": "true",
+    "hoodie.metadata.index.bloom.filter.enable": "true",
+}
+OF_KEYS = {
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.record.index.min.filegroup.count": "2",
+}
+BY_PARTITION = {"hoodie.metadata.record.level.index.enable": "true"}
+SECONDARY, EXPRESSION = "secondary_index_val", "expr_index_val"
+
+
+@pytest.mark.parametrize("seed", [*SHORT, *(pytest.param(each, marks=pytest.mark.long) for each in LONG)])
+def test_all_readers_give_the_rows_of_a_history_with_a_metadata_table(
+    seed: int, spark: Any, tmp_path: Path, apache_hudi: Judges
+) -> None:
+    version = (9, 6)[seed // 8 % 2]
+    hudi = "0.15.0" if version == 6 and seed % 3 == 0 else "1.2.0"
+    MetadataHistory(spark, tmp_path / "t", apache_hudi(hudi), seed, version).play()
+
+
+class MetadataHistory(History):
+    """One table of version 6 or 9, whose metadata table both keep with all its indexes, and read by."""
+
+    def __init__(self, spark: Any, path: Path, hudi: ApacheHudi, seed: int, version: int) -> None:
+        self._chance = chance = random.Random(seed)
+        self._index = list(INDEXES)[seed // 2 % len(INDEXES)]
+        kind, partitioned = ("mor", "cow")[seed % 2], self._index == "global" or chance.random() < 0.7
+        of_keys = OF_KEYS
+        if version == 9 and partitioned and self._index != "global" and chance.random() < 0.4:
+            of_keys = BY_PARTITION
+        self._named = version == 9 and of_keys is OF_KEYS
+        options = {"hoodie.compact.inline": "false", **INDEXES[self._index], **METADATA, **of_keys}
+        self._table = Table(
+            spark, path, kind, hudi, options=options, partitioned=partitioned, ordered=chance.random() < 0.7,
+            metadata=True,
+        )  # fmt: skip
+        self._table.make(version)
+        self._version, self._turn = version, 0
+        self._done = [
+            f"seed {seed}: {kind}, version {version}, {self._index}, partitioned {partitioned}, "
+            f"ordered {self._table.ordered}, record index by partition {of_keys is BY_PARTITION}, Hudi {hudi.version}"
+        ]
+
+    def _own(self) -> list[Callable[[], str | None]]:
+        return [each for each in super()._own() if each != self._change_version]
+
+    def _upsert(self) -> None:
+        super()._upsert()
+        services = self._table.opened.services()
+        if self._named and SECONDARY not in self._table.opened.config.metadata_partitions:
+            services.create_index(SECONDARY, ["val"])
+            services.create_index(EXPRESSION, (), Expression.parse("substring(val, 1, 2)"))
+
+    def _look(self) -> None:
+        super()._look()
+        table, storage = self._table, open_storage(str(self._table.path))
+        assert differences(storage) == [], self._done
+        wanted = {"files", "column_stats", "bloom_filters", "record_index"}
+        assert wanted <= {*table.opened.config.metadata_partitions}, self._done
+        row = self._chance.choice([*table.rows.values(), {"id": "none", "val": "none", "ts": -1, "dt": "p0"}])
+        for name in ("id", "val", "ts"):
+            rows = [each for each in table.rows.values() if each[name] == row[name]]
+            for skips in ("true", "false"):
+                options = {"hoodie.metadata.enable": skips, "hoodie.enable.data.skipping": skips}
+                condition = f"{name} = {row[name]!r}"
+                found = table.hudi.read(table.path, options=options, where=condition)
+                assert difference(without_meta(found), rows) == "", (self._done, condition, skips)
+            found = rows_of_spark(table.opened.snapshot(filters=[(name, "=", row[name])]))
+            assert difference(without_meta(found), rows) == "", (self._done, name)

@@ -11,6 +11,7 @@ from hudi_engine import TimelineError
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.storage import open_storage
+from hudi_engine.table.metadata import build
 from hudi_engine.table.table_services import TableServices
 
 from tests.helpers.metadata_table import differences, open_metadata
@@ -111,3 +112,26 @@ def test_it_is_for_tables_of_version_9_with_partitions_and_the_only_one(tmp_path
         TableServices(open_storage(str(tmp_path / "two")), resolve_options({})).create_index(
             "secondary_index_ts", ["ts"]
         )
+
+
+@pytest.mark.parametrize(
+    "index", ["hoodie.metadata.record.level.index.enable", "hoodie.metadata.record.index.enable"]
+)
+@pytest.mark.parametrize("keys", [1, 7, 1000])
+def test_a_build_has_some_keys_in_memory_at_a_time(tmp_path, monkeypatch, index, keys):
+    monkeypatch.setattr(build, "_KEYS_AT_A_TIME", keys)
+    table = made(tmp_path / "t", "mor", {"hoodie.write.table.version": "9"})
+    table.upsert(rows(range(40), 1, lambda each: f"p{each % 3}"))
+    table.upsert(rows(range(5, 50), 2, lambda each: f"p{each % 3}"))
+    table.upsert(rows([7, 60], 3, lambda each: f"p{each % 3}"), options={index: "true"})
+    assert differences(open_storage(str(tmp_path / "t"))) == []
+
+
+def test_a_build_that_finds_a_key_twice_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "_KEYS_AT_A_TIME", 1)
+    table = made(tmp_path / "t", options={"hoodie.write.table.version": "9"})
+    table.upsert(rows(range(9), 1, lambda _: "a"))
+    table.insert(rows([8], 1, lambda _: "b"), options={"hoodie.metadata.record.index.enable": "true"})
+    kept = open_metadata(open_storage(str(tmp_path / "t")))
+    assert kept.partitions == ("files",) and not kept.timeline.pending
+    assert not (tmp_path / "t" / ".hoodie" / "metadata" / "record_index").exists()

@@ -7,7 +7,7 @@ A partition counts from the moment at which the table's properties name it, whic
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import count
@@ -33,6 +33,7 @@ from hudi_engine.format.metadata.definitions import (
     DEFINITIONS_PROPERTY,
     IndexDefinitions,
 )
+from hudi_engine.format.metadata.keys import groups_of
 from hudi_engine.format.metadata.locations import Location, location_record
 from hudi_engine.format.metadata.record_index import index_group
 from hudi_engine.format.metadata.records import (
@@ -60,7 +61,7 @@ from hudi_engine.table.metadata.changes import (
     filter_records,
 )
 from hudi_engine.table.metadata.commit import DELTACOMMIT, begin_groups, commit_metadata, write_base_file
-from hudi_engine.table.metadata.data_files import indexed_rows, slice_file_bounds, slice_keys
+from hudi_engine.table.metadata.data_files import file_rows, indexed_rows, slice_file_bounds, slice_keys
 from hudi_engine.table.metadata.index_build import INDEXING, INFLIGHT_PROPERTY, names_of_building
 from hudi_engine.table.metadata.statistics import lost_expressions, statistics_indexes
 from hudi_engine.table.metadata.writer import (
@@ -76,6 +77,8 @@ logger = logging.getLogger(__name__)
 _PARTITION_STATS = MetadataPartition.PARTITION_STATS.value
 _DIGITS = 17
 _BYTES_A_KEY, _GROWTH, _GROUP_BYTES = 48, 2, 1 << 30
+_KEYS_AT_A_TIME = 4_000_000
+"""Keys of a record index that are in memory at a time, with their locations about a gigabyte."""
 _MOST_GROUPS, _MOST_GROUPS_OF_A_PARTITION = 10_000, 10
 BUILT_BY = {
     MetadataPartition.COLUMN_STATS: MetadataOptions.COLUMN_STATS,
@@ -90,7 +93,6 @@ _IDS = {
     MetadataPartition.COLUMN_STATS: ("col-stats", 2),
     MetadataPartition.PARTITION_STATS: ("partition-stats", 1),
     MetadataPartition.BLOOM_FILTERS: ("bloom-filters", 4),
-    MetadataPartition.RECORD_INDEX: ("record-index", 0),
     MetadataPartition.EXPRESSION_INDEX: ("", 2),
 }
 """What ids of file groups begin with, "" for the partition's name, and Hudi's default of their number; 0 where keys decide."""
@@ -337,11 +339,8 @@ class _Build:
             if indexing is None or not own.table_version.has_completion_times
             else indexing
         )
-        changes = self._changes(partition, definitions)
         self.below.delete_tree(partition)
         ensure_partition_metadata(self.below, partition, instant)
-        groups = [each for of, some in changes.parts() for each in self._groups(partition, some, of)]
-        begin_groups(self.below, partition, [each.file_id for each in groups], instant)
         writer = TimelineWriter(self.below, own)
         writer.create_requested(instant, DELTACOMMIT)
         writer.to_inflight(instant, DELTACOMMIT)
@@ -351,27 +350,75 @@ class _Build:
             given = group.file_id, instant, group.keys, group.values
             return write_base_file(table, partition, *given, self.record_schema)
 
-        filled = [each for each in groups if len(each.keys)]
-        stats = [(partition, stat) for stat in on_threads(write, filled)]
+        stats: list[tuple[str, WriteStat]] = []
+        try:
+            for groups in self._batches(partition, definitions):
+                begin_groups(self.below, partition, [each.file_id for each in groups], instant)
+                filled = [each for each in groups if len(each.keys)]
+                stats += [(partition, stat) for stat in on_threads(write, filled)]
+        except RepeatedKeyError:
+            self.below.delete_tree(partition)
+            writer.delete(instant, DELTACOMMIT)
+            raise
         metadata = commit_metadata(stats, self.record_schema, WriteOperation.BULK_INSERT)
         writer.complete(instant, DELTACOMMIT, metadata.to_bytes(own.table_version))
 
-    def _groups(self, partition: str, changes: Changes, of: str | None) -> list[_Group]:
-        """Return the file groups of a partition of the metadata table with their records.
+    def _batches(self, partition: str, definitions: IndexDefinitions) -> Iterator[list[_Group]]:
+        """Yield the file groups of a partition of the metadata table with their records, as many as are made at a time."""
+        kind = MetadataPartition.of(partition)
+        if kind is MetadataPartition.RECORD_INDEX:
+            yield from self._batches_of_keys(empty_changes(self.record_schema, partition, definitions))
+            return
+        changes = self._changes(partition, definitions)
+        prefix, count = _IDS.get(kind, ("", 0)) if kind is not None else ("", 0)
+        prefix = prefix or partition.replace("_", "-")
+        yield _groups(
+            changes, count or self._index_groups(changes.records, None), f"{prefix}-{{:04d}}-0".format
+        )
+
+    def _batches_of_keys(self, changes: Changes) -> Iterator[list[_Group]]:
+        """Yield the file groups of the record index: the keys of a part of them are read and sorted at a time.
 
         Args:
-            of: The partition of the table that they are for, in a partitioned record index.
+            changes: Without any; it tells which partitions have groups of their own.
         """
-        keys, values, _ = changes.sorted()
-        kind = MetadataPartition.of(partition)
-        prefix, count = _IDS[kind] if kind in _IDS else ("", 0)
-        prefix, count = prefix or partition.replace("_", "-"), count or self._index_groups(len(keys), of)
-        numbers, found = changes.groups_of(keys, count), []
-        for number in range(count):
-            mine = pa.array(numbers == number)
-            file_id = f"{prefix}-{number:04d}-0" if of is None else index_group(of, number)
-            found.append(_Group(file_id, keys.filter(mine), values.filter(mine)))
-        return found
+        parts: dict[str, list[FileSlice]] = {} if changes.is_partitioned else {changes.scope(""): []}
+        for each in (each for some in self.slices.values() for each in some):
+            parts.setdefault(changes.scope(each.partition), []).append(each)
+        for scope, slices in parts.items():
+            of = scope if changes.is_partitioned else None
+            rows = sum(on_threads(self._rows, slices))
+            count = self._index_groups(rows, of)
+            at_a_time = max(1, count * _KEYS_AT_A_TIME // max(rows, 1))
+            for first in range(0, count, at_a_time):
+                some = self._located(slices, count, range(first, first + at_a_time))
+                groups = _groups(some, count, partial(index_group, of))
+                yield groups[first : first + at_a_time]
+
+    def _rows(self, each: FileSlice) -> int:
+        """Return the number of rows of a slice's base file."""
+        return 0 if each.base_file is None else file_rows(self.storage, each.base_file.path)
+
+    def _located(self, slices: Sequence[FileSlice], count: int, numbers: range) -> Changes:
+        """Return the locations of the keys of some of ``count`` file groups of the record index.
+
+        Raises:
+            RepeatedKeyError: A key is stored in several file groups of the table.
+        """
+
+        def keys_of(each: FileSlice) -> pa.Array:
+            keys = slice_keys(self.storage, self.timeline, each)
+            places = groups_of(keys.cast(pa.string()), count)
+            return keys.filter(pa.array((places >= numbers.start) & (places < numbers.stop)))
+
+        found = on_threads(keys_of, slices)
+        check_single(found)
+        changes = Changes(self.record_schema)
+        for each, keys in zip(slices, found, strict=True):
+            moment = parse_instant_time(each.base_instant, self.timeline.zone)
+            location = Location(each.partition, each.file_id)
+            changes.put_all(keys, location_record(location, int(moment.timestamp() * 1000)))
+        return changes
 
     def _instant(self, used: Collection[str]) -> str:
         """Return the first instant of initialisations that is not used: in version 6 the newest write's with a suffix."""
@@ -399,7 +446,6 @@ class _Build:
             MetadataPartition.PARTITION_STATS: statistics,
             MetadataPartition.EXPRESSION_INDEX: statistics,
             MetadataPartition.BLOOM_FILTERS: self._fill_filters,
-            MetadataPartition.RECORD_INDEX: self._fill_locations,
             MetadataPartition.SECONDARY_INDEX: partial(self._fill_values, partition),
         }
         fill[MetadataPartition.of(partition)](changes, definitions)
@@ -448,18 +494,6 @@ class _Build:
                     files = [(partition, each.base_file.path)]
                     changes.put(filter_records(self.storage, files, each.base_file.instant))
 
-    def _fill_locations(self, changes: Changes, _: IndexDefinitions) -> None:
-        slices = [each for some in self.slices.values() for each in some]
-        keys = on_threads(lambda each: slice_keys(self.storage, self.timeline, each), slices)
-        scopes = [changes.scope(each.partition) for each in slices]
-        for scope in dict.fromkeys(scopes):
-            check_single([some for of, some in zip(scopes, keys, strict=True) if of == scope])
-        for each, some in zip(slices, keys, strict=True):
-            moment = parse_instant_time(each.base_instant, self.timeline.zone)
-            location = Location(each.partition, each.file_id)
-            record = location_record(location, int(moment.timestamp() * 1000))
-            changes.part(each.partition).put_all(some, record)
-
     def _fill_values(self, partition: str, changes: Changes, definitions: IndexDefinitions) -> None:
         column = definitions.secondary_columns[partition]
         context = read_context(self.storage, self.config, self.timeline)
@@ -467,6 +501,16 @@ class _Build:
         rows = on_threads(lambda each: indexed_rows(context, each, [column])[column].secondary_keys(), slices)
         for keys in rows:
             changes.put_all(keys, SECONDARY_RECORD)
+
+
+def _groups(changes: Changes, count: int, file_id: Callable[[int], str]) -> list[_Group]:
+    """Return the file groups that records go to by their keys."""
+    keys, values, _ = changes.sorted()
+    numbers = changes.groups_of(keys, count)
+    masks = [pa.array(numbers == number) for number in range(count)]
+    return [
+        _Group(file_id(number), keys.filter(each), values.filter(each)) for number, each in enumerate(masks)
+    ]
 
 
 def own_properties(config: TableConfig) -> TableConfig:

@@ -107,6 +107,12 @@ def slice_file_bounds(
     return base_file_bounds(storage, path, columns)
 
 
+def file_rows(storage: Storage, path: str) -> int:
+    """Return the number of rows of a base file, by its footer."""
+    with storage.open_input(path) as source, damaged_parquet(f"base file {path!r}"):
+        return int(pq.read_metadata(source).num_rows)
+
+
 def file_keys(storage: Storage, path: str) -> pa.Array:
     """Return the record keys of a base file, as bytes."""
     with storage.open_input(path) as source, damaged_parquet(f"base file {path!r}"):

@@ -59,6 +59,11 @@ class Changes:
         """Return the changes by the partition of the table that they are for; None where all have the same file groups."""
         return [*self.by_partition.items()] if self.is_partitioned else [(None, self)]
 
+    @property
+    def records(self) -> int:
+        """Number of records that were added."""
+        return sum(map(len, self._keys))
+
     def put(self, records: Mapping[str, Record]) -> None:
         """Add records."""
         values = [encode_record(each, self.schema) for each in records.values()]
