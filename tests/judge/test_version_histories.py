@@ -214,8 +214,9 @@ class MetadataHistory(History):
         self._chance = chance = random.Random(seed)
         self._index = list(INDEXES)[seed // 2 % len(INDEXES)]
         kind, partitioned = ("mor", "cow")[seed % 2], self._index == "global" or chance.random() < 0.7
-        of_keys = OF_KEYS
-        if version == 9 and partitioned and self._index != "global" and chance.random() < 0.4:
+        # With a bucket index Apache Hudi leaves keys that it inserts into existing file groups out of its record index.
+        of_keys = {} if self._index == "bucket" else OF_KEYS
+        if of_keys and version == 9 and partitioned and self._index != "global" and chance.random() < 0.4:
             of_keys = BY_PARTITION
         self._named = version == 9 and of_keys is OF_KEYS
         options = {"hoodie.compact.inline": "false", **INDEXES[self._index], **METADATA, **of_keys}
@@ -240,11 +241,20 @@ class MetadataHistory(History):
             services.create_index(SECONDARY, ["val"])
             services.create_index(EXPRESSION, (), Expression.parse("substring(val, 1, 2)"))
 
+    def _delete_by_hudi(self) -> None:
+        # A delete that finds nothing fails in Apache Hudi where a table has an expression index.
+        stored = [key for key in range(KEYS) if f"k{key}" in self._table.rows]
+        if stored:
+            keys = self._chance.sample(stored, min(len(stored), 4))
+            self._table.write_by_hudi(keys, self._turn, "delete")
+            self._table.forget(keys)
+
     def _look(self) -> None:
         super()._look()
         table, storage = self._table, open_storage(str(self._table.path))
         assert differences(storage) == [], self._done
-        wanted = {"files", "column_stats", "bloom_filters", "record_index"}
+        of_keys = {"record_index"} if any("record" in key for key in table.options) else set()
+        wanted = {"files", "column_stats", "bloom_filters", *of_keys}
         assert wanted <= {*table.opened.config.metadata_partitions}, self._done
         row = self._chance.choice([*table.rows.values(), {"id": "none", "val": "none", "ts": -1, "dt": "p0"}])
         for name in ("id", "val", "ts"):
