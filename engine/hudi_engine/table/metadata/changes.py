@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,6 +37,7 @@ from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.damage import damaged_parquet
 from hudi_engine.format.timeline.active import FileGroupKey, Timeline
 from hudi_engine.format.timeline.clock import parse_instant_time
+from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.table.metadata.data_files import (
     file_keys,
     indexed_rows,
@@ -142,6 +144,56 @@ def _filter_text(storage: Storage, path: str) -> tuple[bytes | None, str]:
     return texts.get(BLOOM_KEY.encode()), kind.decode()
 
 
+@dataclass(frozen=True)
+class _Held:
+    """Where the record index has some keys, which are looked up once for all files of a write.
+
+    Args:
+        keys: Those that it has.
+        numbers: The place of each, by its number.
+        places: The numbers of the places.
+    """
+
+    keys: pa.Array
+    numbers: pa.Array
+    places: Mapping[Location, int]
+
+    @classmethod
+    def of(cls, table: MetadataTable, keys: pa.Array, partition: str | None) -> _Held:
+        """Look keys up, in the part of a partition of the table where the index is one by partition."""
+        found = list(locations(table, keys.cast(pa.string()).unique(), partition))
+        places = {
+            each: number for number, each in enumerate(dict.fromkeys(Location(*place) for _, place in found))
+        }
+        numbers = pa.array([places[Location(*place)] for _, place in found], pa.int64())
+        return cls(pa.array([key.encode() for key, _ in found], _BINARY), numbers, places)
+
+    def at(self, keys: pa.Array, *some: Location) -> pa.Array:
+        """Return those of some keys that the index has in one of some places, each once."""
+        wanted = pa.array([self.places[each] for each in some if each in self.places], pa.int64())
+        return keys.filter(pc.is_in(self._numbers_of(keys), wanted)).unique()
+
+    def elsewhere(self, keys: pa.Array, own: Location) -> dict[Location, pa.Array]:
+        """Return those of some keys that the index has in another place, by that place."""
+        numbers = self._numbers_of(keys)
+        others = pc.not_equal(numbers, self.places.get(own, -1)).fill_null(False)
+        keys, numbers = keys.filter(others), numbers.filter(others)
+        places = list(self.places)
+        return {places[each]: keys.filter(pc.equal(numbers, each)) for each in numbers.unique().to_pylist()}
+
+    def _numbers_of(self, keys: pa.Array) -> pa.Array:
+        return self.numbers.take(pc.index_in(keys, self.keys))
+
+
+class _FileKeys(NamedTuple):
+    """What a write does to the keys of a file group."""
+
+    location: Location
+    brought: pa.Array
+    removed: pa.Array
+    is_log: bool
+
+
 def _put_locations(written: Written, changes: Changes) -> None:
     """Add the locations of keys that a write brought, and delete those of keys it deleted where they were.
 
@@ -150,34 +202,52 @@ def _put_locations(written: Written, changes: Changes) -> None:
     """
     if written.metadata.compacted:
         return
-    millis = _millis(written.instant, written.timeline)
+    files = [found for each in written.stats if (found := _file_keys(written, *each)) is not None]
+    asked: dict[str, list[pa.Array]] = defaultdict(list)
+    for each in files:
+        asked[changes.scope(each.location.partition)] += [each.brought, each.removed]
+    held = {
+        scope: _Held.of(written.table, joined(keys), _part_of(changes, scope))
+        for scope, keys in asked.items()
+    }
     placed: dict[Location, pa.Array] = {}
     gone: dict[str, list[pa.Array]] = defaultdict(list)
-    for partition, stat in written.stats:
-        location = Location(partition, str(stat.file_id))
-        if stat.is_log_file:
-            log = written.logs[str(stat.path)]
-            keys, removed = joined([keys_of(each) for each in log.rows]), log.deleted
-            if len(log.late):
-                live = written.keys_after(location)
-                removed = joined([removed, log.late.filter(pc.invert(pc.is_in(log.late, live)))])
-            keys = keys.filter(pc.invert(pc.is_in(keys, _held(written.table, keys, location))))
-        elif not stat.num_inserts and not stat.num_deletes:
-            continue  # updates alone leave every key where it is
-        else:
-            keys, before = file_keys(written.storage, str(stat.path)), written.keys_before(location)
-            removed = before.filter(pc.invert(pc.is_in(before, keys)))
-            keys = keys.filter(pc.invert(pc.is_in(keys, before)))
-        gone[changes.scope(partition)].append(_held(written.table, removed, location))
+    for location, keys, removed, is_log in files:
+        scope = changes.scope(location.partition)
+        if is_log:
+            keys = keys.filter(pc.invert(pc.is_in(keys, held[scope].at(keys, location))))
+        gone[scope].append(held[scope].at(removed, location))
         placed[location] = joined([placed.get(location, keys.slice(0, 0)), keys]).unique()
     replaced = _replaced_keys(written, changes)
     deleted = {each: joined([*gone[each], *replaced.get(each, ())]) for each in {*gone, *replaced}}
-    _check_single(written, changes, placed, deleted)
+    _check_single(written, changes, held, placed, deleted)
     is_clustering = written.metadata.operation_type == WriteOperation.CLUSTER.value
-    for each, keys in deleted.items():
-        changes.part(each).delete(joined(gone[each]) if is_clustering else keys)
+    for scope, keys in deleted.items():
+        changes.part(scope).delete(joined(gone[scope]) if is_clustering else keys)
+    millis = _millis(written.instant, written.timeline)
     for location, keys in placed.items():
         changes.part(location.partition).put_all(keys, location_record(location, millis))
+
+
+def _part_of(changes: Changes, scope: str) -> str | None:
+    return scope if changes.is_partitioned else None
+
+
+def _file_keys(written: Written, partition: str, stat: WriteStat) -> _FileKeys | None:
+    """Return what a file of a write does to the keys of its file group; None where every key stays where it is."""
+    location = Location(partition, str(stat.file_id))
+    if stat.is_log_file:
+        log = written.logs[str(stat.path)]
+        removed = log.deleted
+        if len(log.late):
+            live = written.keys_after(location)
+            removed = joined([removed, log.late.filter(pc.invert(pc.is_in(log.late, live)))])
+        return _FileKeys(location, joined([keys_of(each) for each in log.rows]), removed, True)
+    if not stat.num_inserts and not stat.num_deletes:
+        return None  # updates alone leave every key where it is
+    keys, before = file_keys(written.storage, str(stat.path)), written.keys_before(location)
+    removed = before.filter(pc.invert(pc.is_in(before, keys)))
+    return _FileKeys(location, keys.filter(pc.invert(pc.is_in(keys, before))), removed, False)
 
 
 def _put_values(written: Written, indexes: Sequence[tuple[str, Changes]]) -> None:
@@ -215,32 +285,36 @@ def _put_values(written: Written, indexes: Sequence[tuple[str, Changes]]) -> Non
 
 
 def _check_single(
-    written: Written, changes: Changes, placed: Mapping[Location, pa.Array], deleted: Mapping[str, pa.Array]
+    written: Written,
+    changes: Changes,
+    held: Mapping[str, _Held],
+    placed: Mapping[Location, pa.Array],
+    deleted: Mapping[str, pa.Array],
 ) -> None:
     """Refuse keys that a write puts in two file groups, or in one while their row stays in another.
 
     Args:
-        deleted: The keys that it takes out of the index, by `Changes.scope`.
+        held: Where the index has the keys that the write brings, by `Changes.scope`.
+        deleted: The keys that it takes out of the index.
     """
     parts: dict[str, list[pa.Array]] = defaultdict(list)
-    elsewhere: dict[Location, list[str]] = {}
+    elsewhere: dict[Location, list[pa.Array]] = defaultdict(list)
     for own, keys in placed.items():
         scope = changes.scope(own.partition)
         parts[scope].append(keys)
         new = keys.filter(pc.invert(pc.is_in(keys, deleted[scope])))
-        for key, place in locations(written.table, new.cast(pa.string()), own.partition):
-            if place != own:
-                elsewhere.setdefault(Location(*place), []).append(key)
-    for some in parts.values():
-        check_single(some)
-    for place, keys_there in elsewhere.items():
+        for place, some in held[scope].elsewhere(new, own).items():
+            elsewhere[place].append(some)
+    for of_scope in parts.values():
+        check_single(of_scope)
+    for place, there in elsewhere.items():
         view = FileSystemView.build(
             written.storage, written.config, written.timeline, partitions=[place.partition]
         )
-        stored = slice_keys(written.storage, written.timeline, view.newest(place))
-        found = pc.is_in(pa.array([each.encode() for each in keys_there], _BINARY), stored)
+        keys = joined(there)
+        found = pc.is_in(keys, slice_keys(written.storage, written.timeline, view.newest(place)))
         if place not in placed and pc.any(found).as_py():
-            raise _repeated(keys_there[pc.index(found, True).as_py()])
+            raise _repeated(keys[pc.index(found, True).as_py()].as_py().decode(errors="replace"))
 
 
 def check_single(parts: Iterable[pa.Array]) -> None:
@@ -264,14 +338,6 @@ def _repeated(key: str) -> RepeatedKeyError:
     )
 
 
-def _held(table: MetadataTable, keys: pa.Array, *places: Location) -> pa.Array:
-    """Return those keys that the record index has in one of some file groups, all of which are of one partition or index."""
-    if not len(keys) or not places:
-        return keys.slice(0, 0)
-    found = locations(table, keys.cast(pa.string()).unique(), places[0].partition)
-    return pa.array([key.encode() for key, place in found if place in places], _BINARY)
-
-
 def _millis(instant: str, timeline: Timeline) -> int:
     return int(parse_instant_time(instant, timeline.zone).timestamp() * 1000)
 
@@ -281,12 +347,11 @@ def _replaced_keys(written: Written, changes: Changes) -> dict[str, list[pa.Arra
     going: dict[str, list[Location]] = defaultdict(list)
     for each in written.metadata.replaced:
         going[changes.scope(each[0])].append(Location(*each))
-    return {
-        scope: [
-            _held(written.table, joined([written.keys_before(each) for each in places]).unique(), *places)
-        ]
-        for scope, places in going.items()
-    }
+    found = {}
+    for scope, places in going.items():
+        keys = joined([written.keys_before(each) for each in places]).unique()
+        found[scope] = [_Held.of(written.table, keys, _part_of(changes, scope)).at(keys, *places)]
+    return found
 
 
 def changes_of_clean(
