@@ -163,6 +163,8 @@ def stats_columns(definitions: IndexDefinitions, schema: Mapping[str, Any]) -> d
 def put_statistics(written: Written, found: Mapping[str, Changes]) -> None:
     """Add what a write changes in indexes of statistics; each file is read once for all of them."""
     indexes = statistics_indexes(written.table.partitions, written.definitions, written.schema)
+    if not indexes:
+        return
     columns = {column: kind for each in reversed(indexes) for column, kind in each.columns.items()}
     files = [(partition, str(stat.path), stat.is_log_file) for partition, stat in written.stats]
 
