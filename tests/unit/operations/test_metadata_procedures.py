@@ -42,7 +42,8 @@ def test_run_indexing_builds_one_index_and_returns_all(tmp_path: Path) -> None:
     table = Path(unpack(ALL_INDEXES, tmp_path))
     before = call(table, "run_indexing", index="bloom_filters")
     assert {row["index_name"] for row in before} == {
-        *("bloom_filters", "column_stats", "partition_stats", "record_index", "secondary_index_idx_name")
+        *("bloom_filters", "column_stats", "expr_index_idx_ts", "partition_stats", "record_index"),
+        "secondary_index_idx_name",
     }
     with pytest.raises(ConfigError, match="index is 'x'; legal values: files, column_stats"):
         call(table, "run_indexing", index="x")

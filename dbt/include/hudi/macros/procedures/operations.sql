@@ -101,8 +101,7 @@
 {% endmacro %}
 
 {% macro hudi_create_index(table, index, columns=none, expression=none, options=none) %}
-  {% set given = {'table': table, 'index': index, 'columns': columns, 'expression': expression, 'options': options} %}
-  {% do hudi__run('create_index', given, kwargs) %}
+  {% do hudi__run('create_index', {'table': table, 'index': index, 'columns': columns, 'expression': expression, 'options': options}, kwargs) %}
 {% endmacro %}
 
 {% macro hudi_drop_index(table, index, options=none) %}
