@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _mark_the_rest_of_samples(items: list[pytest.Item]) -> None:
-    """Mark as long what the gate leaves out of a module: all but each so-manieth of its tests, or of its classes."""
+    """Mark as long what the gate leaves out: of a module it runs one test or class of as many as `GATE_SHARE` says."""
     seen: dict[Path, dict[str, int]] = defaultdict(dict)
     for item in items:
         if item.get_closest_marker("long"):
