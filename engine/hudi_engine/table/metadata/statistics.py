@@ -127,17 +127,16 @@ def statistics_indexes(
         found.append(StatisticsIndex(_COLUMN_STATS, of_partitions, columns, definitions.is_v2(_COLUMN_STATS)))
     for name, expression in definitions.expressions.items():
         is_v2 = definitions.is_v2(name)
-        if name in partitions and takes_its_column(expression, schema, is_v2=is_v2):
-            column = expression.column
-            kind = indexed_columns(schema, [column], is_v2=is_v2)[column]
-            found.append(StatisticsIndex(name, name, {column: kind}, is_v2, expression))
+        kind = source_kind(expression, schema, is_v2=is_v2) if name in partitions else None
+        if kind is not None:
+            found.append(StatisticsIndex(name, name, {expression.column: kind}, is_v2, expression))
     return found
 
 
-def takes_its_column(expression: Expression, schema: Mapping[str, Any], *, is_v2: bool) -> bool:
-    """Return whether a table has the column of an expression, with a type that its function takes."""
+def source_kind(expression: Expression, schema: Mapping[str, Any], *, is_v2: bool) -> Kind | None:
+    """Return how the column of an expression is stored; None where a table has none of a type that its function takes."""
     source = indexed_columns(schema, [expression.column], is_v2=is_v2).get(expression.column)
-    return source is not None and expression.takes(source)
+    return source if source is not None and expression.takes(source) else None
 
 
 def lost_expressions(definitions: IndexDefinitions, schema: str) -> list[str]:
@@ -146,11 +145,12 @@ def lost_expressions(definitions: IndexDefinitions, schema: str) -> list[str]:
     Args:
         schema: Avro schema of the table.
     """
-    columns = without_meta_fields(schema)
+    expressions = definitions.expressions
+    columns = without_meta_fields(schema) if expressions else {}
     return [
         name
-        for name, each in definitions.expressions.items()
-        if not takes_its_column(each, columns, is_v2=definitions.is_v2(name))
+        for name, each in expressions.items()
+        if source_kind(each, columns, is_v2=definitions.is_v2(name)) is None
     ]
 
 

@@ -24,7 +24,7 @@ from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.instant import COMPLETE_AS_WRITES
 from hudi_engine.table.metadata.build import BUILT_BY, build, wanted_partitions
 from hudi_engine.table.metadata.index_build import INDEXING, IndexPlan, end_dead_builds
-from hudi_engine.table.metadata.statistics import takes_its_column
+from hudi_engine.table.metadata.statistics import source_kind
 from hudi_engine.table.metadata.writer import (
     drop_metadata_partitions,
     drop_metadata_table,
@@ -195,7 +195,7 @@ def _check_expression(
     names = avro_to_arrow(schema).names
     if expression.column not in names:
         raise ConfigError(f"column of {name} is {expression.column!r}; legal values: {', '.join(names)}")
-    if not takes_its_column(expression, without_meta_fields(schema), is_v2=definitions.is_v2(name)):
+    if source_kind(expression, without_meta_fields(schema), is_v2=definitions.is_v2(name)) is None:
         raise ConfigError(
             f"{name} is {expression}, but {expression.column!r} has type {avro_to_arrow(schema).field(expression.column).type}; "
             "year, to_date and date_format take dates and timestamps, from_unixtime whole numbers, substring text"
