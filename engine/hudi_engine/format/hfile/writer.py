@@ -75,7 +75,7 @@ def encode_hfile(
 
     Args:
         keys: Keys as binary values, ascending by their bytes, each once.
-        values: Avro datums, one for each key.
+        values: Avro datums, one for each key; or codes of a dictionary of datums.
         schema: Avro schema of the values.
         bloom_filter: Type code and serialized filter of the keys, which base files may have.
         is_base_file: Whether the smallest and the largest key are named, as in the base files of a table.
@@ -142,6 +142,8 @@ def _data_blocks(keys: pa.Array, values: pa.Array) -> Iterator[tuple[bytes, byte
 
 def _cells(keys: pa.Array, values: pa.Array) -> pa.BinaryArray:
     """Return each cell: lengths of its key's part and value, key with its own length, value, version 0."""
+    if isinstance(values, pa.DictionaryArray):
+        values = values.dictionary_decode()
     lengths = np.asarray(pc.binary_length(keys))
     head = np.empty((len(keys), 10), np.uint8)
     head[:, 0:4] = (lengths + 12).astype(">i4").view(np.uint8).reshape(-1, 4)
@@ -156,7 +158,9 @@ def _cells(keys: pa.Array, values: pa.Array) -> pa.BinaryArray:
 def _file_info(keys: pa.Array, values: pa.Array, schema: str, is_base_file: bool) -> dict[str, bytes]:
     count = len(keys)
     first, last = (keys[0].as_py(), keys[-1].as_py()) if count else (b"", b"")
-    sizes = [pc.sum(pc.binary_length(each)).as_py() // count if count else 0 for each in (keys, values)]
+    sizes = [
+        pc.sum(each).as_py() // count if count else 0 for each in (pc.binary_length(keys), _lengths(values))
+    ]
     info = {
         "KEY_VALUE_VERSION": struct.pack(">i", 1),
         "MAX_MEMSTORE_TS_KEY": bytes(8),
@@ -169,6 +173,12 @@ def _file_info(keys: pa.Array, values: pa.Array, schema: str, is_base_file: bool
     if is_base_file:
         info.update({"minRecordKey": first, "maxRecordKey": last})
     return info
+
+
+def _lengths(values: pa.Array) -> pa.Array:
+    if isinstance(values, pa.DictionaryArray):
+        return pc.binary_length(values.dictionary).take(values.indices)
+    return pc.binary_length(values)
 
 
 def _info_message(info: Mapping[str, bytes]) -> bytes:

@@ -14,6 +14,7 @@ from hudi_engine.format.metadata.keys import groups_of
 from hudi_engine.format.metadata.locations import location_of
 from hudi_engine.format.metadata.records import MetadataPartition, Record
 from hudi_engine.format.metadata.table import MetadataTable
+from hudi_engine.format.parallel import run_in_threads
 from hudi_engine.format.timeline.active import FileGroupKey
 
 _GROUP = re.compile(r"record-index-(?:(?P<partition>.*)-)?(?P<number>\d{4,})-0")
@@ -42,16 +43,17 @@ def locations(
     """
     known: dict[int, tuple[Record, FileGroupKey]] = {}
     name = MetadataPartition.RECORD_INDEX.value
+    asked: list[tuple[FileSlice, pa.Array]] = []
     for groups in index_parts(metadata, partition).values():
         numbers = groups_of(keys, len(groups))
-        for number, group in enumerate(groups):
-            wanted = keys.filter(pa.array(numbers == number))
-            if not len(wanted):
-                continue
-            for key, record in metadata.lookup_in(name, group, wanted.to_pylist()).items():
-                if id(record) not in known:  # rows that came together share their record
-                    known[id(record)] = record, location_of(record)
-                yield key, known[id(record)][1]
+        wanted = (keys.filter(pa.array(numbers == number)) for number in range(len(groups)))
+        asked += [(group, some) for group, some in zip(groups, wanted, strict=True) if len(some)]
+    # most of the time blocks are unzipped, beside which another thread can run
+    for found in run_in_threads(lambda each: metadata.lookup_in(name, each[0], each[1].to_pylist()), asked):
+        for key, record in found.items():
+            if id(record) not in known:  # rows that came together share their record
+                known[id(record)] = record, location_of(record)
+            yield key, known[id(record)][1]
 
 
 def index_parts(metadata: MetadataTable, partition: str | None = None) -> dict[str | None, list[FileSlice]]:

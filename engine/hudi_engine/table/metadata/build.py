@@ -13,7 +13,9 @@ from functools import cached_property, partial
 from itertools import count
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_engine.errors import ConfigError, HudiError, RepeatedKeyError
 from hudi_engine.format.config.declared.metadata_options import MetadataOptions
@@ -38,13 +40,14 @@ from hudi_engine.format.metadata.locations import Location, location_record
 from hudi_engine.format.metadata.record_index import index_group
 from hudi_engine.format.metadata.records import (
     MetadataPartition,
+    encode_record,
     record_schema,
     schema_text,
     with_meta_columns,
 )
 from hudi_engine.format.metadata.statistics import Bounds, Kind, indexed_columns
 from hudi_engine.format.metadata.table import METADATA_FOLDER, MetadataTable
-from hudi_engine.format.parallel import on_threads
+from hudi_engine.format.parallel import on_threads, run_in_threads
 from hudi_engine.format.schema.avro import avro_to_arrow, without_meta_fields
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.below import StorageBelow
@@ -55,13 +58,19 @@ from hudi_engine.format.timeline.instant import COMPLETE_AS_WRITES
 from hudi_engine.format.timeline.writer import TimelineWriter, check_inflight
 from hudi_engine.table.metadata.changes import (
     SECONDARY_RECORD,
-    check_single,
     empty_changes,
     files_records,
     filter_records,
+    repeated_key,
 )
 from hudi_engine.table.metadata.commit import DELTACOMMIT, begin_groups, commit_metadata, write_base_file
-from hudi_engine.table.metadata.data_files import file_rows, indexed_rows, slice_file_bounds, slice_keys
+from hudi_engine.table.metadata.data_files import (
+    file_rows,
+    indexed_rows,
+    joined,
+    slice_file_bounds,
+    slice_keys,
+)
 from hudi_engine.table.metadata.index_build import INDEXING, INFLIGHT_PROPERTY, names_of_building
 from hudi_engine.table.metadata.statistics import lost_expressions, statistics_indexes
 from hudi_engine.table.metadata.writer import (
@@ -77,8 +86,8 @@ logger = logging.getLogger(__name__)
 _PARTITION_STATS = MetadataPartition.PARTITION_STATS.value
 _DIGITS = 17
 _BYTES_A_KEY, _GROWTH, _GROUP_BYTES = 48, 2, 1 << 30
-_KEYS_AT_A_TIME = 4_000_000
-"""Keys of a record index that are in memory at a time, with their locations about a gigabyte."""
+_KEYS_AT_A_TIME = 10_000_000
+"""Keys of a record index that are in memory at a time, about a gigabyte."""
 _MOST_GROUPS, _MOST_GROUPS_OF_A_PARTITION = 10_000, 10
 BUILT_BY = {
     MetadataPartition.COLUMN_STATS: MetadataOptions.COLUMN_STATS,
@@ -255,7 +264,7 @@ class _Group(NamedTuple):
 
     file_id: str
     keys: pa.Array
-    values: pa.Array
+    values: pa.Array  # one for each key, or codes of a dictionary of them
 
 
 @dataclass(frozen=True)
@@ -391,34 +400,53 @@ class _Build:
             count = self._index_groups(rows, of)
             at_a_time = max(1, count * _KEYS_AT_A_TIME // max(rows, 1))
             for first in range(0, count, at_a_time):
-                some = self._located(slices, count, range(first, first + at_a_time))
-                groups = _groups(some, count, partial(index_group, of))
-                yield groups[first : first + at_a_time]
+                numbers = range(first, min(first + at_a_time, count))
+                yield self._groups_of_keys(slices, count, numbers, partial(index_group, of))
 
     def _rows(self, each: FileSlice) -> int:
         """Return the number of rows of a slice's base file."""
         return 0 if each.base_file is None else file_rows(self.storage, each.base_file.path)
 
-    def _located(self, slices: Sequence[FileSlice], count: int, numbers: range) -> Changes:
-        """Return the locations of the keys of some of ``count`` file groups of the record index.
+    def _groups_of_keys(
+        self, slices: Sequence[FileSlice], count: int, numbers: range, file_id: Callable[[int], str]
+    ) -> list[_Group]:
+        """Return some of ``count`` file groups of the record index, with the locations of the keys of some slices.
 
         Raises:
             RepeatedKeyError: A key is stored in several file groups of the table.
         """
 
-        def keys_of(each: FileSlice) -> pa.Array:
+        def keys_of(each: FileSlice) -> list[pa.Array]:
             keys = slice_keys(self.storage, self.timeline, each)
             places = groups_of(keys.cast(pa.string()), count)
-            return keys.filter(pa.array((places >= numbers.start) & (places < numbers.stop)))
+            return [keys.filter(pa.array(places == number)) for number in numbers]
 
-        found = on_threads(keys_of, slices)
-        check_single(found)
-        changes = Changes(self.record_schema)
-        for each, keys in zip(slices, found, strict=True):
+        def value_of(each: FileSlice) -> bytes:
             moment = parse_instant_time(each.base_instant, self.timeline.zone)
             location = Location(each.partition, each.file_id)
-            changes.put_all(keys, location_record(location, int(moment.timestamp() * 1000)))
-        return changes
+            return encode_record(
+                location_record(location, int(moment.timestamp() * 1000)), self.record_schema
+            )
+
+        found = on_threads(keys_of, slices)
+        values = pa.array(map(value_of, slices), pa.binary())
+
+        def group(number: int) -> _Group:
+            parts = [each[number - numbers.start] for each in found]
+            keys, slice_of = (
+                joined(parts),
+                np.repeat(np.arange(len(parts), dtype=np.int32), [*map(len, parts)]),
+            )
+            order = pc.array_sort_indices(keys)
+            keys = keys.take(order)
+            same = pc.index(pc.equal(keys.slice(1), keys.slice(0, max(len(keys) - 1, 0))), True).as_py()
+            if same >= 0:
+                raise repeated_key(keys[same])
+            # a record for each slice, not for each key, until the cells are made
+            located = pa.DictionaryArray.from_arrays(pa.array(slice_of).take(order), values)
+            return _Group(file_id(number), keys, located)
+
+        return run_in_threads(group, numbers)
 
     def _instant(self, used: Collection[str]) -> str:
         """Return the first instant of initialisations that is not used: in version 6 the newest write's with a suffix."""

@@ -314,7 +314,7 @@ def _check_single(
         keys = joined(there)
         found = pc.is_in(keys, slice_keys(written.storage, written.timeline, view.newest(place)))
         if place not in placed and pc.any(found).as_py():
-            raise _repeated(keys[pc.index(found, True).as_py()].as_py().decode(errors="replace"))
+            raise repeated_key(keys[pc.index(found, True).as_py()])
 
 
 def check_single(parts: Iterable[pa.Array]) -> None:
@@ -327,12 +327,14 @@ def check_single(parts: Iterable[pa.Array]) -> None:
     if len(keys.unique()) < len(keys):
         counted = pc.value_counts(keys)
         repeated = counted.field("values").filter(pc.greater(counted.field("counts"), 1))
-        raise _repeated(repeated[0].as_py().decode(errors="replace"))
+        raise repeated_key(repeated[0])
 
 
-def _repeated(key: str) -> RepeatedKeyError:
+def repeated_key(key: pa.Scalar) -> RepeatedKeyError:
+    """Return the error for a key, as bytes, that several file groups have."""
+    text = key.as_py().decode(errors="replace")
     return RepeatedKeyError(
-        f"record key {key!r} is stored in several file groups, and a record index has one place for each key. Remove the copies "
+        f"record key {text!r} is stored in several file groups, and a record index has one place for each key. Remove the copies "
         "(call repair_deduplicate), or write with an index that makes keys unique over all partitions, such as "
         f"{IndexOptions.TYPE.key}={IndexType.GLOBAL_SIMPLE}"
     )
