@@ -30,6 +30,8 @@ INDEX_PLACE = struct.Struct(">qi")
 # What follows the row of each key: no family, the latest timestamp, type Put.
 AFTER_KEY = b"\x00\x7f" + b"\xff" * 7 + b"\x04"
 GZ, PLAIN = 1, 2
+NO_CHECKSUMS = 0
+KEY_LENGTH, VALUE_LENGTH = "hfile.AVG_KEY_LEN", "hfile.AVG_VALUE_LEN"
 _OTHER_CODECS = {0: "LZO", 3: "SNAPPY", 4: "LZ4", 5: "BZIP2", 6: "ZSTD"}
 _SKIPPED_MAGICS = (b"IDXLEAF2", b"IDXINTE2", b"BLMFBLK2")
 _INFO_AT, _INDEX_AT, _INDEX_ENTRIES, _INDEX_LEVELS, _CODEC = 1, 2, 5, 8, 12
@@ -37,6 +39,8 @@ _MAX_BLOCK_BYTES = 1 << 30
 _MOST_MISSED = 16
 """After so many keys that a block does not have, each sought to its end, the others are taken from all its cells."""
 _TAIL_BYTES = 64 * 1024
+_BEFORE, _NO_BLOCK = 16, b"\xff" * 8
+"""Where the header of a block has the place of the block before it, and what is there when nobody says."""
 
 Cell = tuple[bytes, bytes]
 """Key and value."""
@@ -47,6 +51,23 @@ class _Block:
     magic: bytes
     body: bytes
     end: int
+
+
+@dataclass(frozen=True)
+class StoredBlock:
+    """Where a data block is stored.
+
+    Args:
+        first: Its first key.
+        plain: Bytes of its cells before compression.
+        has_checksums: Whether there are any, which say its place too.
+    """
+
+    position: int
+    size: int
+    first: bytes
+    plain: int
+    has_checksums: bool
 
 
 @dataclass(frozen=True)
@@ -147,6 +168,36 @@ class HFile:
                 missed += value is None
         return found
 
+    def cells_of(self, block: int) -> Iterator[Cell]:
+        """Yield the cells of a data block, by its number in the order of keys."""
+        offset, size, _ = self._index[block]
+        yield from self._places(self._block(offset, size).body).cells()
+
+    def stored_blocks(self) -> list[StoredBlock]:
+        """Return where the data blocks are stored, in the order of their keys."""
+        found = []
+        for position, _, first in self._index:
+            _, stored, plain, _, checksum, *_ = HEADER.unpack_from(self._bytes(position, HEADER.size))
+            found.append(StoredBlock(position, HEADER.size + stored, first, plain, checksum != NO_CHECKSUMS))
+        return found
+
+    def stored(self, block: StoredBlock) -> bytes:
+        """Return all that is stored of a data block, as another file can have it."""
+        data = self._bytes(block.position, block.size)
+        # the place of the block before it is another one there, and no reader needs it
+        return b"".join((data[:_BEFORE], _NO_BLOCK, data[_BEFORE + len(_NO_BLOCK) :]))
+
+    @property
+    def can_be_copied(self) -> bool:
+        """Whether its data blocks have the form of those that are written here."""
+        return self._codec == GZ and self._versioned
+
+    @property
+    def average_lengths(self) -> tuple[int, int]:
+        """Average bytes of a key and of a value, as its writer counted them."""
+        known = [int.from_bytes(self.info.get(name, b""), "big") for name in (KEY_LENGTH, VALUE_LENGTH)]
+        return known[0], known[1]
+
     def with_prefix(self, prefix: bytes) -> Iterator[Cell]:
         """Yield the cells whose keys begin with some bytes."""
         first_keys = self._first_keys
@@ -154,7 +205,7 @@ class HFile:
         for block in range(start, len(first_keys)):
             if first_keys[block] > prefix and not first_keys[block].startswith(prefix):
                 return
-            yield from (cell for cell in self._block_cells(block) if cell[0].startswith(prefix))
+            yield from (cell for cell in self.cells_of(block) if cell[0].startswith(prefix))
 
     def _by_block(self, keys: Sequence[bytes]) -> Iterator[tuple[int, list[bytes]]]:
         """Group sorted keys by the block that can hold them; one before the first block's key is in none."""
@@ -163,10 +214,6 @@ class HFile:
             together.setdefault(bisect_right(self._first_keys, key) - 1, []).append(key)
         together.pop(-1, None)
         yield from together.items()
-
-    def _block_cells(self, block: int) -> Iterator[Cell]:
-        offset = self._index[block][0]
-        yield from self._places(self._block(offset, self._index[block][1]).body).cells()
 
     @cached_property
     def _first_keys(self) -> list[bytes]:

@@ -10,9 +10,9 @@ import base64
 import gzip
 import struct
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,10 +28,13 @@ from hudi_engine.format.hfile.file import (
     INDEX_PLACE,
     INFO_MAGIC,
     INFO_PREFIX,
+    KEY_LENGTH,
     META_MAGIC,
+    NO_CHECKSUMS,
     ROW_LENGTH,
     TRAILER_BYTES,
     TRAILER_MAGIC,
+    VALUE_LENGTH,
 )
 
 BLOCK_BYTES = 64 * 1024
@@ -42,6 +45,37 @@ _SHORTEST_GZIP = 1
 _ROWS_AT_ONCE = 1 << 18
 
 
+class DataBlock(NamedTuple):
+    """A block of cells.
+
+    Args:
+        first: Its first key.
+        plain: Bytes of its cells before compression.
+        stored: All that is stored of it: header, compressed cells and room for checksums.
+    """
+
+    first: bytes
+    plain: int
+    stored: bytes
+
+
+@dataclass(frozen=True)
+class HFileContent:
+    """What an HFile holds.
+
+    Args:
+        blocks: Its blocks of cells, in the order of keys.
+        count: Number of its cells.
+        last: Its last key, empty where there is none.
+        lengths: Average bytes of a key and of a value.
+    """
+
+    blocks: Iterable[DataBlock]
+    count: int
+    last: bytes
+    lengths: tuple[int, int]
+
+
 @dataclass
 class _Parts:
     """The bytes of a file so far."""
@@ -49,15 +83,9 @@ class _Parts:
     pieces: list[bytes] = field(default_factory=list)
     size: int = 0
 
-    def add(self, magic: bytes, body: bytes) -> tuple[int, int]:
+    def add(self, block: bytes) -> tuple[int, int]:
         """Append a block; gives where it starts and its bytes."""
-        packed = gzip.compress(body, compresslevel=_SHORTEST_GZIP, mtime=0)
-        with_header = HEADER.size + len(packed)
-        checksums = bytes(4 * -(-with_header // _CHECKSUM_BYTES))
-        head = HEADER.pack(
-            magic, len(packed) + len(checksums), len(body), -1, 0, _CHECKSUM_BYTES, with_header
-        )
-        start, block = self.size, head + packed + checksums
+        start = self.size
         self.pieces.append(block)
         self.size += len(block)
         return start, len(block)
@@ -84,27 +112,48 @@ def encode_hfile(
         DataError: for a key of more than 32,767 bytes, or keys that are not ascending.
     """
     _check_keys(keys)
+    count = len(keys)
+    lengths = [
+        pc.sum(each).as_py() // count if count else 0 for each in (pc.binary_length(keys), _lengths(values))
+    ]
+    content = HFileContent(
+        data_blocks(keys, values), count, keys[-1].as_py() if count else b"", (lengths[0], lengths[1])
+    )
+    return encode_content(content, schema, bloom_filter=bloom_filter, is_base_file=is_base_file)
+
+
+def encode_content(
+    content: HFileContent,
+    schema: str,
+    *,
+    bloom_filter: tuple[str, bytes] | None = None,
+    is_base_file: bool = False,
+) -> bytes:
+    """Return an HFile of blocks; arguments as `encode_hfile` has them."""
     parts = _Parts()
     index, plain = [], 0
-    for first, body in _data_blocks(keys, values):
-        index.append((*parts.add(DATA_MAGIC, body), ROW_LENGTH.pack(len(first)) + first))
-        plain += len(body)
+    for block in content.blocks:
+        index.append((*parts.add(block.stored), ROW_LENGTH.pack(len(block.first)) + block.first))
+        plain += block.plain
+    first = index[0][2][ROW_LENGTH.size :] if index else b""
     metas = []
     if bloom_filter is not None:
-        metas.append((*parts.add(META_MAGIC, base64.b64encode(bloom_filter[1])), b"bloomFilter"))
-    index_at, _ = parts.add(INDEX_MAGIC, b"".join(_index_entry(*each) for each in index))
-    parts.add(INDEX_MAGIC, b"".join(_index_entry(*each) for each in metas))
-    info = _file_info(keys, values, schema, is_base_file)
+        metas.append((*parts.add(_block(META_MAGIC, base64.b64encode(bloom_filter[1]))), b"bloomFilter"))
+    index_at, _ = parts.add(_block(INDEX_MAGIC, b"".join(_index_entry(*each) for each in index)))
+    parts.add(_block(INDEX_MAGIC, b"".join(_index_entry(*each) for each in metas)))
+    info = _file_info(content, schema)
+    if is_base_file:
+        info.update({"minRecordKey": first, "maxRecordKey": content.last})
     if bloom_filter is not None:
         info["bloomFilterTypeCode"] = bloom_filter[0].encode()
-    info_at, _ = parts.add(INFO_MAGIC, INFO_PREFIX + _delimited(_info_message(info)))
+    info_at, _ = parts.add(_block(INFO_MAGIC, INFO_PREFIX + _delimited(_info_message(info))))
     trailer = (
         (1, info_at),
         (2, index_at),
         (3, plain),
         (5, len(index)),
         (6, len(metas)),
-        (7, len(keys)),
+        (7, content.count),
         (8, 1),
         (9, index[0][0] if index else (1 << 64) - 1),
         (10, index[-1][0] if index else 0),
@@ -114,6 +163,16 @@ def encode_hfile(
     message = _delimited(b"".join(_protobuf(number, value) for number, value in trailer))
     parts.pieces.append((TRAILER_MAGIC + message).ljust(TRAILER_BYTES - 4, b"\x00") + struct.pack(">i", 3))
     return b"".join(parts.pieces)
+
+
+def _block(magic: bytes, body: bytes) -> bytes:
+    packed = gzip.compress(body, compresslevel=_SHORTEST_GZIP, mtime=0)
+    with_header = HEADER.size + len(packed)
+    checksums = bytes(4 * -(-with_header // _CHECKSUM_BYTES))
+    head = HEADER.pack(
+        magic, len(packed) + len(checksums), len(body), -1, NO_CHECKSUMS, _CHECKSUM_BYTES, with_header
+    )
+    return head + packed + checksums
 
 
 def _check_keys(keys: pa.Array) -> None:
@@ -126,8 +185,8 @@ def _check_keys(keys: pa.Array) -> None:
         raise DataError("the keys of an HFile are not ascending, or one is there twice")
 
 
-def _data_blocks(keys: pa.Array, values: pa.Array) -> Iterator[tuple[bytes, bytes]]:
-    """Yield first key and bytes of each data block."""
+def data_blocks(keys: pa.Array, values: pa.Array) -> Iterator[DataBlock]:
+    """Yield the blocks of cells, as `encode_hfile` takes them."""
     for start in range(0, len(keys), _ROWS_AT_ONCE):
         some = keys.slice(start, _ROWS_AT_ONCE)
         cells = _cells(some, values.slice(start, _ROWS_AT_ONCE))
@@ -136,7 +195,8 @@ def _data_blocks(keys: pa.Array, values: pa.Array) -> Iterator[tuple[bytes, byte
         row = 0
         while row < len(cells):
             stop = max(row + 1, int(np.searchsorted(ends, ends[row] + BLOCK_BYTES, "right")) - 1)
-            yield some[row].as_py(), bytes(data[ends[row] : ends[stop]])
+            body = bytes(data[ends[row] : ends[stop]])
+            yield DataBlock(some[row].as_py(), len(body), _block(DATA_MAGIC, body))
             row = stop
 
 
@@ -155,24 +215,17 @@ def _cells(keys: pa.Array, values: pa.Array) -> pa.BinaryArray:
     return pc.binary_join_element_wise(heads.cast(pa.binary()), keys, after, values, version, separator)
 
 
-def _file_info(keys: pa.Array, values: pa.Array, schema: str, is_base_file: bool) -> dict[str, bytes]:
-    count = len(keys)
-    first, last = (keys[0].as_py(), keys[-1].as_py()) if count else (b"", b"")
-    sizes = [
-        pc.sum(each).as_py() // count if count else 0 for each in (pc.binary_length(keys), _lengths(values))
-    ]
-    info = {
+def _file_info(content: HFileContent, schema: str) -> dict[str, bytes]:
+    key_length, value_length = content.lengths
+    return {
         "KEY_VALUE_VERSION": struct.pack(">i", 1),
         "MAX_MEMSTORE_TS_KEY": bytes(8),
-        "hfile.AVG_KEY_LEN": struct.pack(">i", sizes[0]),
-        "hfile.AVG_VALUE_LEN": struct.pack(">i", sizes[1]),
+        KEY_LENGTH: struct.pack(">i", key_length),
+        VALUE_LENGTH: struct.pack(">i", value_length),
         "hfile.CREATE_TIME_TS": struct.pack(">q", time.time_ns() // 1_000_000),
-        "hfile.LASTKEY": ROW_LENGTH.pack(len(last)) + last if count else b"",
+        "hfile.LASTKEY": ROW_LENGTH.pack(len(content.last)) + content.last if content.count else b"",
         "schema": schema.encode(),
     }
-    if is_base_file:
-        info.update({"minRecordKey": first, "maxRecordKey": last})
-    return info
 
 
 def _lengths(values: pa.Array) -> pa.Array:

@@ -6,12 +6,11 @@ count by the timeline of the table that it describes too: a writer completes its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.config.table_config import TableConfig
@@ -20,6 +19,8 @@ from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.log_file import parse_log_file
 from hudi_engine.format.filegroup.view import FileGroup, SliceRules, list_partition_files
 from hudi_engine.format.hfile.file import HFile
+from hudi_engine.format.hfile.merging import merged_content
+from hudi_engine.format.hfile.writer import encode_content, encode_hfile
 from hudi_engine.format.logformat.blocks import delete
 from hudi_engine.format.logformat.format import BlockType, LogBlock
 from hudi_engine.format.logformat.reader import read_blocks
@@ -39,7 +40,7 @@ from hudi_engine.format.storage.below import StorageBelow
 from hudi_engine.format.timeline.active import Timeline
 
 METADATA_FOLDER = ".hoodie/metadata"
-_INITIAL = "0" * 14
+INITIAL = "0" * 14
 """What the instants of initialisations begin with from version 8 on."""
 
 _Value = tuple[bytes, str]
@@ -99,7 +100,7 @@ class MetadataTable:
 
     def is_valid(self, instant: str) -> bool:
         """Return whether log blocks of an instant count: those of a write that has not completed in the table do not."""
-        if instant in self._completed or instant.startswith(_INITIAL):
+        if instant in self._completed or instant.startswith(INITIAL):
             return True
         return instant not in self._pending and self.timeline.is_committed(instant)
 
@@ -116,7 +117,7 @@ class MetadataTable:
         committed = self.timeline.committed()
         rules = SliceRules(
             by_completion_time=self.config.layout_version >= 2,
-            is_committed=lambda instant: instant.startswith(_INITIAL) or committed(instant),
+            is_committed=lambda instant: instant.startswith(INITIAL) or committed(instant),
             completion_time=lambda instant: self.timeline.completion_time(instant) or instant,
             as_of=None,
             choose=_longest,
@@ -173,12 +174,32 @@ class MetadataTable:
                 return _opened(file).info["schema"].decode()
         return schema_text(with_meta_columns(record_schema(self.config.version)))
 
-    def encoded(self, partition: str, file_slice: FileSlice, schema: str) -> tuple[pa.Array, pa.Array]:
-        """Return keys, ascending, and bytes of all merged records of a slice, written with a schema."""
-        found = self._merged(partition, file_slice, HFile.cells).encoded(schema)
-        keys = pa.array(list(found), pa.binary())
-        order = pc.array_sort_indices(keys)
-        return keys.take(order), pa.array(list(found.values()), pa.binary()).take(order)
+    def compacted(
+        self, partition: str, file_slice: FileSlice, blocks: Sequence[LogBlock], schema: str
+    ) -> tuple[bytes, int]:
+        """Return the next base file of a slice, its records merged and written with a schema, and how many they are.
+
+        Args:
+            blocks: The `blocks` of the slice.
+        """
+        merged, base = _Merged(_kind(partition)), None
+        if file_slice.base_file is not None:
+            base = HFile.of_bytes(self.storage.read(file_slice.base_file.path))
+        if base is not None and not merged.merges and _schema_of(base) == schema:
+            logs = _Merged(_kind(partition))
+            for block in blocks:
+                logs.add_block(block, HFile.cells)
+            content = merged_content(base, logs.encoded(schema), logs.deleted)
+            if content is not None:
+                return encode_content(content, schema, is_base_file=True), content.count
+        if base is not None:
+            merged.add(base, HFile.cells)
+        for block in blocks:
+            merged.add_block(block, HFile.cells)
+        found = merged.encoded(schema)
+        keys = pa.array(sorted(found), pa.binary())
+        values = pa.array([found[key] for key in sorted(found)], pa.binary())
+        return encode_hfile(keys, values, schema, is_base_file=True), len(keys)
 
     def table_partitions(self) -> list[str]:
         """Return the partitions of the table, sorted; ``[""]`` for one that is not partitioned."""
@@ -206,11 +227,7 @@ class MetadataTable:
         select: _Select,
     ) -> _Merged:
         """Read the records of a slice that are selected."""
-        kind = MetadataPartition.of(partition)
-        if kind is None:
-            known = ", ".join(each.value for each in MetadataPartition)
-            raise CorruptTableError(f"the metadata table has a partition {partition!r}; known are {known}")
-        merged = _Merged(kind)
+        merged = _Merged(_kind(partition))
         if file_slice.base_file is not None:
             with self.storage.open_input(file_slice.base_file.path) as file:
                 merged.add(_opened(file), select)
@@ -228,6 +245,23 @@ class MetadataTable:
                 elif block.kind is not BlockType.CORRUPT and self.is_valid(block.instant_time):
                     found.append(block)
         return found
+
+
+def has_records(block: LogBlock) -> bool:
+    """Return whether a block of a log has a record or a deleted key; the first log of a file group has none."""
+    return block.kind is not BlockType.DELETE or next(delete.decode(block.content), None) is not None
+
+
+def _kind(partition: str) -> MetadataPartition:
+    kind = MetadataPartition.of(partition)
+    if kind is None:
+        known = ", ".join(each.value for each in MetadataPartition)
+        raise CorruptTableError(f"the metadata table has a partition {partition!r}; known are {known}")
+    return kind
+
+
+def _schema_of(file: HFile) -> str:
+    return file.info.get("schema", b"").decode()
 
 
 def _by_group(keys: Collection[str], groups: int) -> dict[int, list[str]]:
@@ -277,13 +311,18 @@ class _Merged:
     def __init__(self, kind: MetadataPartition) -> None:
         self._kind = kind
         self._found: dict[bytes, _Value | Record] = {}
+        self.deleted: set[bytes] = set()
+
+    @property
+    def merges(self) -> bool:
+        """Whether two records of a key make a third one; else the newer one counts."""
+        return self._kind in (MetadataPartition.FILES, MetadataPartition.PARTITION_STATS)
 
     def add(self, file: HFile, select: _Select) -> None:
         """Merge the cells of one file that are selected."""
-        schema = file.info.get("schema", b"").decode()
-        merges = self._kind in (MetadataPartition.FILES, MetadataPartition.PARTITION_STATS)
+        schema = _schema_of(file)
         for key, value in select(file):
-            older = self._found.get(key) if merges else None
+            older = self._found.get(key) if self.merges else None
             if older is None:
                 self._found[key] = (value, schema)
                 continue
@@ -295,7 +334,9 @@ class _Merged:
             self.add(HFile.of_bytes(block.content), select)
         elif block.kind is BlockType.DELETE:
             for each in delete.decode(block.content):
-                self._found.pop(each.record_key.encode(), None)
+                key = each.record_key.encode()
+                self._found.pop(key, None)
+                self.deleted.add(key)
 
     def result(self) -> dict[str, Record]:
         """Return the records by key, without those that only mark something as deleted."""

@@ -29,6 +29,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.format.filegroup.view import FileSystemView
+from hudi_engine.format.hfile.writer import encode_hfile
 from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.metadata.definitions import (
     DEFINITIONS_PATH,
@@ -356,8 +357,8 @@ class _Build:
         table = MetadataTable(self.below, own, timeline, self.timeline, (partition,))
 
         def write(group: _Group) -> WriteStat:
-            given = group.file_id, instant, group.keys, group.values
-            return write_base_file(table, partition, *given, self.record_schema)
+            content = encode_hfile(group.keys, group.values, self.record_schema, is_base_file=True)
+            return write_base_file(table, partition, group.file_id, instant, content, len(group.keys))
 
         stats: list[tuple[str, WriteStat]] = []
         try:

@@ -167,25 +167,17 @@ def _write_log(table: MetadataTable, instant: str, part: _Part, schema: str) -> 
 
 
 def write_base_file(
-    table: MetadataTable,
-    partition: str,
-    file_id: str,
-    instant: str,
-    keys: pa.Array,
-    values: pa.Array,
-    schema: str,
+    table: MetadataTable, partition: str, file_id: str, instant: str, content: bytes, records: int
 ) -> WriteStat:
-    """Write all records of a file group as its base file, with ascending keys."""
-    name = base_file_name(file_id, TOKEN, instant, "hfile")
-    path = join(partition, name)
-    data = encode_hfile(keys, values, schema, is_base_file=True)
-    table.storage.create(path, data)
+    """Write the base file of a file group, an HFile with some records."""
+    path = join(partition, base_file_name(file_id, TOKEN, instant, "hfile"))
+    table.storage.create(path, content)
     return WriteStat(
         file_id=file_id,
         path=path,
-        num_writes=len(keys),
-        num_inserts=len(keys),
-        total_write_bytes=len(data),
-        file_size_in_bytes=len(data),
+        num_writes=records,
+        num_inserts=records,
+        total_write_bytes=len(content),
+        file_size_in_bytes=len(content),
         partition_path=partition,
     )

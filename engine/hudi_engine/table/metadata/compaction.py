@@ -12,13 +12,15 @@ from dataclasses import replace
 from hudi_engine.format.config.enums import CleanPolicy, WriteOperation
 from hudi_engine.format.filegroup.base_file import parse_base_file
 from hudi_engine.format.filegroup.file_slice import FileSlice
-from hudi_engine.format.filegroup.log_file import parse_log_file
+from hudi_engine.format.filegroup.log_file import LogFile, parse_log_file
 from hudi_engine.format.filegroup.view import list_partition_files
-from hudi_engine.format.metadata.table import MetadataTable
-from hudi_engine.format.parallel import on_threads
+from hudi_engine.format.logformat.format import LogBlock
+from hudi_engine.format.metadata.table import INITIAL, MetadataTable, has_records
+from hudi_engine.format.parallel import on_threads, run_in_threads
 from hudi_engine.format.timeline.active import Timeline
 from hudi_engine.format.timeline.avro_file import encode_avro_file
 from hudi_engine.format.timeline.clock import InstantClock
+from hudi_engine.format.timeline.commit_metadata import WriteStat
 from hudi_engine.format.timeline.schemas import CLEAN_METADATA, CLEANER_PLAN, COMPACTION_PLAN
 from hudi_engine.format.timeline.writer import TimelineWriter
 from hudi_engine.table.metadata.commit import DELTACOMMIT, commit_metadata, write_base_file
@@ -28,6 +30,7 @@ logger = logging.getLogger(__name__)
 INSTANT_DIGITS = 17
 COMPACTION_SUFFIX, CLEAN_SUFFIX, ROLLBACK_SUFFIX = "001", "002", "006"
 """What instants of the metadata table of version 6 end with, behind the one of the table's action."""
+_NEVER = "9"
 KEPT_VERSIONS = 3
 """Base files of a file group that stay, for readers that have listed them."""
 MOST_DELTACOMMITS = 10
@@ -82,26 +85,28 @@ def last_compaction(timeline: Timeline) -> str:
 
 
 def compact(table: MetadataTable, schema: str) -> None:
-    """Write the base file of every file group."""
+    """Write the base file of every file group whose logs have records."""
     instant = own_instant(table, COMPACTION_SUFFIX)
-    slices = {name: table.groups(name) for name in table.partitions}
+    groups = [(name, each, table.blocks(each)) for name in table.partitions for each in table.groups(name)]
+    changed = [each for each in groups if any(map(has_records, each[2]))]
+
+    def merge(group: tuple[str, FileSlice, list[LogBlock]]) -> tuple[str, WriteStat]:
+        name, each, blocks = group
+        content, records = table.compacted(name, each, blocks, schema)
+        stat = replace(
+            write_base_file(table, name, each.file_id, instant, content, records),
+            prev_commit=each.base_instant or "null",
+            total_log_files_compacted=len(each.log_files),
+            total_log_size_compacted=sum(log.size for log in each.log_files),
+        )
+        return name, stat
+
     writer = TimelineWriter(table.storage, table.config)
-    operations = [_operation(name, each) for name, groups in slices.items() for each in groups]
+    operations = [_operation(name, each) for name, each, _ in changed]
     plan = {"operations": operations, "extraMetadata": None, "version": 2, "preserveHoodieMetadata": True}
     writer.create_requested(instant, "compaction", encode_avro_file(COMPACTION_PLAN, plan))
     writer.to_inflight(instant, "compaction")
-    stats = []
-    for name, groups in slices.items():
-        for each in groups:
-            keys, values = table.encoded(name, each, schema)
-            stat = write_base_file(table, name, each.file_id, instant, keys, values, schema)
-            merged = replace(
-                stat,
-                prev_commit=each.base_instant or "null",
-                total_log_files_compacted=len(each.log_files),
-                total_log_size_compacted=sum(log.size for log in each.log_files),
-            )
-            stats.append((name, merged))
+    stats = run_in_threads(merge, changed)
     metadata = commit_metadata(stats, schema, WriteOperation.COMPACT, compacted=True)
     writer.complete(instant, "compaction", metadata.to_bytes(table.config.table_version))
     logger.info("compacted %d file groups of the metadata table %s", len(stats), table.storage.base)
@@ -112,7 +117,9 @@ def clean(table: MetadataTable) -> bool:
     oldest = kept_since(table.timeline)
     if not oldest:
         return False
-    going = {name: _older_files(table, name, oldest) for name in table.partitions}
+    going = {name: _older_files(table, name) for name in table.partitions}
+    if not any(going.values()):
+        return False
     instant = own_instant(table, CLEAN_SUFFIX)
     writer = TimelineWriter(table.storage, table.config)
     earliest = {"timestamp": oldest, "action": "commit", "state": "COMPLETED"}
@@ -158,21 +165,31 @@ def clean(table: MetadataTable) -> bool:
     return True
 
 
-def _older_files(table: MetadataTable, partition: str, oldest: str) -> list[str]:
-    """Return the files of a partition that are in the base files of a compaction, those of later writes left out."""
-    found = []
+def _older_files(table: MetadataTable, partition: str) -> list[str]:
+    """Return the files of a partition that are in newer base files of their groups, but for the last ones."""
+    committed = table.timeline.committed()
+    bases: dict[str, dict[str, str]] = {}
+    logs: list[LogFile] = []
     for status in list_partition_files(table.storage, partition):
         base = parse_base_file(status.path, partition)
         log = parse_log_file(status.path, partition)
-        if base is not None and base.instant < oldest:
-            found.append(status.path)
-        elif log is not None and not table.config.table_version.names_logs_by_write:
-            found += [status.path] if log.instant < oldest else []
+        if base is not None:
+            bases.setdefault(base.file_id, {})[base.path] = base.instant
         elif log is not None:
-            completed = table.timeline.completion_time(log.instant)
-            if completed is not None and max(completed, log.instant) < oldest:
-                found.append(status.path)
-    return found
+            logs.append(log)
+    oldest: dict[str, str] = {}
+    for file_id, found in bases.items():
+        done = sorted({each for each in found.values() if each.startswith(INITIAL) or committed(each)})
+        oldest[file_id] = done[-KEPT_VERSIONS] if len(done) > KEPT_VERSIONS else ""
+    older = [path for file_id, found in bases.items() for path, at in found.items() if at < oldest[file_id]]
+    return older + [each.path for each in logs if _ended(table, each) < oldest.get(each.file_id, "")]
+
+
+def _ended(table: MetadataTable, log: LogFile) -> str:
+    """Return the instant after which base files have what is in a log."""
+    if not table.config.table_version.names_logs_by_write:
+        return log.instant
+    return max(table.timeline.completion_time(log.instant) or _NEVER, log.instant)
 
 
 def _operation(partition: str, file_slice: FileSlice) -> dict[str, object]:
