@@ -91,10 +91,12 @@ class HFile:
     Args:
         read: Gives bytes of the file, from an offset, as many as the second argument.
         size: Bytes of the file.
+        is_at_hand: Whether all of it is in memory.
     """
 
     read: Callable[[int, int], bytes]
     size: int
+    is_at_hand: bool = False
     _tail_at: int = field(init=False)
     _tail: bytes = field(init=False)
 
@@ -112,7 +114,7 @@ class HFile:
     @classmethod
     def of_bytes(cls, content: bytes | memoryview) -> HFile:
         """Open an HFile that is at hand."""
-        return cls(lambda start, size: bytes(content[start : start + size]), len(content))
+        return cls(lambda start, size: bytes(content[start : start + size]), len(content), is_at_hand=True)
 
     @cached_property
     def info(self) -> dict[str, bytes]:

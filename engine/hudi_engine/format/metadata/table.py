@@ -24,6 +24,7 @@ from hudi_engine.format.hfile.writer import encode_content, encode_hfile
 from hudi_engine.format.logformat.blocks import delete
 from hudi_engine.format.logformat.format import BlockType, LogBlock
 from hudi_engine.format.logformat.reader import read_blocks
+from hudi_engine.format.metadata.found_cells import FOUND_CELLS
 from hudi_engine.format.metadata.keys import ALL_PARTITIONS, ROOT_PARTITION, groups_of
 from hudi_engine.format.metadata.records import (
     MetadataPartition,
@@ -143,7 +144,17 @@ class MetadataTable:
 
     def lookup_in(self, partition: str, group: FileSlice, keys: Iterable[str]) -> dict[str, Record]:
         """Return the records of those keys that one file group of a partition has."""
-        return self._merged(partition, group, partial(_cells_of, [key.encode() for key in keys])).result()
+        wanted = [key.encode() for key in keys]
+        return self._merged(partition, group, partial(self._cells_of, group.base_file, wanted)).result()
+
+    def _cells_of(
+        self, base: BaseFile | None, keys: list[bytes], file: HFile
+    ) -> Iterable[tuple[bytes, bytes]]:
+        """Return the cells of keys in the base file of a group, or in another file that is at hand."""
+        if base is None or file.is_at_hand or not base.modified_ms:
+            return file.get(keys).items()
+        name = self.storage.base, base.path, base.size, base.modified_ms
+        return FOUND_CELLS.get(name, keys, file.get).items()
 
     def with_prefix(
         self, partition: str, prefixes: Collection[str], *, are_hashed: bool = False
@@ -273,10 +284,6 @@ def _by_group(keys: Collection[str], groups: int) -> dict[int, list[str]]:
     for key, number in zip(texts, groups_of(pa.array(texts, pa.string()), groups), strict=True):
         found.setdefault(int(number), []).append(key)
     return found
-
-
-def _cells_of(keys: list[bytes], file: HFile) -> Iterable[tuple[bytes, bytes]]:
-    return file.get(keys).items()
 
 
 def _cells_with(prefixes: list[bytes], file: HFile) -> Iterable[tuple[bytes, bytes]]:
