@@ -36,12 +36,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--partitions", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--type", default="cow", choices=["cow", "mor"])
+    parser.add_argument(
+        "--metadata", action="store_true", help="with files and column_stats of the metadata table"
+    )
     given = parser.parse_args()
     spark = small_session()
     found = {}
     for count in given.partitions:
         with tempfile.TemporaryDirectory(prefix="scale-") as folder:
             build(spark, f"{folder}/t", count, given.type)
+            if given.metadata:
+                HudiTable.open(spark, f"{folder}/t").services().create_index(
+                    "column_stats", columns=["id", "value"]
+                )
             found[count] = measure(spark, f"{folder}/t", count)
     small, large = (found[each] for each in (min(found), max(found)))
     ratio = large["upsert"] / small["upsert"]
@@ -68,7 +75,11 @@ def build(spark: SparkSession, path: str, partitions: int, kind: str = "cow") ->
         precombine_field="ts",
         partition_by=["p"],
         table_type=kind,
-        options={"hoodie.datasource.write.hive_style_partitioning": "true"},
+        options={
+            "hoodie.datasource.write.hive_style_partitioning": "true",
+            "hoodie.write.table.version": "9",
+            "hoodie.metadata.enable": "false",
+        },
     )
     for group in range(GROUPS):
         hudi.insert(_rows(spark, group), options={**OPTIONS, "hoodie.clean.automatic": "false"})
@@ -94,18 +105,25 @@ def measure(spark: SparkSession, path: str, partitions: int) -> dict[str, float]
             found[name] = time.perf_counter() - before
         own, jvm = time.process_time() - cpu, _java_cpu(spark) - java
         print(
-            f"{partitions:>7} partitions {name:<14} {found[name]:7.2f} s  cpu {own:6.2f} + {jvm:6.2f} s"
+            f"{partitions:>7} partitions {name:<26} {found[name]:7.2f} s  cpu {own:6.2f} + {jvm:6.2f} s"
             f"  lists {calls.lists:>6}  opens {calls.opens:>6}",
             flush=True,
         )
         return result
 
     frame = step("plan", lambda: HudiTable.open(spark, path).snapshot())
+    for name, filters in (
+        ("filter by partition", [("p", "=", "3")]),
+        ("filter by value", [("id", "=", "05-03-001")]),
+    ):
+        for again in ("", " again"):
+            step(name + again, lambda filters=filters: HudiTable.open(spark, path).snapshot(filters=filters))
     step("one partition", lambda: frame.where("p = 3").count())
     hudi = HudiTable.open(spark, path)
+    options = {**OPTIONS, "hoodie.metadata.enable": str(bool(hudi.config.metadata_partitions)).lower()}
     for number, name in enumerate(("first upsert", "upsert")):
         batch = _rows(spark, 0, ts=number + 2, most=1)
-        step(name, lambda batch=batch: hudi.upsert(batch, options=OPTIONS))
+        step(name, lambda batch=batch: hudi.upsert(batch, options=options))
     step("plan again", lambda: HudiTable.open(spark, path).snapshot())
     return found
 
