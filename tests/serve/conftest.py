@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from hudi_engine.server.passwords import add_user
 from hudi_engine.server.server import HudiServer, ServerOptions
 from hudi_engine.spark.sql.held_drops import Holds
 from hudi_engine.spark.sql.router import StatementRouter
@@ -54,9 +59,8 @@ def start_server(warehouse: ServedWarehouse) -> Iterator[Callable[..., HudiServe
     started: list[HudiServer] = []
 
     def start(**options: object) -> HudiServer:
-        server = HudiServer(
-            Served(warehouse, hold_drops_s=60).open, ServerOptions(**{"port": 0, "grace_s": 0, **options})
-        )
+        served = Served(warehouse, hold_drops_s=60)
+        server = HudiServer(served.open, ServerOptions(**{"port": 0, "grace_s": 0, **options}), served.adopt)
         server.start()
         started.append(server)
         return server
@@ -85,3 +89,35 @@ def connect(server: HudiServer) -> Iterator[Callable[..., hive.Connection]]:
     for each in opened:
         with suppress(Exception):
             each.close()
+
+
+@pytest.fixture(scope="session")
+def users(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("users") / "users"
+    add_user(str(path), "ann", "sëcret: yes")
+    add_user(str(path), "bob", "other")
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    folder = tmp_path_factory.mktemp("tls")
+    pem = serialization.Encoding.PEM
+    (folder / "cert.pem").write_bytes(made.public_bytes(pem))
+    form, none = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    (folder / "key.pem").write_bytes(key.private_bytes(pem, form, none))
+    return str(folder / "cert.pem"), str(folder / "key.pem")

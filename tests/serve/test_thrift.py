@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hudi_engine.server.limits import ServerLimits
 from hudi_engine.server.server import HudiServer
-from hudi_engine.server.sessions import ServerLimits
 from pyhive import hive
 from pyhive.exc import OperationalError
 from TCLIService import ttypes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import datetime
 import http.client
 import socket
 import ssl
@@ -18,9 +17,6 @@ import pytest
 import thrift.transport.THttpClient
 import thrift.transport.TSSLSocket
 import thrift_sasl
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from hudi_engine.errors import ConfigError
 from hudi_engine.server import transports
 from hudi_engine.server.passwords import Passwords, add_user
@@ -42,40 +38,8 @@ def answer(**options: Any) -> list[tuple[Any, ...]]:
 
 
 @pytest.fixture(scope="session")
-def users(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("users") / "users"
-    add_user(str(path), "ann", "sëcret: yes")
-    add_user(str(path), "bob", "other")
-    return str(path)
-
-
-@pytest.fixture(scope="session")
 def guarded(start_server: Start, users: str) -> HudiServer:
     return start_server(log_in=Passwords.load(users).check)
-
-
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    folder = tmp_path_factory.mktemp("tls")
-    pem = serialization.Encoding.PEM
-    (folder / "cert.pem").write_bytes(made.public_bytes(pem))
-    form, none = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    (folder / "key.pem").write_bytes(key.private_bytes(pem, form, none))
-    return str(folder / "cert.pem"), str(folder / "key.pem")
 
 
 def test_one_port_takes_all_transports(server: HudiServer) -> None:

@@ -9,12 +9,12 @@ from pyspark.sql import types as T
 
 from hudi_engine.server import binary, listings
 from hudi_engine.server.binary import Fields, Message
+from hudi_engine.server.limits import ServerError
 from hudi_engine.server.row_sets import row_set, table_schema
 from hudi_engine.server.sessions import (
     FINISHED,
     ClientSession,
     Operation,
-    ServerError,
     Sessions,
     log,
 )

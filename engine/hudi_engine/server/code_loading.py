@@ -15,14 +15,14 @@ from hudi_engine.spark.sql.statements import split_statements
 
 _FORMATS = frozenset({"hudi", "parquet", "orc", "csv", "json", "text", "avro"})
 _FORMATS_OF_EXTENSIONS = ("delta", "iceberg")
-_WITHOUT = "this server rejects it; it was started without --allow-code"
+WITHOUT = "this server rejects it; it was started without --allow-code"
 
 _PART = re.compile(
     r"""--[^\r\n]*|/\*.*?(?:\*/|\Z)|(?P<raw>\b[rR](?:'[^']*'|"[^"]*"))|'(?:[^'\\]|\\.)*'|"(?P<double>(?:[^"\\]|\\.)*)"|`(?P<name>(?:[^`]|``)*)`""",
     re.DOTALL,
 )
 _TEXT = "''"
-_CALLS_JAVA = ("reflect", "java_method", "try_reflect")
+CALLS_JAVA = ("reflect", "java_method", "try_reflect")
 _FUNCTION = re.compile(
     r"\bcreate\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+)?function\b(?:(?:(?!\breturn\b).)*\Z|.*\bas\s+'')",
     re.DOTALL,
@@ -34,7 +34,7 @@ _LOADS: tuple[tuple[re.Pattern[str], str], ...] = (
         "CREATE FUNCTION of a class or a program loads code; functions of SQL, CREATE FUNCTION ... RETURN ..., are allowed",
     ),
     (re.compile(r"\busing\s+''"), "TRANSFORM ... USING runs a program"),
-    (re.compile(rf"\b(?:{'|'.join(_CALLS_JAVA)})\s*\("), f"{', '.join(_CALLS_JAVA)} call Java"),
+    (re.compile(rf"\b(?:{'|'.join(CALLS_JAVA)})\s*\("), f"{', '.join(CALLS_JAVA)} call Java"),
     (
         re.compile(
             r"\A[\s(]*(?:\w+\s*:\s*)?(?:begin|declare\s+\w+\s+\w+\s+handler)\b|\bexecute\s+immediate\b"
@@ -74,17 +74,17 @@ def check_no_code(text: str, formats: Collection[str]) -> None:
     """
     if "${" in text:
         raise StatementError(
-            f"${{...}} hides what a statement runs; write concat('$', '{{') for the text: {_WITHOUT}"
+            f"${{...}} hides what a statement runs; write concat('$', '{{') for the text: {WITHOUT}"
         )
     for statement in split_statements(text):
         plain = _PART.sub(_without_texts, statement).lower()
         for pattern, reason in _LOADS:
             if pattern.search(plain):
-                raise StatementError(f"{reason}: {_WITHOUT}")
+                raise StatementError(f"{reason}: {WITHOUT}")
         for each in _FORMAT.findall(_NO_FORMAT.sub(" ", plain)):
             if each not in formats:
                 raise StatementError(
-                    f"USING {each} may run code; formats of this server: {', '.join(sorted(formats))}: {_WITHOUT}"
+                    f"USING {each} may run code; formats of this server: {', '.join(sorted(formats))}: {WITHOUT}"
                 )
         setting = _SET.search(plain)
         if setting is not None:
@@ -95,7 +95,7 @@ def check_setting(key: str) -> None:
     """Raise StatementError for a setting that names a class to load, such as ``spark.sql.catalog.sales``."""
     if _NAMES_CLASS.fullmatch(key.lower()):
         raise StatementError(
-            f"{key} names a class to load; give it to the server as --conf {key}=...: {_WITHOUT}"
+            f"{key} names a class to load; give it to the server as --conf {key}=...: {WITHOUT}"
         )
 
 
@@ -109,4 +109,4 @@ def _without_texts(found: re.Match[str]) -> str:
         return " "
     # with spark.sql.ansi.doubleQuotedIdentifiers it is a name
     double = found["double"]
-    return f" {double} " if double is not None and double.lower() in _CALLS_JAVA else _TEXT
+    return f" {double} " if double is not None and double.lower() in CALLS_JAVA else _TEXT

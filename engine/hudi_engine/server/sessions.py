@@ -15,10 +15,11 @@ from typing import TypeVar
 
 from pyspark.sql import types as T
 
-from hudi_engine.errors import ConfigError, StatementError
+from hudi_engine.errors import StatementError
 from hudi_engine.server.code_loading import allowed_formats, check_no_code, check_setting
 from hudi_engine.server.history import CANCELLED, FAILED, Ended, History, now, shown_text
 from hudi_engine.server.history import FINISHED as DONE
+from hudi_engine.server.limits import ServerError, ServerLimits
 from hudi_engine.server.row_sets import as_texts
 from hudi_engine.spark.sql.failure import Failure, failure_of
 from hudi_engine.spark.sql.jobs import JobGroup
@@ -37,43 +38,6 @@ _CANCELLED_ON_PAGE = "the statement was cancelled on the page of the server"
 _STOPPED = "the server stops; a write that was under way is taken back"
 # Keys of a session's configuration that are no setting of Spark.
 _DATABASE, _SETTINGS = "use:database", ("set:hiveconf:", "set:hivevar:")
-
-
-class ServerError(StatementError):
-    """A call that the server cannot answer.
-
-    Args:
-        sqlstate: Five characters.
-        bad_handle: Whether the session or operation of the call is not known.
-    """
-
-    def __init__(self, message: str, sqlstate: str = "HY000", *, bad_handle: bool = False) -> None:
-        super().__init__(message)
-        self.sqlstate = sqlstate
-        self.bad_handle = bad_handle
-
-
-@dataclass(frozen=True)
-class ServerLimits:
-    """What clients may use.
-
-    Args:
-        sessions: Most sessions at a time; connections may be twice as many.
-        statements: Most statements that run at a time; further ones wait.
-        statement_bytes: Longest statement.
-        window_bytes: Most bytes of one answer, but for a row that is longer; PyHive takes 16384000.
-        idle_s: Seconds without a call after which a session is closed; one with a running statement is kept.
-        poll_s: Seconds that a question for the state of a running statement waits for its end.
-        allow_code: Accept ADD JAR, sources such as jdbc, and whatever else runs code of the client.
-    """
-
-    sessions: int = 100
-    statements: int = 16
-    statement_bytes: int = 8 * 1024 * 1024
-    window_bytes: int = 8 * 1024 * 1024
-    idle_s: float = 3600.0
-    poll_s: float = 5.0
-    allow_code: bool = False
 
 
 @dataclass(eq=False)
@@ -108,13 +72,17 @@ class Operation:
             if self.jobs.cancelled:
                 raise StatementError(self.jobs.cancelled)
             self.state = RUNNING
-            self.rows = _names_first(self.session.statements.run(self.text, self.jobs, as_texts))
+            self.rows = self.collected()
             self._end(FINISHED, None)
         except Exception as error:
             if self.jobs.cancelled:
                 self._end(CANCELED, Failure(self.jobs.cancelled, "57014"))
             else:
                 self._end(ERROR, failure_of(error))
+
+    def collected(self) -> Rows:
+        """Return the rows of the statement, as clients of Hive read them."""
+        return _names_first(self.session.statements.run(self.text, self.jobs, as_texts))
 
     def _end(self, state: int, failure: Failure | None) -> None:
         self.jobs.close()
@@ -168,6 +136,14 @@ class ClientSession:
         """Whether a statement of the session runs."""
         return any(not each.ended.is_set() for each in list(self.operations.values()))
 
+    def close(self) -> None:
+        """End the session on Spark."""
+        self.statements.close()
+
+
+Session = TypeVar("Session", bound=ClientSession)
+Begun = TypeVar("Begun", bound=Operation)
+
 
 class Sessions:
     """All sessions of a server.
@@ -192,6 +168,10 @@ class Sessions:
 
     def open(self, user: str, configuration: Mapping[str, str]) -> ClientSession:
         """Open a session with settings that Hive's clients send: the current schema, and settings of Spark."""
+        return self.admit(lambda: ClientSession(user, self._open_statements(), self.history), configuration)
+
+    def admit(self, make: Callable[[], Session], configuration: Mapping[str, str]) -> Session:
+        """Open a session that ``make`` makes; ServerError where there are as many as the server allows."""
         with self._lock:
             if self._stopping.is_set():
                 raise ServerError(_STOPPED, "57P01")
@@ -201,17 +181,21 @@ class Sessions:
                     "--max-sessions",
                     "53300",
                 )
-        session = ClientSession(user, self.on_spark(self._open_statements), self.history)
+        session = self.on_spark(make)
         try:
             self._configure(session, configuration)
         except Exception:
-            session.statements.close()
+            session.close()
             raise
         with self._lock:
             self._open[session.handle] = session
         self.history.opened()
-        log.info("session %s of %s opened", session.handle.hex()[:8], user or "anonymous")
+        log.info("session %s of %s opened", session.handle.hex()[:8], session.user or "anonymous")
         return session
+
+    def is_open(self, session: ClientSession) -> bool:
+        """Whether a session was not closed."""
+        return session.handle in self._open
 
     def _configure(self, session: ClientSession, configuration: Mapping[str, str]) -> None:
         """Apply what Hive's clients send with a session; settings that Spark cannot change any more are left out."""
@@ -270,6 +254,11 @@ class Sessions:
 
     def execute(self, session: ClientSession, text: str) -> Operation:
         """Begin a statement; ServerError for one that is not accepted."""
+        self.check(session, text)
+        return self.begin(Operation(session, text))
+
+    def check(self, session: ClientSession, text: str) -> None:
+        """Raise StatementError for a statement that is not accepted."""
         if len(text.encode("utf-8", "surrogatepass")) > self.limits.statement_bytes:
             raise ServerError(
                 f"the statement is longer than {self.limits.statement_bytes} bytes; start the server with a larger "
@@ -277,8 +266,15 @@ class Sessions:
                 "54000",
             )
         if not self.limits.allow_code:
-            check_no_code(text, self.on_spark(partial(allowed_formats, session.statements.spark)))
-        operation = self._add(Operation(session, text))
+            check_no_code(text, self.formats(session))
+
+    def formats(self, session: ClientSession) -> frozenset[str]:
+        """Return the formats that clients may name."""
+        return self.on_spark(partial(allowed_formats, session.statements.spark))
+
+    def begin(self, operation: Begun) -> Begun:
+        """Have a statement run when one of those that run at a time has ended."""
+        self.add(operation)
         self._pool.submit(operation.run)
         return operation
 
@@ -295,9 +291,10 @@ class Sessions:
         operation.rows = self.on_spark(held_first)
         operation.state = FINISHED
         operation.ended.set()
-        return self._add(operation)
+        return self.add(operation)
 
-    def _add(self, operation: Operation) -> Operation:
+    def add(self, operation: Begun) -> Begun:
+        """Keep an operation with its session, until it is closed."""
         with self._lock:
             if operation.session.handle not in self._open:
                 raise ServerError("the session was closed meanwhile; connect again", "08003", bad_handle=True)
@@ -325,7 +322,7 @@ class Sessions:
         for each in operations:
             each.ended.wait()
         try:
-            self.on_spark(session.statements.close)
+            self.on_spark(session.close)
         except Exception as error:
             log.warning("closing a session of %s: %s", session.user or "anonymous", failure_of(error).message)
         log.info("session %s of %s closed", session.handle.hex()[:8], session.user or "anonymous")
@@ -386,13 +383,6 @@ def _names_first(rows: Rows) -> Rows:
         return rows
     order = (1, 0, 2)
     return Rows(T.StructType([rows.schema.fields[each] for each in order]), rows.table.select(list(order)))
-
-
-def check_limits(limits: ServerLimits) -> None:
-    """Raise ConfigError for limits that allow nothing."""
-    for name, value in vars(limits).items():
-        if name not in ("allow_code", "poll_s") and value <= 0:
-            raise ConfigError(f"{name} is {value}; give a number above 0")
 
 
 def _is_of(session: ClientSession, secret: bytes, given: bytes, user: str | None) -> bool:

@@ -23,9 +23,9 @@ from dbt_common.events.event_manager_client import add_logger_to_manager, cleanu
 from dbt_common.events.logger import LineFormat, LoggerConfig
 from dbt_common.exceptions import DbtBaseException
 from hudi_engine.errors import ConfigError
+from hudi_engine.server.limits import ServerLimits
 from hudi_engine.server.passwords import Passwords, add_user
 from hudi_engine.server.server import HudiServer, ServerOptions, check_options
-from hudi_engine.server.sessions import ServerLimits
 from hudi_engine.spark.jvm.session import java_context, java_gateway
 
 from dbt.adapters.hudi.channel import COMMANDS, ChannelError, connect, server_folder
@@ -94,6 +94,12 @@ def command_parser() -> argparse.ArgumentParser:
     of_clients.add_argument(
         "--port", type=int, default=_DEFAULTS.port, help=f"0 for any (default {_DEFAULTS.port})"
     )
+    of_clients.add_argument(
+        "--connect-port",
+        type=int,
+        metavar="PORT",
+        help="speak Spark Connect there too, 0 for any; off by default, needs PySpark 4",
+    )
     of_clients.add_argument("--auth", metavar="FILE", help="let in the users of a file, by their password")
     of_clients.add_argument(
         "--add-user", metavar="NAME", help="write a user into that file, asking for the password, and end"
@@ -153,6 +159,7 @@ def server_options(options: Namespace) -> ServerOptions:
     made = ServerOptions(
         host=options.host,
         port=options.port,
+        connect_port=options.connect_port,
         log_in=None if passwords is None else passwords.check,
         tls=None if options.tls is None else tuple(options.tls),
         grace_s=options.grace,
@@ -185,6 +192,7 @@ def _check_commands(options: Namespace) -> None:
         )
     of_clients = ("warehouse", "profile", "target", "profiles_dir", "conf", "auth", "tls", "allow_code")
     given = [f"--{name.replace('_', '-')}" for name in of_clients if getattr(options, name)]
+    given += ["--connect-port"] if options.connect_port is not None else []
     if options.only_commands and given:
         raise ConfigError(
             f"--only-commands takes no other clients, and each command has its own profile: leave out {given[0]}"
@@ -330,9 +338,11 @@ def _serve_clients(
     spark = served.open().spark
     if commands is not None:
         commands.sparks.adopt(started_spark(), java_gateway(spark), java_context(spark))
-    server = HudiServer(served.open, options)
+    server = HudiServer(served.open, options, served.adopt)
     server.start()
     _say(ready_lines(warehouse.places.location_root, spark.version, options, server.port))
+    if server.connect_port is not None:
+        _say(connect_line(options, server.connect_port))
     return server
 
 
@@ -353,6 +363,15 @@ def ready_lines(root: str, version: str, options: ServerOptions, port: int) -> s
             f"  Superset   hive://{login}{host}:{port}/default{auth}",
         ]
     )
+
+
+def connect_line(options: ServerOptions, port: int) -> str:
+    """Return what the server says of Spark Connect."""
+    host = options.host if options.host not in ("0.0.0.0", "::") else "HOST"
+    # PySpark sends a password in clear to localhost, by that name, and nowhere else
+    host = "localhost" if options.log_in and not options.tls and host == _DEFAULTS.host else host
+    words = [*(["use_ssl=true"] if options.tls else []), *(["token=USER:PASSWORD"] if options.log_in else [])]
+    return f'  PySpark    SparkSession.builder.remote("sc://{host}:{port}/{"".join(f";{each}" for each in words)}").getOrCreate()'
 
 
 def _signals() -> threading.Event:

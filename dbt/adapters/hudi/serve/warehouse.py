@@ -63,7 +63,14 @@ class Served:
 
     def open(self) -> StatementSession:
         """Open a session for a client."""
-        spark = self._warehouse.open_session()
+        return self._opened(self._warehouse.open_session())
+
+    def adopt(self, spark: SparkSession) -> StatementSession:
+        """Make a session for a client of one of Spark's."""
+        self._warehouse.give_settings(spark)
+        return self._opened(spark)
+
+    def _opened(self, spark: SparkSession) -> StatementSession:
         self._look(spark)
         return StatementSession(
             spark, self._warehouse, self._router, hold_drops_s=self._hold_drops_s, holds=self._holds

@@ -287,6 +287,15 @@ def connection_session(
     return session
 
 
+def give_settings(
+    session: SparkSession, credentials: HudiCredentials, engine_conf: Mapping[str, str]
+) -> None:
+    """Give a session the settings that one of a dbt connection has."""
+    for key, value in _runtime_settings(credentials, engine_conf).items():
+        if _runtime_at_start.get(key) != value:
+            _set_runtime(session, key, value)
+
+
 def _runtime_settings(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> dict[str, str]:
     return {**runtime_conf(credentials), **engine_conf, **credentials.spark_conf}
 

@@ -68,6 +68,7 @@ from dbt.adapters.hudi.spark.long_work import LONG_WORK
 from dbt.adapters.hudi.spark.session import (
     connection_session,
     early_session,
+    give_settings,
     leave_dead_spark,
 )
 from dbt.adapters.hudi.spark.shared_folders import SharedFolders
@@ -153,6 +154,10 @@ class Warehouse:
                 self._load(session)
                 self._loaded = True
         return session
+
+    def give_settings(self, session: SparkSession) -> None:
+        """Give a session that was opened elsewhere the settings of those of the warehouse."""
+        give_settings(session, self._credentials, session_conf())
 
     def start_early(self) -> None:
         """Start Spark while dbt does what needs none; an error is raised when it is needed."""

@@ -32,6 +32,11 @@ def parse_expression(session: SparkSession, sql: str) -> JavaPlan:
     return _parser(session).parseExpression(sql)
 
 
+def name_parts(session: SparkSession, name: str) -> list[str]:
+    """Return the parts of a name, without their quotes; raises Spark's ParseException for what is no name."""
+    return texts(_parser(session).parseMultipartIdentifier(name))
+
+
 def kind(node: JavaPlan) -> str:
     """Class name of a plan or expression, without package."""
     return str(node.getClass().getSimpleName())

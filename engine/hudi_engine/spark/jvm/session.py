@@ -241,9 +241,14 @@ def keep_classes(context: SparkContext) -> None:
 
 def cloned(session: SparkSession) -> SparkSession:
     """Return a copy of a session: it begins with the same settings and current schema, and shares tables and views."""
+    return session_of(session, java_session(session).cloneSession())
+
+
+def session_of(session: SparkSession, java: Any) -> SparkSession:
+    """Return a session of Java, in which ``session`` is another one, as PySpark's."""
     to_frame = RDD.toDF
     try:
-        return type(session)(session.sparkContext, java_session(session).cloneSession())
+        return type(session)(session.sparkContext, java)
     finally:
         RDD.toDF = to_frame  # type: ignore[method-assign]  # PySpark ties it to the session that was made last
 

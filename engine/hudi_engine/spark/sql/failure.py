@@ -85,10 +85,15 @@ def failure_of(error: BaseException) -> Failure:
     # errors of a warehouse that is not the engine's carry their sentence apart from what they print
     own = getattr(error, "msg", None)
     message = own if isinstance(own, str) else short_message(error)
+    return as_failure(message, java_message(error) or str(error))
+
+
+def as_failure(message: str, text: str) -> Failure:
+    """Return a message of Spark's with its SQL state, for which ``text`` is looked through too."""
     found = _ERROR_CLASS.match(message)
     state = _STATE_OF_CLASS.get(found[1]) if found else None
     if state is None:
-        stated = _SQLSTATE.search(java_message(error) or str(error))
+        stated = _SQLSTATE.search(text)
         state = stated[1] if stated else _GENERAL
     return Failure(message, state)
 

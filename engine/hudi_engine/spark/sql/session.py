@@ -19,7 +19,7 @@ from hudi_engine.spark.sql.held_drops import HeldDrops, Holds
 from hudi_engine.spark.sql.jobs import JobGroup
 from hudi_engine.spark.sql.listings import with_hudi_names
 from hudi_engine.spark.sql.router import StatementRouter
-from hudi_engine.spark.sql.statement import StatementResult
+from hudi_engine.spark.sql.statement import OtherCatalogError, Statement, StatementResult
 from hudi_engine.spark.sql.statements import split_statements
 from hudi_engine.spark.sql.warehouse import StatementWarehouse
 
@@ -107,9 +107,30 @@ class StatementSession:
             for view in views:
                 self.spark.catalog.dropTempView(view)
 
-    def _rows(self, statement: str, own_view: Callable[[str], str], shown: Shown | None) -> Rows:
-        # other processes may have written to the tables since
+    def rewritten(self, query: str, own_view: Callable[[str], str]) -> str:
+        """Return a query as Spark itself may run it: it reads earlier states, meta columns and ``information_schema``.
+
+        Args:
+            own_view: Makes names of temporary views, which the caller drops once the rows are read.
+        """
+        taken = self.held.take(query)
+        return self._router.with_states(self.spark, query if taken is None else taken, own_view)
+
+    def look_again(self) -> None:
+        """See what other processes have written to tables since."""
         invalidate_cached_tables(self.spark)
+
+    def hudi_base(self, parts: list[str]) -> str | None:
+        """Return the folder of the Hudi table behind the parts of a name; None for anything else."""
+        statement = Statement(self.spark, "", None, self.warehouse, set())
+        try:
+            named = statement.lasting(parts)
+        except OtherCatalogError:
+            return None
+        return None if named is None else self.warehouse.hudi_base(self.spark, *named)
+
+    def _rows(self, statement: str, own_view: Callable[[str], str], shown: Shown | None) -> Rows:
+        self.look_again()
         result = self._router.run(self.spark, statement, own_view)
         if result.frame is None:
             return _counts(result)

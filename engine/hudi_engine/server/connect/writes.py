@@ -1,0 +1,256 @@
+"""Writes of DataFrames, and calls of the catalog, as the SQL statements that say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from pyspark.sql.connect import proto
+
+from hudi_engine.errors import StatementError
+from hudi_engine.format.config.properties_file import PROPERTIES_PATH
+from hudi_engine.format.storage import open_storage
+from hudi_engine.spark.catalog.sql_text import identifier, literal
+from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.sql.session import StatementSession
+
+_HUDI = "hudi"
+_PATH = "path"
+_V1, _V2 = proto.WriteOperation, proto.WriteOperationV2
+_AS_CREATED = {
+    _V1.SAVE_MODE_UNSPECIFIED: "create table",
+    _V1.SAVE_MODE_ERROR_IF_EXISTS: "create table",
+    _V1.SAVE_MODE_IGNORE: "create table if not exists",
+    _V1.SAVE_MODE_OVERWRITE: "create or replace table",
+    _V1.SAVE_MODE_APPEND: "create table",
+}
+_AS_CREATED_V2 = {
+    _V2.MODE_CREATE: "create table",
+    _V2.MODE_REPLACE: "replace table",
+    _V2.MODE_CREATE_OR_REPLACE: "create or replace table",
+}
+# Calls of the catalog that change what the engine keeps; the others look at it.
+_CALLS: Mapping[str, str] = {
+    "drop_table": "drop table {if_exists} {table_name} {purge}",
+    "drop_view": "drop view {if_exists} {view_name}",
+    "truncate_table": "truncate table {table_name}",
+    "analyze_table": "analyze table {table_name} compute statistics {no_scan}",
+    "recover_partitions": "msck repair table {table_name}",
+    "create_database": "create schema {if_not_exists} {db_name}",
+    "drop_database": "drop schema {if_exists} {db_name} {cascade}",
+}
+_CLAUSES = {
+    "if_exists": "if exists",
+    "if_not_exists": "if not exists",
+    "purge": "purge",
+    "no_scan": "noscan",
+    "cascade": "cascade",
+}
+_MADE_BY_CATALOG = ("create_table", "create_external_table")
+
+
+@dataclass(frozen=True)
+class Write:
+    """A write as a statement.
+
+    Args:
+        rows: What is written, under the name of a view in the text.
+        by_partition: An INSERT OVERWRITE replaces the partitions that the rows have, and leaves the others.
+    """
+
+    text: str
+    rows: proto.Relation
+    by_partition: bool = False
+
+
+class Writes:
+    """Writes of one session; what is no Hudi table's is left to Spark."""
+
+    def __init__(self, statements: StatementSession) -> None:
+        self._statements = statements
+
+    def as_statement(self, command: proto.Command, view: str) -> Write | None:
+        """Return a command that writes as a statement, None where Spark may run it itself; StatementError for what neither may do.
+
+        Args:
+            view: The name that the statement has for the rows.
+        """
+        kind = command.WhichOneof("command_type")
+        if kind == "write_operation":
+            return self._v1(command.write_operation, view)
+        if kind == "write_operation_v2":
+            return self._v2(command.write_operation_v2, view)
+        if kind == "merge_into_table_command" and self._base(
+            command.merge_into_table_command.target_table_name
+        ):
+            raise StatementError(
+                f"mergeInto {command.merge_into_table_command.target_table_name} is refused: make the rows a temporary view and "
+                "write MERGE INTO ... USING the view with spark.sql"
+            )
+        if kind == "write_stream_operation_start":
+            self._check_stream(command.write_stream_operation_start)
+        return None
+
+    def _v1(self, write: proto.WriteOperation, view: str) -> Write | None:
+        if not write.HasField("table"):
+            self._check_path(write.path or write.options.get(_PATH, ""), write.source)
+            return None
+        name, source = write.table.table_name, write.source.lower()
+        is_hudi = self._base(name) is not None
+        if write.table.save_method == _V1.SaveTable.TABLE_SAVE_METHOD_INSERT_INTO:
+            if not is_hudi:
+                return None
+            how = "overwrite" if write.mode == _V1.SAVE_MODE_OVERWRITE else "into"
+            return Write(f"insert {how} {self._name(name)} select * from {identifier(view)}", write.input)
+        if not is_hudi and source not in ("", _HUDI):
+            self._check_path(write.options.get(_PATH, ""), source)
+            return None
+        for what, given in (("sortBy", write.sort_column_names), ("clusterBy", write.clustering_columns)):
+            _refuse(name, what, given)
+        _refuse(name, "bucketBy", write.bucket_by.bucket_column_names)
+        if is_hudi and write.mode == _V1.SAVE_MODE_APPEND:
+            return Write(
+                f"insert into {self._name(name)} by name select * from {identifier(view)}", write.input
+            )
+        if is_hudi and write.mode == _V1.SAVE_MODE_OVERWRITE and source in ("", _HUDI) and not write.options:
+            # the table stays the one that it is, with its keys
+            return Write(
+                f"insert overwrite {self._name(name)} by name select * from {identifier(view)}", write.input
+            )
+        made = f"{_AS_CREATED[write.mode]} {self._name(name)} {_clauses(source, write.options, write.partitioning_columns)}"
+        return Write(f"{made} as select * from {identifier(view)}", write.input)
+
+    def _v2(self, write: proto.WriteOperationV2, view: str) -> Write | None:
+        name, source = write.table_name, write.provider.lower()
+        if write.mode not in _AS_CREATED_V2:
+            if self._base(name) is None:
+                return None
+            if write.mode == _V2.MODE_OVERWRITE:
+                raise StatementError(
+                    f"writeTo({name!r}).overwrite(condition) is refused: write INSERT INTO {name} REPLACE WHERE condition "
+                    "SELECT ... with spark.sql, or call overwritePartitions()"
+                )
+            by_partition = write.mode == _V2.MODE_OVERWRITE_PARTITIONS
+            how = "overwrite" if by_partition else "into"
+            text = f"insert {how} {self._name(name)} by name select * from {identifier(view)}"
+            return Write(text, write.input, by_partition)
+        if source not in ("", _HUDI) and self._base(name) is None:
+            self._check_path(write.table_properties.get(_PATH, write.options.get(_PATH, "")), source)
+            return None
+        _refuse(name, "clusterBy", write.clustering_columns)
+        columns = [each.unresolved_attribute.unparsed_identifier for each in write.partitioning_columns]
+        if not all(columns):
+            raise StatementError(f"partitionedBy of {name} takes columns, and no functions of them")
+        options = {**write.options, **write.table_properties}
+        made = f"{_AS_CREATED_V2[write.mode]} {self._name(name)} {_clauses(source, options, columns)}"
+        return Write(f"{made} as select * from {identifier(view)}", write.input)
+
+    def check_read(self, read: proto.Read) -> None:
+        """Raise StatementError for a source that would go round the engine."""
+        if read.HasField("data_source") and read.data_source.format.lower() == _HUDI:
+            raise StatementError(
+                "spark.read.format('hudi') is refused, as it needs the bundle of Hudi: read the table by its name, "
+                "spark.table('schema.t')"
+            )
+        if (
+            read.is_streaming
+            and read.HasField("named_table")
+            and self._base(read.named_table.unparsed_identifier)
+        ):
+            raise StatementError(
+                f"readStream of the Hudi table {read.named_table.unparsed_identifier} is refused: hudi_table_changes('schema.t', "
+                "'latest_state', start) returns what changed since a commit, with spark.sql"
+            )
+
+    def catalog_statement(self, catalog: proto.Catalog) -> str | None:
+        """Return a call that changes names as a statement, None where Spark may run it itself."""
+        kind = catalog.WhichOneof("cat_type") or ""
+        call: Any = getattr(catalog, kind)
+        if kind in _MADE_BY_CATALOG and call.source.lower() in ("", _HUDI):
+            raise StatementError(
+                f"catalog.createTable of the Hudi table {call.table_name} is refused: write CREATE TABLE ... USING hudi "
+                "with spark.sql"
+            )
+        if kind in _MADE_BY_CATALOG:
+            self._check_path(call.path, call.source)
+        if kind not in _CALLS:
+            return None
+        words = {key: (text if getattr(call, key, False) else "") for key, text in _CLAUSES.items()}
+        names = {
+            field.name: self._name(value)
+            for field, value in call.ListFields()
+            if field.name.endswith("_name")
+        }
+        return " ".join(_CALLS[kind].format_map({**words, **names}).split())
+
+    def _check_stream(self, write: proto.WriteStreamOperationStart) -> None:
+        if write.format.lower() == _HUDI or (write.table_name and self._base(write.table_name)):
+            raise StatementError(
+                f"writeStream into the Hudi table {write.table_name or write.path} is refused: write each batch with "
+                "df.write.insertInto('schema.t') or INSERT INTO"
+            )
+        self._check_path(write.path or write.options.get(_PATH, ""), write.format)
+
+    def _base(self, name: str) -> str | None:
+        return self._statements.hudi_base(plans.name_parts(self._statements.spark, name))
+
+    def _name(self, name: str) -> str:
+        """Return a name as a statement has it; Spark's ParseException for a text that is more than a name."""
+        return ".".join(identifier(each) for each in plans.name_parts(self._statements.spark, name))
+
+    def _check_path(self, path: str, source: str) -> None:
+        """Raise StatementError for files that would be written as a Hudi table, into one, or in the place of some."""
+        if source.lower() == _HUDI:
+            raise StatementError(
+                f"format('hudi').save({path!r}) is refused: write to a table by its name, "
+                "df.write.format('hudi').saveAsTable('schema.t'), with option('path', ...) where it is to lie elsewhere"
+            )
+        if not path:
+            return
+        for place in _places(path):
+            if open_storage(place).exists(PROPERTIES_PATH):
+                _refuse_path(path, place)
+        warehouse, session = self._statements.warehouse, self._statements.spark
+        for schema in warehouse.schemas(session):
+            folder = _plain(warehouse.schema_folder(schema))
+            if f"{folder}/".startswith(f"{_plain(path)}/"):
+                _refuse_path(path, folder)
+
+
+def _refuse_path(path: str, place: str) -> NoReturn:
+    raise StatementError(
+        f"writing files to {path} is refused: Hudi tables are at {place}; choose another folder, or write to a table by its name"
+    )
+
+
+def _places(path: str) -> Iterator[str]:
+    """Give a folder and those above it, within its store."""
+    place = _plain(path)
+    start = place.find("/", place.find("://") + 3) if "://" in place else 0
+    while place and len(place) > start:
+        yield place
+        place = place.rpartition("/")[0]
+
+
+def _plain(path: str) -> str:
+    text = path.rstrip("/")
+    return "/" + text[len("file:") :].lstrip("/") if text.startswith("file:") else text
+
+
+def _refuse(name: str, what: str, given: Sequence[str]) -> None:
+    if given:
+        raise StatementError(
+            f"{what} of the Hudi table {name} is refused: TBLPROPERTIES and partitionBy say how its files are laid out"
+        )
+
+
+def _clauses(source: str, options: Mapping[str, str], columns: Iterable[str]) -> str:
+    """Return what a CREATE TABLE says of its table."""
+    using = f"using {source}" if source else ""
+    names = ", ".join(identifier(each.strip("`")) for each in columns)
+    partitioned = f"partitioned by ({names})" if names else ""
+    location = f"location {literal(options[_PATH])}" if _PATH in options else ""
+    pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in options.items() if key != _PATH)
+    properties = f"tblproperties ({pairs})" if pairs else ""
+    return " ".join(each for each in (using, partitioned, location, properties) if each)
