@@ -257,3 +257,13 @@ class Clients:
         """Return a session that is open."""
         session = self._known.get((user, name))
         return session if session is not None and self._sessions.is_open(session) else None
+
+    def require(self, user: str, name: str) -> ConnectSession:
+        """Return a session that is open; ServerError where there is none."""
+        session = self.known(user, name)
+        if session is None:
+            raise ServerError(
+                "[INVALID_HANDLE.SESSION_NOT_FOUND] the session is not known: it was closed, or was idle for too long"
+            )
+        session.touch()
+        return session

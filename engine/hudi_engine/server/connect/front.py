@@ -36,6 +36,15 @@ from hudi_engine.spark.sql.statements import QUERIES, first_keyword, outer_words
 
 _LOOK_EVERY_S = 1.0
 _THREADS_PER_SESSION = 4
+# Requests about what there is: for them no session is opened.
+_OF_KNOWN_SESSIONS = (
+    proto.ReattachExecuteRequest,
+    proto.ReleaseExecuteRequest,
+    proto.InterruptRequest,
+    proto.FetchErrorDetailsRequest,
+    proto.GetStatusRequest,
+    proto.CloneSessionRequest,
+)
 _CHANGING = frozenset(("insert", "merge", "update", "delete"))
 _ENDED_WITHIN_S = 5.0
 _WRITTEN = "hudi_serve_rows"
@@ -378,8 +387,11 @@ class Front:
         """Return a request and its session; ServerError and StatementError for what is not accepted."""
         request = self._reader.read(kind, data)
         user = self._user(request, context)
-        observed = getattr(request, "client_observed_server_side_session_id", "")
-        session = self._clients.get(user, request.session_id, observed)
+        if kind in _OF_KNOWN_SESSIONS:
+            session = self._clients.require(user, request.session_id)
+        else:
+            observed = getattr(request, "client_observed_server_side_session_id", "")
+            session = self._clients.get(user, request.session_id, observed)
         if not self._sessions.limits.allow_code:
             guard.check_plan(request, self._sessions.formats(session))
         return session, request
