@@ -43,6 +43,9 @@ def test_semicolons_inside_quotes_and_comments_do_not_split(sql: str, expected: 
         ("(select 1)", "select"),
         ("'text'", ""),
         ("", ""),
+        # a carriage return ends a comment, and a backslash has it go on
+        ("--\rdrop table t /*\n select 1*/", "drop"),
+        ("-- a \\\n drop table t\nselect 1", "select"),
     ],
 )
 def test_the_first_keyword_is_found_past_comments_and_brackets(sql: str, keyword: str) -> None:

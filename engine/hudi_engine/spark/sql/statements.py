@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 
 _ORDER_KEY = re.compile(r"(?is)\A\s*(.*?)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?\s*\Z")
+# As Spark has it: a backslash at its end continues it on the next line.
+_LINE_COMMENT = re.compile(r"--(?:\\\n|[^\r\n])*\r?\n?")
 _WORD = re.compile(r"\w+")
 _QUOTES = frozenset("'\"`")
 QUERIES = frozenset(("select", "with", "from", "values", "table"))
@@ -136,8 +138,7 @@ def _significant(sql: str) -> Iterator[tuple[int, bool]]:
     while index < len(sql):
         char = sql[index]
         if sql.startswith("--", index):
-            newline = sql.find("\n", index)
-            index = len(sql) if newline < 0 else newline + 1
+            index = _LINE_COMMENT.match(sql, index).end()  # type: ignore[union-attr]  # it matches any
         elif sql.startswith("/*", index):
             index = _end_of_block_comment(sql, index)
         elif char in _QUOTES:
