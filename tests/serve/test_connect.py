@@ -154,6 +154,9 @@ class TestStatements:
         earlier = spark.sql(f"select * from {table} version as of '{first}'")
         changes = spark.sql(f"select id from hudi_table_changes('{table}', 'latest_state', 'earliest')")
         assert [earlier.count(), earlier.filter("id = 1").count(), changes.count()] == [1, 1, 2]
+        assert spark.read.option("as.of.instant", first).table(table).count() == 1
+        with pytest.raises(AnalysisException, match="hudi_table_changes"):
+            spark.read.option("hoodie.datasource.query.type", "incremental").table(table).count()
         rows(spark, f"insert into {table} values (3, 'c')")
         assert [earlier.count(), changes.count(), spark.table(table).count()] == [1, 3, 3]
         assert rows(
@@ -304,6 +307,12 @@ class TestFrames:
             with pytest.raises(AnalysisException, match="no query is refused"):
                 spark.client.to_table(plan, {})
         assert spark.table(table).count() == 1
+
+    def test_streams_of_other_sources_run(self, remote: Remote) -> None:
+        spark = remote()
+        query = spark.readStream.format("rate").load().writeStream.format("memory").queryName("seen").start()
+        assert query.isActive
+        query.stop()
 
     def test_a_long_chain_of_calls_runs(self, remote: Remote) -> None:
         frame = remote().range(3)

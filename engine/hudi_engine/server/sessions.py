@@ -125,6 +125,7 @@ class ClientSession:
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(_ID_BYTES))
     operations: dict[bytes, Operation] = field(default_factory=dict)
     opened: datetime = field(default_factory=now)
+    formats: frozenset[str] | None = None
     used: float = field(default_factory=time.monotonic)
 
     def touch(self) -> None:
@@ -270,7 +271,9 @@ class Sessions:
 
     def formats(self, session: ClientSession) -> frozenset[str]:
         """Return the formats that clients may name."""
-        return self.on_spark(partial(allowed_formats, session.statements.spark))
+        if session.formats is None:
+            session.formats = self.on_spark(partial(allowed_formats, session.statements.spark))
+        return session.formats
 
     def begin(self, operation: Begun) -> Begun:
         """Have a statement run when one of those that run at a time has ended."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -57,6 +57,13 @@ class ConnectSession(ClientSession):
         """The user, as Spark's service knows it."""
         return proto.UserContext(user_id=self.user, user_name=self.user)
 
+    def prepare(self, reads: Iterable[proto.Relation]) -> None:
+        """Have relations that read tables, or look at the catalog, find what the session holds back carried out."""
+        self.statements.held.release()
+        for each in reads:
+            if each.HasField("read"):
+                self.writes.prepare(each)
+
     def close(self) -> None:
         super().close()
         request = proto.ReleaseSessionRequest(
@@ -90,20 +97,21 @@ class StatementRun(Operation):
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def collected(self) -> Rows:
-        statements = self.session.statements
+        statements, made = self.session.statements, list[str]()
         try:
             for name, relation in self.views.items():
                 command = proto.Command()
                 command.create_dataframe_view.input.CopyFrom(relation)
-                command.create_dataframe_view.name, command.create_dataframe_view.replace = name, True
+                command.create_dataframe_view.name = name
                 self.session.inner.run(self.request, command)
+                made.append(name)
             with _overwrite_by_partition(statements.spark, self.by_partition):
                 return statements.run(self.text, self.jobs)
         except grpc.RpcError as error:
             self.inner_error = error
             raise StatementError(error.details() or str(error)) from error
         finally:
-            for name in self.views:
+            for name in made:
                 statements.spark.catalog.dropTempView(name)
             self.at_end()
 
@@ -224,22 +232,27 @@ class Clients:
         Args:
             observed: The id of the session that the client has spoken to by that name; empty for none.
         """
-        with self._lock:
-            session = self._known.get((user, name))
-            if session is None or not self._sessions.is_open(session):
-                if observed:
-                    raise ServerError(
-                        "[INVALID_HANDLE.SESSION_CLOSED] the session was closed, or was idle for too long; connect again",
-                        "HY000",
-                    )
-                session = self._sessions.admit(lambda: self._opened(user, name), {})
-                self._known = {key: each for key, each in self._known.items() if self._sessions.is_open(each)}
-                self._known[user, name] = session
+        session = self.known(user, name)
+        if session is None:
+            if observed:
+                raise ServerError(
+                    "[INVALID_HANDLE.SESSION_CLOSED] the session was closed, or was idle for too long; connect again"
+                )
+            session = self._open(user, name)
         if observed not in ("", session.server_side):
             raise ServerError(
                 "[INVALID_HANDLE.SESSION_CHANGED] the server was started again; connect again", "HY000"
             )
         session.touch()
+        return session
+
+    def _open(self, user: str, name: str) -> ConnectSession:
+        with self._lock:
+            session = self.known(user, name)
+            if session is None:
+                session = self._sessions.admit(lambda: self._opened(user, name), {})
+                self._known = {key: each for key, each in self._known.items() if self._sessions.is_open(each)}
+                self._known[user, name] = session
         return session
 
     def _opened(self, user: str, name: str) -> ConnectSession:

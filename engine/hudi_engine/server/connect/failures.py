@@ -15,7 +15,7 @@ from grpc_status import rpc_status
 from hudi_engine.server.limits import ServerError
 from hudi_engine.spark.sql.failure import Failure, failure_of
 
-# A status goes in the headers of an answer, and clients take 8 KiB of them.
+# Bytes: a status goes in the headers of an answer, twice and encoded, and clients take 8 KiB of them.
 _LONGEST = 1500
 _ERROR_CLASS = re.compile(r"\A\s*\[([A-Z_0-9.]+)\]")
 _GENERAL = "org.apache.spark.SparkException"
@@ -87,7 +87,8 @@ def fail(context: Any, failure: Failure) -> NoReturn:
     """End a call with a failure, which PySpark raises as the class that fits its SQL state."""
     kind = next((name for start, name in _CLASSES if failure.sqlstate.startswith(start)), _GENERAL)
     found = _ERROR_CLASS.match(failure.message)
-    message = failure.message if len(failure.message) <= _LONGEST else f"{failure.message[:_LONGEST]} ..."
+    text = failure.message.encode("utf-8", "replace")
+    message = failure.message if len(text) <= _LONGEST else f"{text[:_LONGEST].decode('utf-8', 'ignore')} ..."
     info = error_details_pb2.ErrorInfo(reason=kind, domain="org.apache.spark")
     info.metadata["classes"] = json.dumps([kind])
     info.metadata["sqlState"] = failure.sqlstate

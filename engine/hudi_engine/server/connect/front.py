@@ -36,14 +36,11 @@ from hudi_engine.spark.sql.statements import QUERIES, first_keyword, outer_words
 
 _LOOK_EVERY_S = 1.0
 _THREADS_PER_SESSION = 4
-# Requests about what there is: for them no session is opened.
+# Requests about what ran: for them no session is opened.
 _OF_KNOWN_SESSIONS = (
     proto.ReattachExecuteRequest,
     proto.ReleaseExecuteRequest,
-    proto.InterruptRequest,
     proto.FetchErrorDetailsRequest,
-    proto.GetStatusRequest,
-    proto.CloneSessionRequest,
 )
 _CHANGING = frozenset(("insert", "merge", "update", "delete"))
 _ENDED_WITHIN_S = 5.0
@@ -113,7 +110,7 @@ class Front:
         session, request = self._request(proto.ExecutePlanRequest, data, context)
         request.operation_id = request.operation_id or str(uuid.uuid4())
         if request.operation_id in session.own:
-            raise ServerError("[INVALID_HANDLE.OPERATION_ALREADY_EXISTS] the operation runs already", "HY000")
+            raise ServerError("[INVALID_HANDLE.OPERATION_ALREADY_EXISTS] the operation runs already")
         plan = request.plan
         if plan.HasField("command") and plan.command.HasField("sql_command"):
             return self._sql(session, request, context)
@@ -220,8 +217,9 @@ class Front:
             operation = self._sessions.add(Forwarded(session=session, text=text, request=request))
             answers = self._answers(session, "ExecutePlan", request, context)
             try:
-                # a query of spark.sql is analysed only, and runs when its rows are asked for
-                yield from operation.follow(answers, is_kept=original is None)
+                # a query of spark.sql is analysed only, and rows that came with the plan are those of a statement that ran
+                is_kept = original is None and not request.plan.root.HasField("local_relation")
+                yield from operation.follow(answers, is_kept=is_kept)
             finally:
                 self._sessions.close_operation(operation)
         finally:
@@ -245,6 +243,10 @@ class Front:
 
     def _rewrite(self, session: ConnectSession, *plans: Message) -> list[str]:
         """Have plans read the newest commits, and what Hudi's words in their queries mean; returns the views that this takes."""
+        reads = [each for plan in plans for each in messages(plan) if isinstance(each, proto.Relation)]
+        reads = [each for each in reads if each.HasField("read") or each.HasField("catalog")]
+        if reads:
+            self._sessions.on_spark(lambda: session.prepare(reads))
         queries = [each for plan in plans for each in sql_texts(plan)]
         for each in queries:
             self._sessions.check(session, each.query)
@@ -260,17 +262,6 @@ class Front:
 
         def rewrite() -> None:
             session.statements.look_again()
-            reads = [
-                each
-                for plan in plans
-                for each in messages(plan)
-                if isinstance(each, (proto.Read, proto.Catalog))
-            ]
-            for each in reads:
-                if isinstance(each, proto.Read):
-                    session.writes.check_read(each)
-            if reads:
-                session.statements.held.release()
             for each in queries:
                 each.query = session.statements.rewritten(each.query, own_view)
 
@@ -473,12 +464,11 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]
             "ReleaseSession": one(failures.told(front.release_session)),
             "CloneSession": one(failures.told(front.clone)),
         }
-        for method, kind in (
-            ("ArtifactStatus", proto.ArtifactStatusesRequest),
-            ("FetchErrorDetails", proto.FetchErrorDetailsRequest),
-            ("GetStatus", proto.GetStatusRequest),
-        ):
-            self._found[method] = one(failures.told(partial(front.pass_on, method, kind)))
+        known = proto.base_pb2.DESCRIPTOR.services_by_name["SparkConnectService"].methods_by_name
+        for method in ("ArtifactStatus", "FetchErrorDetails", "GetStatus"):
+            if method in known:
+                kind = known[method].input_type._concrete_class
+                self._found[method] = one(failures.told(partial(front.pass_on, method, kind)))
 
     def service(self, handler_call_details: Any) -> Any:
         """Return who answers a method, None for one that is not known."""

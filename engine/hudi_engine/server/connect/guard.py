@@ -55,6 +55,7 @@ _REJECTED: Mapping[str, str] = {
 }
 _FUNCTION_NAMES = ("function_name",)
 _FORMATS = ("format", "source", "provider")
+_SCHEMAS = ("schema", "json_string")
 _OPTIONS = ("options", "table_properties", "properties")
 
 
@@ -111,7 +112,7 @@ def _check_texts(message: Any, formats: Collection[str]) -> None:
             raise StatementError(
                 f"the format {name} may run code; formats of this server: {', '.join(sorted(formats))}: {WITHOUT}"
             )
-    for name in _texts(message, fields, ("schema",)):
+    for name in _texts(message, fields, _SCHEMAS):
         if '"udt"' in name:
             raise StatementError(f"a user-defined type names a class to load: {WITHOUT}")
     for option in (key for each in _OPTIONS if each in fields for key in getattr(message, each)):

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import grpc
+import pyspark
 from pyspark.sql import SparkSession
 from pyspark.sql.connect import proto
 
+from hudi_engine.errors import ConfigError
 from hudi_engine.spark.jvm.connect import connect_service
 
 SERVICE = "/spark.connect.SparkConnectService/"
@@ -28,6 +30,19 @@ class Inner:
             f"127.0.0.1:{service.port}", options=(*UNBOUNDED, ("grpc.enable_http_proxy", 0))
         )
         self._token = (("authorization", f"Bearer {service.token}"),)
+        self._check_guarded()
+
+    def _check_guarded(self) -> None:
+        """Raise ConfigError for a Spark that would answer other users of the machine too."""
+        try:
+            self._channel.unary_unary(f"{SERVICE}Config")(b"")
+        except grpc.RpcError as error:
+            if error.code() == grpc.StatusCode.UNAUTHENTICATED:
+                return
+        raise ConfigError(
+            f"the Spark Connect of PySpark {pyspark.__version__} asks for no token, so that other users of this machine "
+            "could go round the server: update PySpark, or leave --connect-port out"
+        )
 
     def unary(self, method: str, request: bytes) -> bytes:
         """Call a method with one answer; grpc.RpcError as the service has it."""

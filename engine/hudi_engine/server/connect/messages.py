@@ -18,6 +18,7 @@ from hudi_engine.spark.sql.session import Rows
 
 MAX_BYTES = 128 * 1024 * 1024
 """Longest request; Spark's own limit."""
+_IS_COMPRESSED = "compressed_operation" in proto.Plan.DESCRIPTOR.fields_by_name
 _MAX_DEPTH = 1024
 _STACK_BYTES = 256 * 1024 * 1024
 _MALFORMED = "the request is no message of Spark Connect as PySpark {version} has them: {error}"
@@ -47,7 +48,7 @@ class Reader:
         """Return the message of some bytes, with compressed plans as they were; ServerError for bytes that are none."""
         message = self._parsed(kind, data)
         for each in list(messages(message)):
-            if isinstance(each, proto.Plan) and each.HasField("compressed_operation"):
+            if _IS_COMPRESSED and isinstance(each, proto.Plan) and each.HasField("compressed_operation"):
                 self._unpack(each)
         return message
 

@@ -17,6 +17,7 @@ from hudi_engine.spark.sql.session import StatementSession
 
 _HUDI = "hudi"
 _PATH = "path"
+_AS_OF = "as.of.instant"
 _V1, _V2 = proto.WriteOperation, proto.WriteOperationV2
 _AS_CREATED = {
     _V1.SAVE_MODE_UNSPECIFIED: "create table",
@@ -146,21 +147,28 @@ class Writes:
         made = f"{_AS_CREATED_V2[write.mode]} {self._name(name)} {_clauses(source, options, columns)}"
         return Write(f"{made} as select * from {identifier(view)}", write.input)
 
-    def check_read(self, read: proto.Read) -> None:
-        """Raise StatementError for a source that would go round the engine."""
+    def prepare(self, relation: proto.Relation) -> None:
+        """Have a relation read the state of a Hudi table that its options ask for; StatementError for what it cannot read."""
+        read, named = relation.read, relation.read.named_table
         if read.HasField("data_source") and read.data_source.format.lower() == _HUDI:
             raise StatementError(
                 "spark.read.format('hudi') is refused, as it needs the bundle of Hudi: read the table by its name, "
                 "spark.table('schema.t')"
             )
-        if (
-            read.is_streaming
-            and read.HasField("named_table")
-            and self._base(read.named_table.unparsed_identifier)
-        ):
+        if not (named.unparsed_identifier and (read.is_streaming or named.options)) or self._base(named.unparsed_identifier) is None:
+            return
+        given = {key.lower(): value for key, value in named.options.items()}
+        state = given.pop(_AS_OF, None)
+        if read.is_streaming or given:
+            what = "readStream" if read.is_streaming else f"reading with {', '.join(given)}"
             raise StatementError(
-                f"readStream of the Hudi table {read.named_table.unparsed_identifier} is refused: hudi_table_changes('schema.t', "
-                "'latest_state', start) returns what changed since a commit, with spark.sql"
+                f"{what} of the Hudi table {named.unparsed_identifier} is refused: hudi_table_changes('schema.t', 'latest_state', "
+                f"start) returns what changed since a commit, with spark.sql, and the option {_AS_OF} reads an earlier state"
+            )
+        if state is not None:
+            how = "version" if state.isdigit() else "timestamp"
+            relation.sql.query = (
+                f"select * from {self._name(named.unparsed_identifier)} {how} as of {literal(state)}"
             )
 
     def catalog_statement(self, catalog: proto.Catalog) -> str | None:
