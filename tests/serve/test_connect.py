@@ -182,6 +182,25 @@ class TestStatements:
         with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
             other.table("mine").count()
 
+    def test_views_of_frames_show_later_commits(self, remote: Remote, open_session: Open, table: str) -> None:
+        spark = remote()
+        spark.table(table).createOrReplaceTempView("plain")
+        spark.sql(f"select id, v from {table}").createOrReplaceTempView("of_text")
+        spark.table("plain").withColumn("id", F.col("id") + 1).createOrReplaceTempView("plain_2")
+        spark.table("plain_2").withColumn("id", F.col("id") + 1).createOrReplaceTempView("plain_2")
+        spark.table(table).createOrReplaceTempView("replaced")
+        rows(spark, "create or replace temporary view replaced as select 7 id")
+        open_session().run(f"insert into {table} values (2, 'b')", JobGroup("other"))
+        assert [spark.table(each).count() for each in ("plain", "of_text")] == [2, 2]
+        assert rows(spark, "select count(*) from `Plain` join of_text using (id)") == [(2,)]
+        assert rows(spark, "select max(id) from plain_2 union all select id from replaced") == [(3,), (7,)]
+        rows(spark, f"insert into {table} select id + 10, v from plain")
+        assert spark.table("plain").count() == 4
+        assert spark.catalog.dropTempView("plain")
+        assert not spark.catalog.tableExists("plain")
+        with pytest.raises(AnalysisException):
+            spark.table("plain").count()
+
     def test_frames_and_values_are_named_in_statements(self, remote: Remote, table: str) -> None:
         spark = remote()
         frame = spark.createDataFrame([(2, "b"), (3, "c")], "id long, v string")
@@ -306,6 +325,10 @@ class TestFrames:
             plan.root.sql.query = text
             with pytest.raises(AnalysisException, match="no query is refused"):
                 spark.client.to_table(plan, {})
+        plan = proto.Plan()
+        plan.root.limit.input.catalog.drop_table.table_name = table
+        with pytest.raises(AnalysisException, match="by itself"):
+            spark.client.to_table(plan, {})
         assert spark.table(table).count() == 1
 
     def test_streams_of_other_sources_run(self, remote: Remote) -> None:
@@ -347,6 +370,12 @@ class TestRunning:
         assert running.text.startswith("select count(*)")
         assert connect_server.sessions.cancel(running.handle.hex(), None)
         assert ended() is not None
+        assert connect_server.sessions.history.last[0].how == "cancelled"
+        ended = begun(spark, "select count(*) from range(100000000000) where sqrt(id) < 1")
+        wait_for(lambda: [each for each in connect_server.sessions.running if each.text.endswith("< 1")])
+        time.sleep(1)
+        assert spark.interruptTag("mine")
+        assert "OPERATION_CANCELED" in str(ended())
         assert connect_server.sessions.history.last[0].how == "cancelled"
 
     def test_answers_are_read_again_until_they_are_released(

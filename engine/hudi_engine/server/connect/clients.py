@@ -15,11 +15,13 @@ from pyspark.sql.connect import proto
 
 from hudi_engine.errors import StatementError
 from hudi_engine.server.connect.inner import Inner
-from hudi_engine.server.connect.messages import local_relation
+from hudi_engine.server.connect.messages import is_reattachable, local_relation
+from hudi_engine.server.connect.views import FrameViews
 from hudi_engine.server.connect.writes import Writes
 from hudi_engine.server.limits import ServerError
 from hudi_engine.server.sessions import CANCELED, ERROR, FINISHED, RUNNING, ClientSession, Operation, Sessions
 from hudi_engine.spark.jvm.connect import connect_session
+from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.sql.failure import Failure, as_failure
 from hudi_engine.spark.sql.session import Rows, StatementSession
 
@@ -27,6 +29,7 @@ log = logging.getLogger(__name__)
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _DETACHED_S = 300.0
 """Seconds without a client, after which a statement is cancelled and its result forgotten; Spark's own limit."""
+_CANCELLED = "OPERATION_CANCELED"
 _LEFT = "the client of the statement has gone"
 Adopt = Callable[[SparkSession], StatementSession]
 
@@ -48,9 +51,11 @@ class ConnectSession(ClientSession):
     originals: dict[str, proto.Relation] = field(default_factory=dict)
     own: dict[str, StatementRun] = field(default_factory=dict)
     writes: Writes = field(init=False)
+    frames: FrameViews = field(init=False)
 
     def __post_init__(self) -> None:
         self.writes = Writes(self.statements)
+        self.frames = FrameViews(self.statements)
 
     @property
     def context(self) -> proto.UserContext:
@@ -63,6 +68,15 @@ class ConnectSession(ClientSession):
         for each in reads:
             if each.HasField("read"):
                 self.writes.prepare(each)
+            elif self.writes.catalog_statement(each.catalog) is not None:
+                raise StatementError(
+                    "a call of the catalog that changes tables is refused inside of a DataFrame: call it by itself"
+                )
+
+    def drop(self, views: Iterable[str]) -> None:
+        """Drop temporary views."""
+        for each in views:
+            self.statements.spark.catalog.dropTempView(each)
 
     def close(self) -> None:
         super().close()
@@ -111,9 +125,12 @@ class StatementRun(Operation):
             self.inner_error = error
             raise StatementError(error.details() or str(error)) from error
         finally:
-            for name in made:
-                statements.spark.catalog.dropTempView(name)
+            self.session.drop(made)
+
+    def _end(self, state: int, failure: Failure | None) -> None:
+        with suppress(*SPARK_ERRORS):
             self.at_end()
+        super()._end(state, failure)
 
     def answers(self, after: str) -> list[proto.ExecutePlanResponse]:
         """Return the answers behind one, which is named by its id, or all of them."""
@@ -147,8 +164,7 @@ class StatementRun(Operation):
 
     def detach(self, forget: Callable[[Operation], None]) -> None:
         """Note that no client waits any more: one that may come back does so within a time, after which ``forget`` is called."""
-        may_return = any(each.reattach_options.reattachable for each in self.request.request_options)
-        if not may_return:
+        if not is_reattachable(self.request):
             return forget(self)
         self._left = threading.Timer(_DETACHED_S, forget, [self])
         self._left.daemon = True
@@ -188,9 +204,9 @@ class Forwarded(Operation):
             interrupt_type=proto.InterruptRequest.INTERRUPT_TYPE_OPERATION_ID,
             operation_id=self.request.operation_id,
         )
+        self.end(CANCELED, Failure(why, "57014"))
         with suppress(grpc.RpcError):  # it has just ended
             self.session.inner.unary("Interrupt", request.SerializeToString())
-        self.end(CANCELED, Failure(why, "57014"))
 
     def end(self, state: int, failure: Failure | None = None) -> None:
         """Note how the plan ended, once."""
@@ -205,8 +221,8 @@ class Forwarded(Operation):
                 self.ended.set()
             self.end(FINISHED)
         except grpc.RpcError as error:
-            cancelled = error.code() == grpc.StatusCode.CANCELLED
             told = error.details() or str(error)
+            cancelled = error.code() == grpc.StatusCode.CANCELLED or _CANCELLED in told
             self.end(CANCELED if cancelled else ERROR, as_failure(told, told))
             raise
         finally:

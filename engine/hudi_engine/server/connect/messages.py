@@ -63,6 +63,7 @@ class Reader:
                 "and go on from there",
                 "54001",
             )
+        message.DiscardUnknownFields()
         return message
 
     def _unpack(self, plan: proto.Plan) -> None:
@@ -135,6 +136,11 @@ def local_relation(rows: Rows) -> proto.Relation:
     if rows.schema.fields:
         relation.local_relation.data = sink.getvalue().to_pybytes()
     return relation
+
+
+def is_reattachable(request: proto.ExecutePlanRequest) -> bool:
+    """Whether a client may come back for answers, which it releases."""
+    return any(each.reattach_options.reattachable for each in request.request_options)
 
 
 def given_sql(command: proto.SqlCommand) -> proto.Relation:

@@ -155,25 +155,26 @@ class Writes:
                 "spark.read.format('hudi') is refused, as it needs the bundle of Hudi: read the table by its name, "
                 "spark.table('schema.t')"
             )
-        if not (named.unparsed_identifier and (read.is_streaming or named.options)) or self._base(named.unparsed_identifier) is None:
-            return
         given = {key.lower(): value for key, value in named.options.items()}
+        name = named.unparsed_identifier
+        if not name or not (read.is_streaming or given) or self._base(name) is None:
+            return
         state = given.pop(_AS_OF, None)
         if read.is_streaming or given:
             what = "readStream" if read.is_streaming else f"reading with {', '.join(given)}"
             raise StatementError(
-                f"{what} of the Hudi table {named.unparsed_identifier} is refused: hudi_table_changes('schema.t', 'latest_state', "
+                f"{what} of the Hudi table {name} is refused: hudi_table_changes('schema.t', 'latest_state', "
                 f"start) returns what changed since a commit, with spark.sql, and the option {_AS_OF} reads an earlier state"
             )
         if state is not None:
             how = "version" if state.isdigit() else "timestamp"
-            relation.sql.query = (
-                f"select * from {self._name(named.unparsed_identifier)} {how} as of {literal(state)}"
-            )
+            relation.sql.query = f"select * from {self._name(name)} {how} as of {literal(state)}"
 
     def catalog_statement(self, catalog: proto.Catalog) -> str | None:
         """Return a call that changes names as a statement, None where Spark may run it itself."""
-        kind = catalog.WhichOneof("cat_type") or ""
+        kind = catalog.WhichOneof("cat_type")
+        if kind is None:
+            return None
         call: Any = getattr(catalog, kind)
         if kind in _MADE_BY_CATALOG and call.source.lower() in ("", _HUDI):
             raise StatementError(

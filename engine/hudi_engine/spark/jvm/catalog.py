@@ -66,6 +66,12 @@ def is_temporary_view(session: SparkSession, name: str) -> bool:
     return bool(session_catalog(session).getTempView(name).isDefined())
 
 
+def temporary_view_mark(session: SparkSession, name: str) -> int | None:
+    """Return a number that a temporary view has until one is made in its place; None where there is none."""
+    found = session_catalog(session).getRawTempView(name)
+    return int(gateway(session).java.lang.System.identityHashCode(found.get())) if found.isDefined() else None
+
+
 def invalidate_cached_tables(session: SparkSession) -> None:
     """Make a session look again at the tables it has read, which others may have written to since."""
     session_catalog(session).invalidateAllCachedTables()
