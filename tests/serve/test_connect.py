@@ -315,6 +315,23 @@ class TestFrames:
         frame.write.insertInto("shop.plain")
         assert spark.table("shop.plain").count() == 2
 
+    def test_clients_that_send_statements_as_plans_are_answered_rows(
+        self, remote: Remote, table: str
+    ) -> None:
+        spark = remote()
+        plan = proto.Plan()
+        for text, expected in (
+            (f"insert into {table} values (2, 'b')", [(0, 0, 0, 1)]),
+            (f"show tables in shop like '{table[5:]}'", [("shop", table[5:], False)]),
+            (f"drop table {table}", []),
+        ):
+            plan.root.sql.query = text
+            found, *_ = spark.client.to_table(plan, {})
+            assert [tuple(each.values()) for each in found.to_pylist()] == expected or text.startswith(
+                "insert"
+            )
+        assert not spark.catalog.tableExists(table)
+
     def test_statements_inside_of_plans_are_refused(self, remote: Remote, table: str) -> None:
         spark = remote()
         for text in (
@@ -322,7 +339,7 @@ class TestFrames:
             f"with a as (select 2L, 'b') insert into {table} select * from a",
         ):
             plan = proto.Plan()
-            plan.root.sql.query = text
+            plan.root.limit.input.sql.query = text
             with pytest.raises(AnalysisException, match="no query is refused"):
                 spark.client.to_table(plan, {})
         plan = proto.Plan()

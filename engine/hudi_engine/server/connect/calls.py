@@ -13,13 +13,20 @@ from pyspark.sql.connect import proto
 
 from hudi_engine.errors import StatementError
 from hudi_engine.server.connect import failures, guard
-from hudi_engine.server.connect.clients import Clients, ConnectSession, Forwarded, StatementRun
+from hudi_engine.server.connect.clients import (
+    END,
+    RELATION,
+    ROWS,
+    Clients,
+    ConnectSession,
+    Forwarded,
+    StatementRun,
+)
 from hudi_engine.server.connect.inner import Inner
 from hudi_engine.server.connect.messages import (
     Reader,
     given_sql,
     is_reattachable,
-    local_relation,
     messages,
     query_and_views,
     sql_texts,
@@ -28,9 +35,9 @@ from hudi_engine.server.connect.rewriting import Rewriting, is_query
 from hudi_engine.server.limits import ServerError
 from hudi_engine.server.sessions import FINISHED, Operation, Sessions
 from hudi_engine.spark.sql.failure import Failure
-from hudi_engine.spark.sql.session import NO_ROWS
 
 _LOOK_EVERY_S = 1.0
+_ANY = proto.SQL(query="select 1")
 _WRITTEN = "hudi_serve_rows"
 # Requests about what ran: for them no session is opened.
 _OF_KNOWN_SESSIONS = (
@@ -74,35 +81,46 @@ class Calls:
             write = self._sessions.on_spark(lambda: session.writes.as_statement(plan.command, view))
             if write is not None:
                 run = partial(
-                    self._run, session, request, write.text, has_rows=False, by_partition=write.by_partition
+                    self._run, session, request, write.text, answer=END, by_partition=write.by_partition
                 )
                 return self._attached(run(views={view: write.rows}), "", context)
         if plan.HasField("root") and plan.root.HasField("catalog"):
             text = self._sessions.on_spark(lambda: session.writes.catalog_statement(plan.root.catalog))
             if text is not None:
-                return self._of_catalog(session, request, text, context)
+                self._sessions.check(session, text)
+                return self._attached(self._run(session, request, text, views={}, answer=ROWS), "", context)
+        if plan.HasField("root") and not is_query((query_and_views(plan.root)[0] or _ANY).query):
+            return self._statement(session, request, plan.root, ROWS, context)
         return self._forward(session, request, context)
 
     def _sql(self, session: ConnectSession, request: Any, context: Any) -> Iterator[bytes]:
         relation = given_sql(request.plan.command.sql_command)
+        query, _ = query_and_views(relation)
+        if query is not None and not is_query(query.query):
+            return self._statement(session, request, relation, RELATION, context)
+        session.originals[request.operation_id] = original = proto.Relation()
+        original.CopyFrom(relation)
+        command = request.plan.command.sql_command
+        if not command.HasField("input"):
+            command.Clear()
+            command.input.CopyFrom(relation)
+        return self._forward(session, request, context)
+
+    def _statement(
+        self, session: ConnectSession, request: Any, relation: proto.Relation, answer: str, context: Any
+    ) -> Iterator[bytes]:
+        """Run a relation that is a statement, and no query."""
         query, views = query_and_views(relation)
-        if query is None:
-            return self._forward(session, request, context)
-        if is_query(query.query):
-            session.originals[request.operation_id] = original = proto.Relation()
-            original.CopyFrom(relation)
-            command = request.plan.command.sql_command
-            if not command.HasField("input"):
-                command.Clear()
-                command.input.CopyFrom(relation)
-            return self._forward(session, request, context)
+        assert query is not None
         self._sessions.check(session, query.query)
         if query.args or query.pos_args or query.named_arguments or query.pos_arguments:
             raise StatementError(
                 "parameters of a statement that is no query are refused: write the values into its text, or make them rows with "
                 "createDataFrame and name those, spark.sql('insert into t select * from {rows}', rows=rows)"
             )
-        return self._attached(self._run(session, request, query.query, views=views), "", context)
+        return self._attached(
+            self._run(session, request, query.query, views=views, answer=answer), "", context
+        )
 
     def _run(
         self,
@@ -111,7 +129,7 @@ class Calls:
         text: str,
         *,
         views: Mapping[str, proto.Relation],
-        has_rows: bool = True,
+        answer: str,
         by_partition: bool = False,
     ) -> StatementRun:
         """Begin a statement of the engine's session."""
@@ -122,24 +140,11 @@ class Calls:
             request=request,
             at_end=lambda: session.drop(made),
             views=views,
-            has_rows=has_rows,
+            answer=answer,
             by_partition=by_partition,
         )
         session.own[request.operation_id] = run
         return self._sessions.begin(run)
-
-    def _of_catalog(self, session: ConnectSession, request: Any, text: str, context: Any) -> Iterator[bytes]:
-        """Run a call of the catalog as a statement, and answer no rows."""
-        self._sessions.check(session, text)
-        own = proto.ExecutePlanRequest()
-        own.CopyFrom(request)
-        own.operation_id = str(uuid.uuid4())
-        run = self._run(session, own, text, views={}, has_rows=False)
-        for _ in self._attached(run, "", context):
-            pass
-        self._forget(run)
-        request.plan.root.CopyFrom(local_relation(NO_ROWS))
-        yield from self._forward(session, request, context)
 
     def _attached(self, run: StatementRun, after: str, context: Any) -> Iterator[bytes]:
         """Wait for a statement's end, and give its answers."""

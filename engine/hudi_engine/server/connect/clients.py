@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 import grpc
 from pyspark.sql import SparkSession
 from pyspark.sql.connect import proto
+from pyspark.sql.connect.types import pyspark_types_to_proto_types
 
 from hudi_engine.errors import StatementError
 from hudi_engine.server.connect.inner import Inner
-from hudi_engine.server.connect.messages import is_reattachable, local_relation
+from hudi_engine.server.connect.messages import arrow_bytes, is_reattachable, local_relation
 from hudi_engine.server.connect.views import FrameViews
 from hudi_engine.server.connect.writes import Writes
 from hudi_engine.server.limits import ServerError
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _DETACHED_S = 300.0
 """Seconds without a client, after which a statement is cancelled and its result forgotten; Spark's own limit."""
+RELATION, ROWS, END = "relation", "rows", "end"
 _CANCELLED = "OPERATION_CANCELED"
 _LEFT = "the client of the statement has gone"
 Adopt = Callable[[SparkSession], StatementSession]
@@ -94,7 +96,7 @@ class StatementRun(Operation):
     Args:
         request: What the client sent.
         views: DataFrames that the statement names; they are temporary views as long as it runs.
-        has_rows: Whether the client asked for what the statement returns, and not for its end only.
+        answer: What the client asked for: a relation with the rows, the rows, or the end only.
         by_partition: An INSERT OVERWRITE replaces the partitions that the rows have.
         at_end: Is called when the statement has run.
     """
@@ -103,7 +105,7 @@ class StatementRun(Operation):
     request: proto.ExecutePlanRequest
     at_end: Callable[[], None]
     views: Mapping[str, proto.Relation] = field(default_factory=dict)
-    has_rows: bool = True
+    answer: str = RELATION
     by_partition: bool = False
     inner_error: grpc.RpcError | None = None
     _kept: list[proto.ExecutePlanResponse] | None = None
@@ -141,9 +143,14 @@ class StatementRun(Operation):
             return self._kept[ids.index(after) + 1 :] if after in ids else list(self._kept)
 
     def _answers(self) -> Iterator[proto.ExecutePlanResponse]:
-        if self.has_rows:
-            answer = self._answer()
+        answer = self._answer()
+        if self.answer == RELATION:
             answer.sql_command_result.relation.CopyFrom(local_relation(self.rows))
+            yield answer
+        elif self.answer == ROWS:
+            answer.schema.CopyFrom(pyspark_types_to_proto_types(self.rows.schema))
+            answer.arrow_batch.data = arrow_bytes(self.rows)
+            answer.arrow_batch.row_count = len(self.rows.table)
             yield answer
         answer = self._answer()
         answer.result_complete.SetInParent()

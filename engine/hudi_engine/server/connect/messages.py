@@ -122,19 +122,23 @@ def sql_texts(message: Message) -> list[proto.SQL]:
     return [each for each in messages(message) if isinstance(each, proto.SQL)]
 
 
-def local_relation(rows: Rows) -> proto.Relation:
-    """Return rows as a relation that carries them."""
+def arrow_bytes(rows: Rows) -> bytes:
+    """Return rows in Arrow's form of a stream."""
     sink = pa.BufferOutputStream()
     # Spark takes no column that may be null for one that must not be
     types = zip(rows.table.columns, rows.schema.fields, strict=True)
     schema = pa.schema([pa.field(of.name, each.type, of.nullable) for each, of in types])
-    table = pa.Table.from_arrays(rows.table.columns, schema=schema)
     with pa.ipc.new_stream(sink, schema) as written:
-        written.write_table(table)
+        written.write_table(pa.Table.from_arrays(rows.table.columns, schema=schema))
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def local_relation(rows: Rows) -> proto.Relation:
+    """Return rows as a relation that carries them."""
     relation = proto.Relation()
     relation.local_relation.schema = rows.schema.json()
     if rows.schema.fields:
-        relation.local_relation.data = sink.getvalue().to_pybytes()
+        relation.local_relation.data = arrow_bytes(rows)
     return relation
 
 
