@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 import threading
@@ -474,7 +476,6 @@ class TestWaysIn:
             "spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()\n"
             "print('rows', spark.sql('select 7').collect()[0][0]); spark.stop()"
         )
-        import os
 
         found = subprocess.run(
             [
@@ -568,25 +569,32 @@ class TestCodeOfClients:
         assert remote("", server).range(3).select(double("id")).collect()[2][0] == 4
 
 
-def test_plain_programs_work_with_tables(connect_server: HudiServer, tmp_path: Path) -> None:
+def test_the_page_does_what_it_shows(connect_server: HudiServer, remote: Remote, tmp_path: Path) -> None:
     """A program of a user, in a process and folder of its own."""
-    program = (
-        "import sys; from pyspark.sql import SparkSession, functions as F\n"
-        "spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()\n"
-        "spark.sql('create or replace table shop.remote using hudi tblproperties (primaryKey = \"id\") as select 1 id, 2 n')\n"
-        "spark.table('shop.remote').select((F.col('id') + 1).alias('id'), (F.col('n') + 40).alias('n')).writeTo('shop.remote').append()\n"
-        "spark.sql('update shop.remote set n = n + 1 where n = 42')\n"
-        "print('rows', [tuple(each) for each in spark.table('shop.remote').orderBy('n').collect()])\n"
-        "spark.stop()"
+    page = (Path(__file__).parents[2] / "docs/serve.md").read_text("utf-8")
+    _, program = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    spark = remote()
+    rows(spark, "create schema if not exists sales")
+    rows(
+        spark,
+        "create or replace table sales.orders using hudi tblproperties (primaryKey = 'id') as select 1 id, 'paid' status",
     )
     found = subprocess.run(
-        [sys.executable, "-c", program, f"sc://127.0.0.1:{connect_server.connect_port}"],
+        [sys.executable, "-c", program.replace(":15002", f":{connect_server.connect_port}")],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert "rows [(1, 2), (2, 43)]" in found.stdout, found.stderr[-2000:] + found.stdout
+    assert re.search(r"\b1\|\s+paid.*\b2\|\s+sent", found.stdout, re.DOTALL), (
+        found.stderr[-2000:] + found.stdout
+    )
+    assert rows(spark, "select * from sales.orders order by id") == [(1, "paid"), (2, "sent")]
+
+
+def test_a_port_that_is_taken_is_named(start_server: Start, connect_server: HudiServer) -> None:
+    with pytest.raises(ConfigError, match="choose another --connect-port"):
+        start_server(connect_port=connect_server.connect_port)
 
 
 def test_the_port_is_off_unless_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:

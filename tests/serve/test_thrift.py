@@ -426,7 +426,7 @@ def opening_bytes() -> bytes:
 
 def test_the_page_does_what_it_shows(server: HudiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (Path(__file__).parents[2] / "docs/serve.md").read_text("utf-8")
-    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    program, _ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     connect = hive.connect
     monkeypatch.setattr(hive, "connect", lambda host, _, **options: connect(host, server.port, **options))
     found: dict[str, Any] = {}

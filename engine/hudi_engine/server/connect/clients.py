@@ -66,11 +66,15 @@ class ConnectSession(ClientSession):
 
     def prepare(self, reads: Iterable[proto.Relation]) -> None:
         """Have relations that read tables, or look at the catalog, find what the session holds back carried out."""
-        self.statements.held.release()
+        held = self.statements.held
         for each in reads:
             if each.HasField("read"):
+                if each.read.HasField("named_table"):
+                    held.take(f"table {each.read.named_table.unparsed_identifier}")
                 self.writes.prepare(each)
-            elif self.writes.catalog_statement(each.catalog) is not None:
+                continue
+            held.release()
+            if self.writes.catalog_statement(each.catalog) is not None:
                 raise StatementError(
                     "a call of the catalog that changes tables is refused inside of a DataFrame: call it by itself"
                 )

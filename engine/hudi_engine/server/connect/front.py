@@ -51,20 +51,16 @@ class Front:
             sessions, self._inner, Clients(sessions, self._inner, spark.spark, adopt), self._user
         )
         threads = ThreadPoolExecutor(_THREADS_PER_SESSION * sessions.limits.sessions, "connect")
-        options = (
-            UNBOUNDED[0],
-            ("grpc.max_receive_message_length", MAX_BYTES),
-            ("grpc.so_reuseport", 0),
-        )
+        options = (UNBOUNDED[0], ("grpc.max_receive_message_length", MAX_BYTES), ("grpc.so_reuseport", 0))
         self._server = grpc.server(threads, handlers=(_Handlers(self._calls),), options=options)
-        host, port = address
+        self.port = self._listen(*address, tls)
+
+    def _listen(self, host: str, port: int, tls: tuple[str, str] | None) -> int:
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         try:
-            self.port = (
-                self._server.add_insecure_port(place)
-                if tls is None
-                else self._server.add_secure_port(place, _credentials(tls))
-            )
+            if tls is None:
+                return int(self._server.add_insecure_port(place))
+            return int(self._server.add_secure_port(place, _credentials(tls)))
         except RuntimeError as error:
             raise ConfigError(
                 f"cannot listen on {place} for Spark Connect: {error}; choose another --connect-port"

@@ -99,6 +99,7 @@ def _check_kind(message: Any) -> None:
 
 
 def _check_texts(message: Any, formats: Collection[str]) -> None:
+    """Raise StatementError for SQL, functions, formats, types and options that run code."""
     if isinstance(message, proto.SQL):
         check_no_code(message.query, formats)
     elif isinstance(message, proto.Expression.ExpressionString):

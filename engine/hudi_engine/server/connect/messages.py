@@ -129,7 +129,10 @@ def arrow_bytes(rows: Rows) -> bytes:
     types = zip(rows.table.columns, rows.schema.fields, strict=True)
     schema = pa.schema([pa.field(of.name, each.type, of.nullable) for each, of in types])
     with pa.ipc.new_stream(sink, schema) as written:
-        written.write_table(pa.Table.from_arrays(rows.table.columns, schema=schema))
+        # clients take an answer without a batch for none
+        table = pa.Table.from_arrays(rows.table.columns, schema=schema)
+        for batch in table.to_batches() or [pa.RecordBatch.from_pylist([], schema)]:
+            written.write_batch(batch)
     return bytes(sink.getvalue().to_pybytes())
 
 

@@ -61,6 +61,7 @@ class Rewriting:
             )
 
     def _rewrite_queries(self, session: ConnectSession, *plans: Message) -> list[str]:
+        """Rewrite plans without a look at temporary views; returns the views that this takes."""
         reads = [each for plan in plans for each in messages(plan) if isinstance(each, proto.Relation)]
         reads = [each for each in reads if each.HasField("read") or each.HasField("catalog")]
         if reads:

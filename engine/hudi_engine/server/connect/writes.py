@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from pyspark.sql.connect import proto
 
-from hudi_engine.errors import StatementError
+from hudi_engine.errors import ConfigError, StatementError
 from hudi_engine.format.config.properties_file import PROPERTIES_PATH
 from hudi_engine.format.storage import open_storage
 from hudi_engine.spark.catalog.sql_text import identifier, literal
@@ -94,6 +95,7 @@ class Writes:
         return None
 
     def _v1(self, write: proto.WriteOperation, view: str) -> Write | None:
+        """Return what ``df.write`` does as a statement: insertInto, and saveAsTable in its modes."""
         if not write.HasField("table"):
             self._check_path(write.path or write.options.get(_PATH, ""), write.source)
             return None
@@ -123,6 +125,7 @@ class Writes:
         return Write(f"{made} as select * from {identifier(view)}", write.input)
 
     def _v2(self, write: proto.WriteOperationV2, view: str) -> Write | None:
+        """Return what ``df.writeTo`` does as a statement."""
         name, source = write.table_name, write.provider.lower()
         if write.mode not in _AS_CREATED_V2:
             if self._base(name) is None:
@@ -217,9 +220,12 @@ class Writes:
             )
         if not path:
             return
-        for place in _places(path):
-            if open_storage(place).exists(PROPERTIES_PATH):
-                _refuse_path(path, place)
+        with suppress(ConfigError):  # a store that the engine does not know has no table of its own
+            found = next(
+                (place for place in _places(path) if open_storage(place).exists(PROPERTIES_PATH)), None
+            )
+            if found is not None:
+                _refuse_path(path, found)
         warehouse, session = self._statements.warehouse, self._statements.spark
         for schema in warehouse.schemas(session):
             folder = _plain(warehouse.schema_folder(schema))
