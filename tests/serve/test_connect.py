@@ -31,6 +31,7 @@ if pyspark.__version__ < "4":
     pytest.skip("Spark Connect comes with PySpark 4", allow_module_level=True)
 
 import grpc
+from hudi_engine.server.connect import guard
 from pyspark.sql.connect import functions as F
 from pyspark.sql.connect import proto
 from pyspark.sql.connect.proto.base_pb2_grpc import SparkConnectServiceStub
@@ -556,6 +557,18 @@ class TestCodeOfClients:
         with pytest.raises(PySparkException, match="without --allow-code"):
             work(spark)
         assert spark.range(1).count() == 1
+
+    def test_secrets_among_the_settings_are_hidden(self, remote: Remote) -> None:
+        spark = remote()
+        spark.conf.set("spark.my.secret.key", "of the server")
+        with pytest.raises(PySparkException):  # Spark 4.3 itself hides them so
+            spark.conf.get("spark.my.secret.key")
+        assert "of the server" not in str([spark.conf.getAll, rows(spark, "set spark.my.secret.key")])
+        answer = proto.ConfigResponse(
+            pairs=[proto.KeyValue(key="a.password", value="x"), proto.KeyValue(key="b", value="y")]
+        )
+        guard.without_secrets(answer)
+        assert [each.value for each in answer.pairs] == ["***", "y"]
 
     def test_rows_that_go_as_a_file_are_no_code(self, remote: Remote) -> None:
         spark = remote()

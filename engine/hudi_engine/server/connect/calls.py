@@ -263,7 +263,9 @@ class Calls:
         _, request = self._request(proto.ConfigRequest, data, context)
         if not self._sessions.limits.allow_code:
             guard.check_settings(request)
-        return self._inner.unary("Config", request.SerializeToString())
+        answer = proto.ConfigResponse.FromString(self._inner.unary("Config", request.SerializeToString()))
+        guard.without_secrets(answer)
+        return bytes(answer.SerializeToString())
 
     def add_artifacts(self, parts: Iterator[bytes], context: Any) -> bytes:
         """Take the rows of DataFrames, which come in parts; with ``--allow-code`` files too."""

@@ -6,6 +6,7 @@ on it. A guard for clients that are trusted with the tables, and no sandbox.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -13,12 +14,15 @@ from google.protobuf.message import Message
 from pyspark.sql.connect import proto
 
 from hudi_engine.errors import StatementError
+from hudi_engine.format.storage.redact import HIDDEN
 from hudi_engine.server.code_loading import CALLS_JAVA, WITHOUT, check_no_code, check_setting
 from hudi_engine.server.connect.messages import messages
 
 # What has an effect on no more than the streaming query itself.
 _STREAMS = frozenset(("rate", "console", "memory", "noop"))
 _ARTIFACTS = "cache/"
+# As spark.redaction.regex.
+_SECRET = re.compile("secret|password|token|access[.]?key", re.IGNORECASE)
 _ALLOWED: Mapping[type[Message], frozenset[str]] = {
     proto.Command: frozenset(
         """
@@ -77,6 +81,13 @@ def check_settings(request: proto.ConfigRequest) -> None:
     """Raise StatementError for a setting that names a class to load."""
     for each in request.operation.set.pairs:
         check_setting(each.key)
+
+
+def without_secrets(answer: proto.ConfigResponse) -> None:
+    """Hide the values of settings that SET hides too, as Spark 4.3 does: the server's own keys of stores are among them."""
+    for pair in answer.pairs:
+        if pair.value and _SECRET.search(pair.key):
+            pair.value = HIDDEN
 
 
 def check_artifacts(request: proto.AddArtifactsRequest) -> None:
