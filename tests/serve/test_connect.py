@@ -187,7 +187,7 @@ class TestStatements:
 
     def test_views_of_frames_show_later_commits(self, remote: Remote, open_session: Open, table: str) -> None:
         spark = remote()
-        spark.table(table).createOrReplaceTempView("plain")
+        spark.table(table).filter("id > 0").createOrReplaceTempView("plain")
         spark.sql(f"select id, v from {table}").createOrReplaceTempView("of_text")
         spark.table("plain").withColumn("id", F.col("id") + 1).createOrReplaceTempView("plain_2")
         spark.table("plain_2").withColumn("id", F.col("id") + 1).createOrReplaceTempView("plain_2")
@@ -301,6 +301,7 @@ class TestFrames:
             (lambda: frame.write.mode("overwrite").parquet(base), "Hudi tables are at"),
             (lambda: frame.write.mode("append").parquet(f"{base}/below"), "Hudi tables are at"),
             (lambda: frame.write.mode("overwrite").parquet(root), "Hudi tables are at"),
+            (lambda: frame.write.insertInto(f"parquet.`{base}`"), "Hudi tables are at"),
             (lambda: frame.mergeInto(table, F.expr("true")).whenMatched().delete().merge(), "MERGE INTO"),
             (lambda: stream.toTable(table), "each batch"),
             (lambda: spark.readStream.table(table).isStreaming, "hudi_table_changes"),

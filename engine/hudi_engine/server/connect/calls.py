@@ -27,9 +27,8 @@ from hudi_engine.server.connect.messages import (
     Reader,
     given_sql,
     is_reattachable,
-    messages,
+    parts,
     query_and_views,
-    sql_texts,
 )
 from hudi_engine.server.connect.rewriting import Rewriting, is_query
 from hudi_engine.server.limits import ServerError
@@ -171,7 +170,7 @@ class Calls:
     def _forward(self, session: ConnectSession, request: Any, context: Any) -> Iterator[bytes]:
         """Have Spark run a plan, whose queries read what Hudi's words in them mean."""
         original = session.originals.get(request.operation_id)
-        text = "; ".join(each.query for each in sql_texts(request)) or _described(request)
+        text = "; ".join(each.query for each in parts(proto.SQL, request)) or _described(request)
         views = self._rewriting.rewrite(session, request)
         try:
             operation = self._sessions.add(Forwarded(session=session, text=text, request=request))
@@ -338,9 +337,7 @@ class Calls:
 
 def _described(request: proto.ExecutePlanRequest) -> str:
     """Return what the page shows of a DataFrame that has no query in it."""
-    names = [
-        each.unparsed_identifier for each in messages(request) if isinstance(each, proto.Read.NamedTable)
-    ]
+    names = [each.unparsed_identifier for each in parts(proto.Read.NamedTable, request)]
     plan = request.plan
     kind = (
         plan.root.WhichOneof("rel_type") if plan.HasField("root") else plan.command.WhichOneof("command_type")

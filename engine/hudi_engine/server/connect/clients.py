@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,7 +25,6 @@ from hudi_engine.spark.jvm.errors import SPARK_ERRORS
 from hudi_engine.spark.sql.failure import Failure, as_failure
 from hudi_engine.spark.sql.session import Rows, StatementSession
 
-log = logging.getLogger(__name__)
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _DETACHED_S = 300.0
 """Seconds without a client, after which a statement is cancelled and its result forgotten; Spark's own limit."""

@@ -47,8 +47,8 @@ class Reader:
     def read(self, kind: type[Read], data: bytes) -> Read:
         """Return the message of some bytes, with compressed plans as they were; ServerError for bytes that are none."""
         message = self._parsed(kind, data)
-        for each in list(messages(message)):
-            if _IS_COMPRESSED and isinstance(each, proto.Plan) and each.HasField("compressed_operation"):
+        for each in parts(proto.Plan, message):
+            if _IS_COMPRESSED and each.HasField("compressed_operation"):
                 self._unpack(each)
         return message
 
@@ -117,9 +117,9 @@ def _walk(message: Message) -> Iterator[tuple[Any, int]]:
                 left += ((below, depth + 1) for below in value)
 
 
-def sql_texts(message: Message) -> list[proto.SQL]:
-    """Return the relations of a plan that are queries as text."""
-    return [each for each in messages(message) if isinstance(each, proto.SQL)]
+def parts(kind: type[Read], *given: Message) -> list[Read]:
+    """Return all of a kind that messages are made of."""
+    return [each for message in given for each in messages(message) if isinstance(each, kind)]
 
 
 def arrow_bytes(rows: Rows) -> bytes:

@@ -11,7 +11,7 @@ from pyspark.sql.connect import proto
 
 from hudi_engine.errors import HudiError, StatementError
 from hudi_engine.server.connect.clients import ConnectSession
-from hudi_engine.server.connect.messages import messages, sql_texts
+from hudi_engine.server.connect.messages import parts
 from hudi_engine.server.connect.views import FrameView
 from hudi_engine.server.sessions import Sessions
 from hudi_engine.spark.sql.failure import failure_of
@@ -33,14 +33,9 @@ class Rewriting:
         Args:
             text: A statement that is to see the newest commits too.
         """
-        named = [each.query for plan in plans for each in sql_texts(plan)]
-        named += [
-            each.unparsed_identifier
-            for plan in plans
-            for each in messages(plan)
-            if isinstance(each, proto.Read.NamedTable)
-        ]
-        for view in self._sessions.on_spark(lambda: list(session.frames.named_in("\n".join([*named, text])))):
+        named = [text, *(each.query for each in parts(proto.SQL, *plans))]
+        named += (each.unparsed_identifier for each in parts(proto.Read.NamedTable, *plans))
+        for view in self._sessions.on_spark(lambda: list(session.frames.named_in("\n".join(named)))):
             self._make_again(session, view)
         return self._rewrite_queries(session, *plans)
 
@@ -62,11 +57,14 @@ class Rewriting:
 
     def _rewrite_queries(self, session: ConnectSession, *plans: Message) -> list[str]:
         """Rewrite plans without a look at temporary views; returns the views that this takes."""
-        reads = [each for plan in plans for each in messages(plan) if isinstance(each, proto.Relation)]
-        reads = [each for each in reads if each.HasField("read") or each.HasField("catalog")]
+        reads = [
+            each
+            for each in parts(proto.Relation, *plans)
+            if each.HasField("read") or each.HasField("catalog")
+        ]
         if reads:
             self._sessions.on_spark(lambda: session.prepare(reads))
-        queries = [each for plan in plans for each in sql_texts(plan)]
+        queries = parts(proto.SQL, *plans)
         for each in queries:
             self._sessions.check(session, each.query)
             if not is_query(each.query):

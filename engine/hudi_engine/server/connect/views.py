@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pyspark.errors import PySparkException
 from pyspark.sql.connect import proto
 
-from hudi_engine.server.connect.messages import messages, sql_texts
+from hudi_engine.server.connect.messages import parts
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.catalog import is_temporary_view, temporary_view_mark
 from hudi_engine.spark.sql.query import mentioned_tables
 from hudi_engine.spark.sql.session import StatementSession
+
+_SUBQUERY = re.compile(r"\b(?:select|table)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -56,17 +58,15 @@ class FrameViews:
         """Whether a view that is to be made reads tables, and no temporary views: those may be others by then."""
         if command.is_global:
             return False
-        names = [
-            each.unparsed_identifier for each in messages(command) if isinstance(each, proto.Read.NamedTable)
-        ]
+        names = [each.unparsed_identifier for each in parts(proto.Read.NamedTable, command)]
         try:
-            parts = [plans.name_parts(self._spark, each) for each in names]
-            for each in sql_texts(command):
-                parts += [found[2] for found in mentioned_tables(plans.parse(self._spark, each.query))]
+            named = [plans.name_parts(self._spark, each) for each in names]
+            for each in parts(proto.SQL, command):
+                named += [found[2] for found in mentioned_tables(plans.parse(self._spark, each.query))]
         except PySparkException:
             return False
-        hidden = any(isinstance(each, proto.Expression.ExpressionString) for each in messages(command))
-        return bool(parts) and not hidden and not any(map(self._is_view, parts))
+        texts = [each.expression for each in parts(proto.Expression.ExpressionString, command)]
+        return bool(named) and not any(map(_SUBQUERY.search, texts)) and not any(map(self._is_view, named))
 
     def _is_view(self, parts: list[str]) -> bool:
         return len(parts) == 1 and is_temporary_view(self._spark, parts[0])

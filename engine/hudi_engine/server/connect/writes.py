@@ -103,6 +103,7 @@ class Writes:
         is_hudi = self._base(name) is not None
         if write.table.save_method == _V1.SaveTable.TABLE_SAVE_METHOD_INSERT_INTO:
             if not is_hudi:
+                self._check_path_table(name)
                 return None
             how = "overwrite" if write.mode == _V1.SAVE_MODE_OVERWRITE else "into"
             return Write(f"insert {how} {self._name(name)} select * from {identifier(view)}", write.input)
@@ -129,6 +130,7 @@ class Writes:
         name, source = write.table_name, write.provider.lower()
         if write.mode not in _AS_CREATED_V2:
             if self._base(name) is None:
+                self._check_path_table(name)
                 return None
             if write.mode == _V2.MODE_OVERWRITE:
                 raise StatementError(
@@ -210,6 +212,12 @@ class Writes:
     def _name(self, name: str) -> str:
         """Return a name as a statement has it; Spark's ParseException for a text that is more than a name."""
         return ".".join(identifier(each) for each in plans.name_parts(self._statements.spark, name))
+
+    def _check_path_table(self, name: str) -> None:
+        """Raise StatementError for a name such as ``parquet.`/folder` `` that means files of a Hudi table."""
+        parts = plans.name_parts(self._statements.spark, name)
+        if len(parts) == 2 and "/" in parts[1]:
+            self._check_path(parts[1], "")
 
     def _check_path(self, path: str, source: str) -> None:
         """Raise StatementError for files that would be written as a Hudi table, into one, or in the place of some."""
