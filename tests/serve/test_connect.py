@@ -317,7 +317,12 @@ class TestFrames:
         assert spark.read.parquet(f"{tmp_path}/files").count() == 1
         frame.write.format("parquet").saveAsTable("shop.plain")
         frame.write.insertInto("shop.plain")
-        assert spark.table("shop.plain").count() == 2
+        frame.write.mode("append").saveAsTable("shop.plain")
+        assert spark.table("shop.plain").count() == 3
+        frame.write.mode("overwrite").saveAsTable("shop.plain")
+        assert spark.table("shop.plain").count() == 1
+        frame.write.saveAsTable("shop.unnamed")
+        assert warehouse.hudi_base(warehouse.open_session(), "shop", "unnamed")
 
     def test_clients_that_send_statements_as_plans_are_answered_rows(
         self, remote: Remote, table: str
@@ -440,6 +445,19 @@ class TestRunning:
         other.range(1).count()
         other.client.release_session()
         assert server.sessions.count == 0
+
+    def test_a_server_that_ends_answers_what_ends_in_time(
+        self, start_server: Start, remote: Remote, table: str
+    ) -> None:
+        server = start_server(connect_port=0, grace_s=30)
+        request = proto.ExecutePlanRequest(session_id=str(uuid.uuid4()))
+        request.plan.command.sql_command.sql = f"insert into {table} select id + 5, 'b' from range(2)"
+        with grpc.insecure_channel(f"127.0.0.1:{server.connect_port}") as channel:
+            stream = SparkConnectServiceStub(channel).ExecutePlan(request)
+            wait_for(lambda: server.sessions.running)
+            server.stop()
+            assert [each.HasField("result_complete") for each in stream] == [False, True]
+        assert remote().table(table).count() == 3
 
     def test_a_cloned_session_has_views_of_its_own(self, connect_server: HudiServer, remote: Remote) -> None:
         spark = remote()

@@ -23,7 +23,7 @@ from hudi_engine.server.sessions import Sessions
 from hudi_engine.spark.sql.session import StatementSession
 
 _THREADS_PER_SESSION = 4
-_ENDED_WITHIN_S = 5.0
+_ANSWERED_WITHIN_S, _ENDED_WITHIN_S = 2.0, 5.0
 _LOGIN = "this server asks for user and password: connect with sc://HOST:PORT/;token=USER:PASSWORD, with use_ssl=true with --tls"
 
 
@@ -74,8 +74,9 @@ class Front:
         """Take no calls any more, but for those whose statements end within the grace time."""
         ended = self._server.stop(grace_s + _ENDED_WITHIN_S)
         stop_sessions()
-        self._server.stop(None)
-        ended.wait(_ENDED_WITHIN_S)
+        if not ended.wait(_ANSWERED_WITHIN_S):
+            self._server.stop(None)
+            ended.wait(_ENDED_WITHIN_S)
         self._inner.close()
         self._calls.close()
 

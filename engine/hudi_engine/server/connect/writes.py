@@ -107,7 +107,7 @@ class Writes:
                 return None
             how = "overwrite" if write.mode == _V1.SAVE_MODE_OVERWRITE else "into"
             return Write(f"insert {how} {self._name(name)} select * from {identifier(view)}", write.input)
-        if not is_hudi and source not in ("", _HUDI):
+        if not is_hudi and self._is_of_spark(name, source):
             self._check_path(write.options.get(_PATH, ""), source)
             return None
         for what, given in (("sortBy", write.sort_column_names), ("clusterBy", write.clustering_columns)):
@@ -141,7 +141,7 @@ class Writes:
             how = "overwrite" if by_partition else "into"
             text = f"insert {how} {self._name(name)} by name select * from {identifier(view)}"
             return Write(text, write.input, by_partition)
-        if source not in ("", _HUDI) and self._base(name) is None:
+        if self._base(name) is None and self._is_of_spark(name, source):
             self._check_path(write.table_properties.get(_PATH, write.options.get(_PATH, "")), source)
             return None
         _refuse(name, "clusterBy", write.clustering_columns)
@@ -205,6 +205,12 @@ class Writes:
                 "df.write.insertInto('schema.t') or INSERT INTO"
             )
         self._check_path(write.path or write.options.get(_PATH, ""), write.format)
+
+    def _is_of_spark(self, name: str, source: str) -> bool:
+        """Whether a table that is no Hudi table stays none; what names no format is one, as with CREATE TABLE, where it is new."""
+        return source not in ("", _HUDI) or (
+            not source and self._statements.spark.catalog.tableExists(self._name(name))
+        )
 
     def _base(self, name: str) -> str | None:
         return self._statements.hudi_base(plans.name_parts(self._statements.spark, name))
