@@ -129,7 +129,8 @@ def times(spark, tmp_path_factory):
         select 'a' id, timestamp'2024-03-30 12:00:00Z' ts, date'2024-03-30' d, 'x' p
         union all
         select 'b', timestamp'2024-03-31 00:30:00Z', date'2024-03-31', 'y' union all
-        select 'c', timestamp'2025-01-01 22:30:00Z', date'2025-01-01', 'z'
+        select 'c', timestamp'2025-01-01 22:30:00Z', date'2025-01-01', 'z' union all
+        select 'd', timestamp'9999-12-31 23:59:59Z', date'2024-06-01', 'u'
     """
     made.upsert(spark.sql(rows))
     register_table(spark, TableName(SCHEMA, "times"), made.storage)
@@ -140,21 +141,24 @@ def times(spark, tmp_path_factory):
     ("condition", "files"),
     [
         ("ts = timestamp'2024-03-31 00:30:00Z'", 1),
-        ("ts > '2024-12-01'", 1),
+        ("ts > '2024-12-01'", 2),
         ("ts < '2024-03-30 12:00:00.000001'", None),
         ("ts >= date'2024-03-31'", None),
         ("to_date(ts) = '2024-03-30'", 1),
         ("to_date(ts) = date'2025-01-01'", 1),
         ("cast(ts as date) in ('2024-03-30', '2024-03-31')", 2),
         ("'2025' = date_format(ts, 'yyyy')", 1),
-        ("date_format(ts, 'yyyy-MM') > '2024-03'", 1),
+        ("date_format(ts, 'yyyy-MM') > '2024-03'", 2),
+        ("date_format(ts, 'yyyyMMdd') < '20240229'", 4),
+        ("year(ts) >= 9999", None),
+        ("to_date(ts) > '2025-06-01'", 1),
         ("date_format(d, 'yyyyMMdd') <= '20240330'", 1),
         ("year(d) >= 2025", 1),
         ("year(ts) < 2024", 0),
-        ("date_format(ts, 'MM-yyyy') = '03-2024'", 3),
-        ("date_format(ts, 'yyyy-MM-dd') = '2024-3-30'", 3),
+        ("date_format(ts, 'MM-yyyy') = '03-2024'", 4),
+        ("date_format(ts, 'yyyy-MM-dd') = '2024-3-30'", 4),
         ("to_date(ts) = null", None),
-        ("hour(ts) = 12", 3),
+        ("hour(ts) = 12", 4),
     ],
 )
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/Los_Angeles", "+05:30"])

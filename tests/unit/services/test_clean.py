@@ -6,14 +6,18 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
+import hudi_engine
+import pyarrow as pa
 import pytest
 from hudi_engine.errors import ConfigError, CorruptTableError, PathEscapeError, ServiceError, TimelineError
+from hudi_engine.format.storage import open_storage
 from hudi_engine.format.storage.local import LocalStorage
 from hudi_engine.format.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.format.timeline.clock import parse_instant_time
 from hudi_engine.format.timeline.schemas import CLEANER_PLAN, SAVEPOINT_METADATA
 from hudi_engine.table.services import Publication, clean, run_compaction, schedule_compaction
 from hudi_engine.table.services.clean.plan import CleanPlan
+from hudi_engine.table.txn.open_instant import OpenInstant
 from hudi_engine.table.txn.owner import Owner, register, unregister
 
 from tests.helpers.handmade import HandmadeTable
@@ -452,3 +456,27 @@ def test_what_killed_writers_left_under_temporary_names_goes_once_it_is_old(five
     clean(five.storage, options(clean__commits__retained=2))
     there = [each for each in (old, young, data, foreign, folder) if five.storage.exists(each)]
     assert there == [young, foreign, folder]
+
+
+def test_a_clean_records_what_it_deleted_under_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = hudi_engine.create_table(
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        precombine_field="ts",
+        options={"hoodie.metadata.enable": "true", "hoodie.clean.automatic": "false"},
+    )
+    for ts in range(4):
+        table.upsert(pa.table({"id": ["a"], "ts": [ts]}))
+    storage = open_storage(table.path)
+    complete, held = OpenInstant.complete, []
+
+    def looked(opened: OpenInstant, body: bytes) -> object:
+        held.append(storage.exists(".hoodie/lock"))
+        return complete(opened, body)
+
+    monkeypatch.setattr(OpenInstant, "complete", looked)
+    assert table.clean(retain_commits=1).instant is not None
+    assert held == [True]

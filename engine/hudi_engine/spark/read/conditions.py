@@ -21,10 +21,10 @@ from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.jvm.plans import JavaPlan
 from hudi_engine.spark.read.periods import (
     Period,
-    column_and_pattern,
     on_clock,
     period_of,
     session_zone,
+    time_function,
     time_of,
 )
 from hudi_engine.table.data_skipping.plan import ReadPlan, plan_read
@@ -114,8 +114,8 @@ class _Table:
 
     def _compared(self, value: JavaPlan, operator: str, given: list[JavaPlan]) -> list[_Filter]:
         """Return a comparison of a column, or of a function of its times, with literals that Spark does not cast the column for."""
-        function = column_and_pattern(value)
-        name = self._column(value if function is None else function[0])
+        function = time_function(value)
+        name = self._column(value if function is None else function.column)
         if name is None:
             return []
         kind = self.schema.field(name).type
@@ -123,7 +123,9 @@ class _Table:
         if any(plans.kind(each) != "Literal" for each in literals):
             return []
         if function is not None:
-            periods = [period_of(each, function[1]) for each in literals]
+            if function.is_text and operator in ("<", "<=") and pa.types.is_timestamp(kind):
+                return []  # the year 10000 of 9999-12-31 in another zone is a text before all others
+            periods = [period_of(each, function.pattern) for each in literals]
             return _in_periods(name, operator, periods, kind, self.zone)
         values = [_value(each, kind, self.zone) for each in literals]
         if any(each is None for each in values):

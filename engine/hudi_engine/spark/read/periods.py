@@ -34,19 +34,32 @@ class Period(NamedTuple):
     end: datetime.datetime
 
 
-def column_and_pattern(function: JavaPlan) -> tuple[JavaPlan, str] | None:
-    """Return the column of a function of times, and the pattern of its texts; None for what is none."""
+class TimeFunction(NamedTuple):
+    """A function of a column of times.
+
+    Args:
+        pattern: Of the texts that its values are compared with.
+        is_text: Whether its values are texts: those of times outside of the years 1 to 9999 do not sort by time.
+    """
+
+    column: JavaPlan
+    pattern: str
+    is_text: bool = False
+
+
+def time_function(function: JavaPlan) -> TimeFunction | None:
+    """Return a function of times; None for what is none."""
     kind = plans.kind(function)
     if kind == "Cast" and str(function.dataType().typeName()) == "date":
-        return function.child(), _DAY
+        return TimeFunction(function.child(), _DAY)
     if kind != "UnresolvedFunction" or function.isDistinct() or function.filter().isDefined():
         return None
     name, given = ".".join(plans.texts(function.nameParts())).lower(), [*plans.items(function.arguments())]
     if name in _FUNCTIONS and len(given) == 1:
-        return given[0], _FUNCTIONS[name]
+        return TimeFunction(given[0], _FUNCTIONS[name])
     is_format = name == "date_format" and len(given) == 2 and plans.kind(given[1]) == "Literal"
     pattern = str(given[1].value()) if is_format else ""
-    return (given[0], pattern) if sorted_parts(pattern) is not None else None
+    return TimeFunction(given[0], pattern, is_text=True) if sorted_parts(pattern) is not None else None
 
 
 def period_of(literal: JavaPlan, pattern: str) -> Period | None:

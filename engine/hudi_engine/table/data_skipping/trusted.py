@@ -34,7 +34,11 @@ def trusted_metadata(state: TableState) -> MetadataTable | None:
         metadata, doubt = None, f"it cannot be read: {error}"
     if doubt is None:
         return metadata
-    logger.warning("%s: files are listed, as the metadata table is not used: %s", state.storage.base, doubt)
+    logger.warning(
+        "%s: files are listed, as the metadata table is not used: %s. Dropped with the index files, it is built again",
+        state.storage.base,
+        doubt,
+    )
     return None
 
 

@@ -308,13 +308,20 @@ def _check_single(
     for of_scope in parts.values():
         check_single(of_scope)
     for place, there in elsewhere.items():
-        view = FileSystemView.build(
-            written.storage, written.config, written.timeline, partitions=[place.partition]
-        )
         keys = joined(there)
-        found = pc.is_in(keys, slice_keys(written.storage, written.timeline, view.newest(place)))
-        if place not in placed and pc.any(found).as_py():
+        found = pc.is_in(keys, _keys_left(written, place))
+        if pc.any(found).as_py():
             raise repeated_key(keys[pc.index(found, True).as_py()])
+
+
+def _keys_left(written: Written, place: Location) -> pa.Array:
+    """Return the keys of a file group after a write, which may have changed it."""
+    if place.partition in written.partitions:
+        return written.keys_after(place)
+    view = FileSystemView.build(
+        written.storage, written.config, written.timeline, partitions=[place.partition]
+    )
+    return slice_keys(written.storage, written.timeline, view.newest(place))
 
 
 def check_single(parts: Iterable[pa.Array]) -> None:
@@ -334,9 +341,9 @@ def repeated_key(key: pa.Scalar) -> RepeatedKeyError:
     """Return the error for a key, as bytes, that several file groups have."""
     text = key.as_py().decode(errors="replace")
     return RepeatedKeyError(
-        f"record key {text!r} is stored in several file groups, and a record index has one place for each key. Remove the copies "
-        "(call repair_deduplicate), or write with an index that makes keys unique over all partitions, such as "
-        f"{IndexOptions.TYPE.key}={IndexType.GLOBAL_SIMPLE}"
+        f"record key {text!r} is stored in several file groups, and a record index has one place for each key. Copies "
+        "in one partition go by call repair_deduplicate, copies in several by an upsert of the key with an index over all "
+        f"partitions, such as {IndexOptions.TYPE.key}={IndexType.GLOBAL_SIMPLE}"
     )
 
 

@@ -144,7 +144,7 @@ def _begin(
             logger.info("finishing clean %s", pending.requested_time)
             _bring_past(state.config, stored.paths, publication, publication.live_files())
             opened = OpenInstant.claim(storage, state.config, options, pending)
-            return _start(state, stack.enter_context(opened), stored, resumed=True)
+            return _start(state, stack.enter_context(opened), stored, options, resumed=True)
         now = next_instant(state.timeline)
         plan = make_plan(state, options, publication, now=now, even_if_empty=even_if_empty, renew=True)
         if isinstance(plan, CleanResult):
@@ -152,7 +152,7 @@ def _begin(
         opened = OpenInstant.announce(
             storage, state.config, state.timeline, "clean", plan.to_bytes(storage), owned_by=options
         )
-        return _start(state, stack.enter_context(opened), plan, resumed=False)
+        return _start(state, stack.enter_context(opened), plan, options, resumed=False)
 
 
 def make_plan(
@@ -222,11 +222,13 @@ def _names_to_go(
     return {partition: found for partition, found in names.items() if found}, complete
 
 
-def _start(state: TableState, opened: OpenInstant, plan: CleanPlan, *, resumed: bool) -> _Run:
+def _start(
+    state: TableState, opened: OpenInstant, plan: CleanPlan, options: Options, *, resumed: bool
+) -> _Run:
     """Go in flight with the plan as body, as Apache Hudi does; a metadata table that is not kept would name what is deleted."""
     state = replace(state, config=drop_unsupported_partitions(state.storage, state.config))
     opened.start(state.storage.read(opened.path(State.REQUESTED)))
-    return _Run(state, opened, plan, resumed)
+    return _Run(state, opened, plan, resumed, options)
 
 
 @dataclass(frozen=True)
@@ -237,6 +239,7 @@ class _Run:
     opened: OpenInstant
     plan: CleanPlan
     resumed: bool
+    options: Options
 
     @property
     def instant(self) -> str:
@@ -252,7 +255,9 @@ class _Run:
         failed |= _delete_all(self.state.storage, [path for path in self.plan.paths if path not in needed])
         took_ms = int((time.monotonic() - started) * 1000)
         metadata = self._metadata(failed, took_ms)
-        self.opened.complete(encode_avro_file(CLEAN_METADATA, metadata))
+        # the metadata table has one writer at a time, which compacts it too
+        with table_lock(self.state.storage, self.options):
+            self.opened.complete(encode_avro_file(CLEAN_METADATA, metadata))
         self.opened.release()
         deleted = [len(each["successDeleteFiles"]) for each in metadata["partitionMetadata"].values()]
         logger.info("clean %s deleted %d files", self.instant, sum(deleted))
