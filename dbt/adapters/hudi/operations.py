@@ -155,7 +155,7 @@ class Operations(TableAccess):
     @available.parse_list
     def hudi_call(self, procedure: str, given: Given) -> list[str]:
         """Run one of Hudi's CALL procedures, and return its rows as lines."""
-        arguments = dict(given)
+        arguments = {name.lower(): value for name, value in given.items()}  # of any case, as in SQL
         relation, label = arguments.pop("table", None), f"{procedure} of {given.get('table')}"
         with dbt_errors(label):
             found = find_procedure(procedure)

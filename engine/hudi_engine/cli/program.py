@@ -9,17 +9,21 @@ import os
 import re
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, time, timedelta
+from decimal import Decimal
 from difflib import get_close_matches
 from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn, TextIO
+from uuid import UUID
 
 from hudi_engine import __version__
 from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.format.config.options import Options, resolve_options
 from hudi_engine.format.config.table_config import TableConfig
+from hudi_engine.format.layout.layout import split_names
 from hudi_engine.format.storage.base import Storage
 from hudi_engine.format.storage.read_only import is_refusal
 from hudi_engine.format.timeline.commit_metadata import WriteStat
@@ -167,8 +171,12 @@ def json_text(content: object, encoding: str | None) -> str:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, datetime):
+    if isinstance(value, (date, time)):
         return value.isoformat()
+    if isinstance(value, (Decimal, timedelta, UUID)):
+        return str(value)
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
     raise TypeError(f"{type(value).__name__} cannot be JSON")
 
 
@@ -200,6 +208,9 @@ def declare(parser: ArgumentParser, operation: Operation) -> None:
 def run(operation: Operation, storage: Storage, options: Options, given: Namespace) -> Answer:
     """Run a command."""
     chosen = {name: value for name, value in vars(given).items() if name in operation.arguments}
+    for name, value in chosen.items():
+        if isinstance(value, list) and not operation.arguments[name].about.is_word:
+            chosen[name] = [part for each in value for part in split_names(each)]
     services = replace(TableServices(storage, options), run_large=_in_local_spark())
     answer: Answer = operation.execute(Call(services, options.raw), **operation.bind(chosen))
     return answer

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+from decimal import Decimal
 from pathlib import Path
 
+import hudi_engine
+import pyarrow as pa
 import pytest
 from hudi_engine.cli import main
 from hudi_engine.errors import ConfigError
@@ -102,7 +106,33 @@ def test_a_shell_looks_keys_up(path: Path, capsys: pytest.CaptureFixture[str]) -
     assert shown["rows"] == [{"id": "k1"}, {"id": "k3"}]
     assert "1 of 3 partitions skipped by record_index" in shown["notes"]
     assert main([str(path), "lookup", "k2"]) == 0
-    assert "no row with one of these keys" in capsys.readouterr().out
+    assert "the table has no row with k2" in capsys.readouterr().out
+
+
+def test_a_shell_shows_values_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = hudi_engine.create_table(
+        str(tmp_path / "t"), name="t", record_key=["order_id"], precombine_field="ts"
+    )
+    day = datetime.date(2026, 1, 5)
+    table.upsert(
+        pa.table(
+            {"order_id": ["a"], "ts": [2948], "amount": [2.01], "day": [day], "price": [Decimal("1.10")]}
+        )
+    )
+    assert main([table.path, "lookup", "a", "z"]) == 0
+    head, row, _, note = capsys.readouterr().out.splitlines()
+    assert head.split() == ["order_id", "ts", "amount", "day", "price"]
+    assert row.split() == ["a", "2948", "2.01", "2026-01-05", "1.10"]
+    assert note == "the table has no row with z"
+    assert main([table.path, "lookup", "a", "--columns", "day,price", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"day": "2026-01-05", "price": "1.10"}]
+
+
+def test_statistics_of_other_columns_than_those_that_are_there_are_refused(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(path), "create-index", "column_stats", "--columns", "qty"]) == 2
+    assert "column_stats is there over" in capsys.readouterr().err
 
 
 def test_explain_shows_what_each_index_skips_and_reads_no_row(

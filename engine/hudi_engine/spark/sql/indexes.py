@@ -49,10 +49,6 @@ def create_index(statement: Statement, target: Target) -> StatementResult:
         kind = name = _partition(name, MetadataPartition.EXPRESSION_INDEX)
     elif f"{kind}_" == MetadataPartition.SECONDARY_INDEX.value:
         kind = name = _partition(name)
-    if name != kind and kind in INDEXES:
-        raise StatementError(
-            f"index {name} of {target.label}: a table has one {kind}, which is called so; write CREATE INDEX {kind} ON ..."
-        )
     given = {"index": kind, "columns": tuple(columns)}
     if expression is not None:
         given = {"index": kind, "expression": str(expression)}
@@ -63,6 +59,10 @@ def create_index(statement: Statement, target: Target) -> StatementResult:
                 f"index {name} of {target.label} is over the record key, and columns are {', '.join(columns)}; write "
                 f"({', '.join(keys)})"
             )
+    if name != kind and kind in INDEXES:
+        raise StatementError(
+            f"index {name} of {target.label}: a table has one {kind}, which is called so; write CREATE INDEX {kind} ON ..."
+        )
     answer = operation.call(table.services(_hoodie_options(options, "the index", target)), given)
     if answer.reason and not plan.ignoreIfExists():
         raise StatementError(f"{target.label}: {answer.reason}; DROP INDEX drops it, IF NOT EXISTS leaves it")

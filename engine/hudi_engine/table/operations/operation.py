@@ -266,6 +266,7 @@ class Answer:
     notes: Sequence[str] = ()
     reason: str = ""
     ok: bool = True  # false when the answer is no, as of a validation that failed
+    of_table: bool = False  # rows and columns are those of the table, and are shown as they are
     rows_name: str = "rows"
 
 
@@ -277,7 +278,7 @@ def as_text(answer: Answer) -> str:
         lines = (f"{_words(key):{width}}  {shown(key, value)}" for key, value in answer.facts.items())
         parts.append("\n".join(lines))
     if answer.rows:
-        parts.append(_table(answer.rows))
+        parts.append(_table(answer.rows, answer.of_table))
     notes = [*answer.notes, *([answer.reason] if answer.reason else [])]
     if notes:
         parts.append("\n".join(notes))
@@ -311,11 +312,19 @@ def shown(key: str, value: Any) -> str:
     return str(value)
 
 
-def _table(rows: Sequence[Cells]) -> str:
+def _table(rows: Sequence[Cells], as_they_are: bool) -> str:
     """Return rows as a text table, numbers to the right."""
     columns = list(rows[0])
-    cells = [[shown(name, row[name]) for name in columns] for row in rows]
-    heads = [_words(name) for name in columns]
+    if as_they_are:
+        heads, cells = (
+            columns,
+            [["null" if each is None else str(each) for each in row.values()] for row in rows],
+        )
+    else:
+        heads, cells = (
+            [_words(name) for name in columns],
+            [[shown(name, row[name]) for name in columns] for row in rows],
+        )
     widths = [max(map(len, column)) for column in zip(heads, *cells)]
     right = [
         all(isinstance(row[name], (int, float)) or row[name] is None for row in rows) for name in columns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from typing import Annotated
@@ -12,9 +12,11 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.service_options import CleanOptions
 from hudi_engine.format.config.enums import CleanPolicy, LayoutStrategy, TableType
 from hudi_engine.format.config.options import canonical_key
+from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.layout.layout import split_names
 from hudi_engine.format.merge.filters import parse_filter
 from hudi_engine.format.metadata.expressions import Expression
+from hudi_engine.format.schema.meta_fields import RECORD_KEY
 from hudi_engine.format.storage.given import public_location
 from hudi_engine.table.inspect import (
     cells_of,
@@ -38,6 +40,7 @@ from hudi_engine.table.services import VersionChange
 from hudi_engine.table.services.due import table_stats
 from hudi_engine.table.services.indexing import INDEXES, index_facts
 from hudi_engine.table.state import TableState
+from hudi_engine.table.table_services import TableServices
 from hudi_engine.table.txn.receipts import newest_write
 from hudi_engine.table.txn.recovery import left_by_ended
 from hudi_engine.table.txn.swap import table_storage
@@ -111,10 +114,16 @@ def lookup(
     columns: Annotated[tuple[str, ...] | None, Arg("only these columns")] = None,
 ) -> Answer:
     """Show the rows of some record keys, and what of the table was read for them."""
-    found = looked_up(call.state, keys, columns or None, options=call.services.options.raw)
-    rows = found.to_arrow().to_pylist()
-    lacking = [] if rows else ["the table has no row with one of these keys"]
-    return Answer(rows, notes=[*map(str, found.plan.steps), *lacking])
+    options = call.services.options.raw
+    wanted = looked_up(call.state, keys, columns or None, options=options).schema.names
+    found = looked_up(call.state, keys, [*dict.fromkeys([*wanted, RECORD_KEY])], options=options)
+    table = found.to_arrow()
+    there = set(table.column(RECORD_KEY).to_pylist())
+    notes = [str(each) for each in found.plan.steps if each.skipped]
+    lacking = [each for each in dict.fromkeys(keys) if each not in there]
+    if lacking:
+        notes.append(f"the table has no row with {', '.join(lacking)}")
+    return Answer(table.select(wanted).to_pylist(), notes=notes, of_table=True)
 
 
 @Operation
@@ -463,18 +472,24 @@ def restore(call: Call, instant: Commit, dry_run: DryRun = False) -> Answer:
 @operation(changes=True)
 def upgrade(call: Call, version: Version) -> Answer:
     """Upgrade the table to version 8 or 9 of its format; rows and history stay."""
-    return _changed_version(call.services.upgrade(version))
+    return _changed_version(call, lambda services: services.upgrade(version))
 
 
 @operation(changes=True)
 def downgrade(call: Call, version: Version) -> Answer:
     """Downgrade the table to version 8 or 6 of its format; rows and history stay."""
-    return _changed_version(call.services.downgrade(version))
+    return _changed_version(call, lambda services: services.downgrade(version))
 
 
-def _changed_version(done: VersionChange) -> Answer:
+def _changed_version(call: Call, change: Callable[[TableServices], VersionChange]) -> Answer:
+    """Change the version, and name the indexes that have to be built again."""
+    before = call.state.config.metadata_partitions
+    done = change(call.services)
+    after = TableConfig.load(call.services.storage).metadata_partitions
+    lost = [each for each in before if each not in (*after, "files", "partition_stats")]
+    notes = [f"indexes that went, and are to be built again: {', '.join(lost)}"] if lost else []
     facts = {"version": done.after, "before": done.before, "instants": done.instants}
-    return Answer(facts={**facts, "compactions": len(done.compactions)}, reason=done.reason)
+    return Answer(facts={**facts, "compactions": len(done.compactions)}, notes=notes, reason=done.reason)
 
 
 @operation(changes=True)

@@ -88,6 +88,7 @@ def create_index(
             )
         if kind is MetadataPartition.COLUMN_STATS:
             _check_columns(columns, config, schema)
+            _check_same_columns(columns, config, IndexDefinitions.load(storage, config))
         before = set(config.metadata_partitions)
         config = drop_unsupported_partitions(storage, config)
         missing = [each for each in wanted_partitions(config, wanted) if each not in before]
@@ -164,6 +165,9 @@ def _check_column(name: str, column: str, schema: str, definitions: IndexDefinit
         raise ConfigError(
             f"{name} is there over column {there!r}; drop it first, or take another name for {column!r}"
         )
+    others = {over: other for other, over in definitions.secondary_columns.items() if other != name}
+    if column in others:
+        raise ConfigError(f"{others[column]} is over column {column!r} already; leave {name} out")
     if columns.get_field_index(column) < 0:
         raise ConfigError(f"column of {name} is {column!r}; legal values: {', '.join(columns.names)}")
     if definitions.partitioned_record_index:
@@ -244,6 +248,16 @@ def _check_columns(columns: Sequence[str], config: TableConfig, schema: str) -> 
         raise ConfigError(
             f"columns has {', '.join(unknown)}, of which table {config.name!r} can have no statistics; name columns of the table "
             "that are no struct, array or map"
+        )
+
+
+def _check_same_columns(columns: Sequence[str], config: TableConfig, definitions: IndexDefinitions) -> None:
+    """Refuse statistics of other columns than those that are there."""
+    name = MetadataPartition.COLUMN_STATS.value
+    there = definitions.source_fields(name) if name in config.metadata_partitions else None
+    if columns and there is not None and {*columns} != {*there}:
+        raise ConfigError(
+            f"{name} is there over {', '.join(there)}; drop it first (hudi_drop_index), then build it over {', '.join(columns)}"
         )
 
 
