@@ -353,6 +353,10 @@ class TestLimits:
             "SET `spark.sql.Sources.commitProtocolClass`=com.example.Protocol",
             "set spark.sql.sources.default=jdbc",
             "set fs.x.impl=com.example.FileSystem",
+            "select identifier('reflect')('java.lang.System', 'getenv')",
+            "select IDENTIFIER /**/ ('ref' || 'lect')('java.lang.System', 'getenv')",
+            "call run_clustering(table => 't', predicate => \"p = reflect/**/('java.lang.System', 'getenv')\")",
+            "call run_clustering(table => 't', predicate => 'p = \\u0072eflect(1)')",
         ):
             with pytest.raises(OperationalError, match="--allow-code"):
                 rows(connection, text)

@@ -41,6 +41,10 @@ _LOADS: tuple[tuple[re.Pattern[str], str], ...] = (
         ),
         "BEGIN ... END and EXECUTE IMMEDIATE hide statements; send them one by one",
     ),
+    (
+        re.compile(r"\bidentifier\s*\("),
+        "IDENTIFIER(...) hides a name, which may be that of a function; write the name",
+    ),
     (re.compile(r"\bjdbc\s*\."), "a query of jdbc runs statements in a database inside the server"),
 )
 # JOIN ... USING has brackets, MERGE INTO ... USING a table and CREATE INDEX ... USING a kind: every other one has a format.
@@ -49,6 +53,7 @@ _NO_FORMAT = re.compile(
     re.DOTALL,
 )
 _FORMAT = re.compile(r"\busing\s+([^\s('][^\s(']*(?:\s*\.\s*[^\s('.]+)*)")
+_CALL = re.compile(r"\A[\s(]*call\b")
 _SET = re.compile(r"\A[\s(]*set\s([^=]*)=")
 # Settings whose value is a class, or a format that is one.
 _NAMES_CLASS = re.compile(
@@ -86,9 +91,23 @@ def check_no_code(text: str, formats: Collection[str]) -> None:
                 raise StatementError(
                     f"USING {each} may run code; formats of this server: {', '.join(sorted(formats))}: {WITHOUT}"
                 )
+        if _CALL.search(plain):
+            _check_arguments(statement, formats)
         setting = _SET.search(plain)
         if setting is not None:
             check_setting("".join(setting[1].split()))
+
+
+def _check_arguments(call: str, formats: Collection[str]) -> None:
+    """Raise StatementError for a procedure with a text, which may be a condition, that runs code."""
+    for found in _PART.finditer(call):
+        quote = found[0].find("'") if "'" in found[0][:2] else found[0].find('"')
+        if found["name"] is not None or found[0].startswith(("--", "/*")):
+            continue
+        text = found[0][quote + 1 : -1]
+        if "\\" in text:
+            raise StatementError(f"a backslash hides what an argument of CALL runs; leave it out: {WITHOUT}")
+        check_no_code(f"select {text}", formats)
 
 
 def check_setting(key: str) -> None:
