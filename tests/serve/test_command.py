@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hudi_engine.server.passwords import Passwords
 
-from dbt.adapters.hudi.serve.command import main
+from dbt.adapters.hudi.serve.command import _warehouse, command_parser, main
 from tests.helpers.runtime import runtime_folder
 
 
@@ -85,3 +85,23 @@ def test_sigterm_while_spark_starts_ends_the_server(tmp_path: Path) -> None:
             assert process.returncode == 0
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize("way", ["beside", "variable", "option"])
+def test_in_a_dbt_project_its_own_profile_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    project, profiles = tmp_path / "shop", tmp_path / ("shop" if way == "beside" else "profiles")
+    project.mkdir()
+    profiles.mkdir(exist_ok=True)
+    (project / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    (profiles / "profiles.yml").write_text(
+        "shop: {target: dev, outputs: {dev: {type: hudi, schema: sales, location_root: tables}}}\n"
+    )
+    monkeypatch.chdir(project)
+    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    if way == "variable":
+        monkeypatch.setenv("DBT_PROFILES_DIR", str(profiles))
+    words = ["--profiles-dir", str(profiles)] if way == "option" else []
+    warehouse = _warehouse(command_parser().parse_args(words))
+    assert warehouse.places.location_root.endswith("tables")

@@ -80,6 +80,11 @@ def rows(spark: Any, text: str, **given: Any) -> list[tuple[Any, ...]]:
     return [tuple(each) for each in spark.sql(text, **given).collect()]
 
 
+def upsert(writer: Any) -> Any:
+    """A writer that asks for the operation as Hudi's own data source takes it."""
+    return writer.option("hoodie.datasource.write.operation", "upsert")
+
+
 def begun(spark: Any, text: str) -> Callable[[], Exception | None]:
     """Begin a statement in a thread; what is returned waits for its failure."""
     failed: list[Exception] = []
@@ -286,6 +291,23 @@ class TestFrames:
         assert spark.catalog.dropTable(name) is None or True
         assert not spark.catalog.tableExists(name)
 
+    def test_an_overwrite_replaces_every_partition_whatever_the_session_says(self, remote: Remote) -> None:
+        spark = remote()
+        name = f"shop.whole{uuid.uuid4().hex[:8]}"
+        frame = spark.createDataFrame([(1, "x"), (2, "y")], "id long, p string")
+        frame.write.format("hudi").partitionBy("p").option("primaryKey", "id").saveAsTable(name)
+        spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+        frame.selectExpr("9L id", "'x' p").limit(1).write.mode("overwrite").saveAsTable(name)
+        assert rows(spark, f"select * from {name}") == [(9, "x")]
+        assert spark.conf.get("spark.sql.sources.partitionOverwriteMode") == "dynamic"
+
+    @pytest.mark.parametrize("mode", ["append", "overwrite"])
+    def test_a_table_that_was_dropped_is_made_anew(self, remote: Remote, table: str, mode: str) -> None:
+        spark = remote()
+        spark.sql(f"drop table {table}")
+        spark.range(1).write.mode(mode).saveAsTable(table)
+        assert rows(spark, f"select * from {table}") == [(0,)]
+
     def test_what_would_go_round_the_engine_is_refused(
         self, remote: Remote, table: str, warehouse: Any, tmp_path: Path
     ) -> None:
@@ -302,6 +324,15 @@ class TestFrames:
             (lambda: frame.write.mode("append").parquet(f"{base}/below"), "Hudi tables are at"),
             (lambda: frame.write.mode("overwrite").parquet(root), "Hudi tables are at"),
             (lambda: frame.write.insertInto(f"parquet.`{base}`"), "Hudi tables are at"),
+            (
+                lambda: rows(spark, f"insert overwrite directory '{base}' using parquet select 1"),
+                "Hudi tables are at",
+            ),
+            (lambda: upsert(frame.write.mode("append")).saveAsTable(table), "MERGE INTO upserts"),
+            (lambda: upsert(frame.write).insertInto(table), "MERGE INTO upserts"),
+            (lambda: upsert(frame.writeTo(table)).append(), "MERGE INTO upserts"),
+            (lambda: frame.write.partitionBy("v").mode("append").saveAsTable(table), "leave it out"),
+            (lambda: frame.write.format("parquet").mode("append").saveAsTable(table), "is a Hudi table"),
             (lambda: frame.mergeInto(table, F.expr("true")).whenMatched().delete().merge(), "MERGE INTO"),
             (lambda: stream.toTable(table), "each batch"),
             (lambda: spark.readStream.table(table).isStreaming, "hudi_table_changes"),

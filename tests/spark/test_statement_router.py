@@ -130,3 +130,25 @@ def test_what_cannot_be_run_is_a_statement_error(spark: SparkSession, router: St
         )
     with pytest.raises(StatementError, match="EXECUTE IMMEDIATE is refused"):
         router.route(spark, f"execute immediate 'delete from {SCHEMA}.t'")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("hoodie.spark.sql.insert.into.operation", "upsert"),
+        ("hoodie.datasource.write.operation", "delete"),
+        ("hoodie.sql.insert.mode", "strict"),
+    ],
+)
+def test_an_insert_that_is_to_be_another_operation_is_refused(
+    spark: SparkSession, router: StatementRouter, key: str, value: str
+) -> None:
+    router.route(
+        spark, f"create table {SCHEMA}.t using hudi tblproperties (primaryKey = 'id') as select 1 id"
+    )
+    spark.conf.set(key, value)
+    try:
+        with pytest.raises(StatementError, match=f"{key} is '{value}'.*MERGE INTO upserts"):
+            router.route(spark, f"insert into {SCHEMA}.t values (1)")
+    finally:
+        spark.conf.unset(key)

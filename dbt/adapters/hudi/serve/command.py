@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from dbt.cli.resolvers import default_profiles_dir
 from dbt.config.runtime import load_profile
 from dbt.flags import set_from_args
 from dbt_common.events.base_types import EventLevel
@@ -26,7 +27,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.server.limits import ServerLimits
 from hudi_engine.server.passwords import Passwords, add_user
 from hudi_engine.server.server import HudiServer, ServerOptions, check_options
-from hudi_engine.spark.jvm.session import java_context, java_gateway
+from hudi_engine.spark.jvm.session import is_running, java_context, java_gateway
 
 from dbt.adapters.hudi.channel import COMMANDS, ChannelError, connect, server_folder
 from dbt.adapters.hudi.credentials import DEFAULT_WAREHOUSE, HudiCredentials
@@ -43,6 +44,7 @@ _LIMITS = _DEFAULTS.limits
 _FRONT_ENDS_WITHIN_S = 5.0
 _LEFT_WITHIN_S = 120.0
 _LOOK_EVERY_S = 0.1
+_SPARK_LOOK_S = 5.0
 _COMMANDS_TAKEN = "  commands   dbt-hudi run, dbt-hudi build, ... in any project of this user"
 _ABOUT = """\
 Hudi tables for every client of HiveServer2: beeline, dbt-spark, Superset, Metabase, Tableau, DBeaver. Statements on Hudi
@@ -143,7 +145,11 @@ def command_parser() -> argparse.ArgumentParser:
         ("--grace", float, _DEFAULTS.grace_s, "seconds that running statements have when the server ends"),
     ):
         of_use.add_argument(
-            name, type=kind, default=default, metavar="N", help=f"{what} (default {default:g})"
+            name,
+            type=kind,
+            default=default,
+            metavar="N",
+            help=f"{what} (default {default if isinstance(default, int) else f'{default:g}'})",
         )
     of_use.add_argument(
         "--allow-code",
@@ -223,8 +229,8 @@ def _warehouse(options: Namespace) -> ServedWarehouse:
 
 
 def _profile_credentials(options: Namespace, project: str) -> HudiCredentials:
-    given = {"PROFILES_DIR": options.profiles_dir} if options.profiles_dir else {}
-    set_from_args(Namespace(**given, project_dir=project), None)
+    profiles = options.profiles_dir or os.environ.get("DBT_PROFILES_DIR") or default_profiles_dir()
+    set_from_args(Namespace(PROFILES_DIR=str(profiles), project_dir=project), None)
     credentials = load_profile(project, {}, options.profile, options.target).credentials
     if not isinstance(credentials, HudiCredentials):
         raise ConfigError(
@@ -318,7 +324,11 @@ def _serve(warehouse: ServedWarehouse | None, options: ServerOptions, commands: 
     if commands is not None:
         _say(_COMMANDS_TAKEN)
     _say("Ctrl-C or SIGTERM ends the server")
-    ended.wait()
+    is_alive = True
+    while not ended.wait(_SPARK_LOOK_S) and is_alive:
+        is_alive = server is None or is_running()
+    if not is_alive:
+        _say("error: Spark's Java has ended, and the server ends with it; start it again", sys.stderr)
     running = 0 if server is None else len(server.sessions.running)
     _say(f"ending: {running} running statements have {options.grace_s:g} s" if running else "ending")
     if server is not None:
@@ -327,7 +337,7 @@ def _serve(warehouse: ServedWarehouse | None, options: ServerOptions, commands: 
         commands.stop(options.grace_s)
     leave_spark()
     _say("ended")
-    return 0
+    return 0 if is_alive else 1
 
 
 def _serve_clients(
@@ -355,12 +365,15 @@ def ready_lines(root: str, version: str, options: ServerOptions, port: int) -> s
     auth = "?auth=LDAP" if options.log_in else ""
     keys = ", auth: LDAP, user: USER, password: PASSWORD" if options.log_in else ""
     keys += ", use_ssl: true" if options.tls else ""
+    superset = f"hive://{login}{host}:{port}/default{auth}"
+    if options.tls:
+        superset = f"hive+https://{login}{host}:{port}/default?ssl_cert=required"
     return "\n".join(
         [
             f"tables of {root}, Spark {version}, at {options.host}:{port} (HiveServer2: binary and HTTP)",
             f"  beeline    beeline -u 'jdbc:hive2://{host}:{port}/default{secure}' {user}",
             f"  dbt-spark  {{type: spark, method: thrift, host: {host}, port: {port}, schema: analytics{keys}}}",
-            f"  Superset   hive://{login}{host}:{port}/default{auth}",
+            f"  Superset   {superset}",
         ]
     )
 

@@ -129,7 +129,7 @@ class Calls:
         *,
         views: Mapping[str, proto.Relation],
         answer: str,
-        by_partition: bool = False,
+        by_partition: bool | None = None,
     ) -> StatementRun:
         """Begin a statement of the engine's session."""
         made = self._rewriting.rewrite(session, *views.values(), text=text)

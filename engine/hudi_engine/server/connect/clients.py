@@ -99,7 +99,7 @@ class StatementRun(Operation):
         request: What the client sent.
         views: DataFrames that the statement names; they are temporary views as long as it runs.
         answer: What the client asked for: a relation with the rows, the rows, or the end only.
-        by_partition: An INSERT OVERWRITE replaces the partitions that the rows have.
+        by_partition: Whether an INSERT OVERWRITE replaces the partitions that the rows have; None for what the session says.
         at_end: Is called when the statement has run.
     """
 
@@ -108,7 +108,7 @@ class StatementRun(Operation):
     at_end: Callable[[], None]
     views: Mapping[str, proto.Relation] = field(default_factory=dict)
     answer: str = RELATION
-    by_partition: bool = False
+    by_partition: bool | None = None
     inner_error: grpc.RpcError | None = None
     _kept: list[proto.ExecutePlanResponse] | None = None
     _left: threading.Timer | None = None
@@ -181,12 +181,12 @@ class StatementRun(Operation):
 
 
 @contextmanager
-def _overwrite_by_partition(spark: SparkSession, is_wanted: bool) -> Iterator[None]:
-    if not is_wanted:
+def _overwrite_by_partition(spark: SparkSession, is_wanted: bool | None) -> Iterator[None]:
+    if is_wanted is None:
         yield
         return
     before = str(spark.conf.get(_OVERWRITE_MODE))
-    spark.conf.set(_OVERWRITE_MODE, "dynamic")
+    spark.conf.set(_OVERWRITE_MODE, "dynamic" if is_wanted else "static")
     try:
         yield
     finally:

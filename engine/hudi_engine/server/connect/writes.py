@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from pyspark.sql.connect import proto
 
-from hudi_engine.errors import ConfigError, StatementError
-from hudi_engine.format.config.properties_file import PROPERTIES_PATH
-from hudi_engine.format.storage import open_storage
+from hudi_engine.errors import StatementError
 from hudi_engine.spark.catalog.sql_text import identifier, literal
 from hudi_engine.spark.jvm import plans
+from hudi_engine.spark.sql.folders import check_files
 from hudi_engine.spark.sql.session import StatementSession
 
 _HUDI = "hudi"
@@ -27,6 +25,7 @@ _AS_CREATED = {
     _V1.SAVE_MODE_OVERWRITE: "create or replace table",
     _V1.SAVE_MODE_APPEND: "create table",
 }
+_INTO = (_V1.SAVE_MODE_APPEND, _V1.SAVE_MODE_OVERWRITE)
 _AS_CREATED_V2 = {
     _V2.MODE_CREATE: "create table",
     _V2.MODE_REPLACE: "replace table",
@@ -58,12 +57,13 @@ class Write:
 
     Args:
         rows: What is written, under the name of a view in the text.
-        by_partition: An INSERT OVERWRITE replaces the partitions that the rows have, and leaves the others.
+        by_partition: Whether an INSERT OVERWRITE replaces the partitions that the rows have, and leaves the others; None for what
+            the session says.
     """
 
     text: str
     rows: proto.Relation
-    by_partition: bool = False
+    by_partition: bool | None = None
 
 
 class Writes:
@@ -80,8 +80,10 @@ class Writes:
         """
         kind = command.WhichOneof("command_type")
         if kind == "write_operation":
+            self._carry_out_drop(command.write_operation.table.table_name)
             return self._v1(command.write_operation, view)
         if kind == "write_operation_v2":
+            self._carry_out_drop(command.write_operation_v2.table_name)
             return self._v2(command.write_operation_v2, view)
         if kind == "merge_into_table_command" and self._base(
             command.merge_into_table_command.target_table_name
@@ -94,14 +96,23 @@ class Writes:
             self._check_stream(command.write_stream_operation_start)
         return None
 
+    def _carry_out_drop(self, name: str) -> None:
+        """Have a write find no table that the session has dropped."""
+        if name:
+            self._statements.held.take(f"table {name}")
+
     def _v1(self, write: proto.WriteOperation, view: str) -> Write | None:
         """Return what ``df.write`` does as a statement: insertInto, and saveAsTable in its modes."""
         if not write.HasField("table"):
             self._check_path(write.path or write.options.get(_PATH, ""), write.source)
             return None
         name, source = write.table.table_name, write.source.lower()
-        is_hudi = self._base(name) is not None
-        if write.table.save_method == _V1.SaveTable.TABLE_SAVE_METHOD_INSERT_INTO:
+        base = self._base(name)
+        is_hudi = base is not None
+        is_insert = write.table.save_method == _V1.SaveTable.TABLE_SAVE_METHOD_INSERT_INTO
+        if base is not None and (is_insert or write.mode in _INTO):
+            self._check_as_it_is(name, base, write, is_insert=is_insert)
+        if is_insert:
             if not is_hudi:
                 self._check_path_table(name)
                 return None
@@ -120,7 +131,9 @@ class Writes:
         if is_hudi and write.mode == _V1.SAVE_MODE_OVERWRITE and source in ("", _HUDI) and not write.options:
             # the table stays the one that it is, with its keys
             return Write(
-                f"insert overwrite {self._name(name)} by name select * from {identifier(view)}", write.input
+                f"insert overwrite {self._name(name)} by name select * from {identifier(view)}",
+                write.input,
+                by_partition=False,
             )
         made = f"{_AS_CREATED[write.mode]} {self._name(name)} {_clauses(source, write.options, write.partitioning_columns)}"
         return Write(f"{made} as select * from {identifier(view)}", write.input)
@@ -137,7 +150,8 @@ class Writes:
                     f"writeTo({name!r}).overwrite(condition) is refused: write INSERT INTO {name} REPLACE WHERE condition "
                     "SELECT ... with spark.sql, or call overwritePartitions()"
                 )
-            by_partition = write.mode == _V2.MODE_OVERWRITE_PARTITIONS
+            _refuse_options(name, write.options)
+            by_partition = write.mode == _V2.MODE_OVERWRITE_PARTITIONS or None
             how = "overwrite" if by_partition else "into"
             text = f"insert {how} {self._name(name)} by name select * from {identifier(view)}"
             return Write(text, write.input, by_partition)
@@ -198,6 +212,28 @@ class Writes:
         }
         return " ".join(_CALLS[kind].format_map({**words, **names}).split())
 
+    def _check_as_it_is(self, name: str, base: str, write: proto.WriteOperation, *, is_insert: bool) -> None:
+        """Raise StatementError for a write into a Hudi table that asks for another table than it is, or for another operation."""
+        source, given = write.source.lower(), [each.lower() for each in write.partitioning_columns]
+        if (
+            write.mode == _V1.SAVE_MODE_OVERWRITE
+            and not is_insert
+            and (source not in ("", _HUDI) or write.options)
+        ):
+            return  # the table is made anew
+        if source not in ("", _HUDI):
+            raise StatementError(
+                f"{name} is a Hudi table, and the write has the format {source}: leave the format out"
+            )
+        _refuse_options(name, write.options)
+        config = self._statements.warehouse.table(self._statements.spark, base).config
+        there = [each.name.lower() for each in config.partition_fields]
+        if given and (is_insert or given != there):
+            raise StatementError(
+                f"partitionBy({', '.join(given)}) of a write into {name}, which is partitioned by "
+                f"{', '.join(there) or 'nothing'}: leave it out"
+            )
+
     def _check_stream(self, write: proto.WriteStreamOperationStart) -> None:
         if write.format.lower() == _HUDI or (write.table_name and self._base(write.table_name)):
             raise StatementError(
@@ -232,39 +268,16 @@ class Writes:
                 f"format('hudi').save({path!r}) is refused: write to a table by its name, "
                 "df.write.format('hudi').saveAsTable('schema.t'), with option('path', ...) where it is to lie elsewhere"
             )
-        if not path:
-            return
-        with suppress(ConfigError):  # a store that the engine does not know has no table of its own
-            found = next(
-                (place for place in _places(path) if open_storage(place).exists(PROPERTIES_PATH)), None
-            )
-            if found is not None:
-                _refuse_path(path, found)
-        warehouse, session = self._statements.warehouse, self._statements.spark
-        for schema in warehouse.schemas(session):
-            folder = _plain(warehouse.schema_folder(schema))
-            if f"{folder}/".startswith(f"{_plain(path)}/"):
-                _refuse_path(path, folder)
+        if path:
+            check_files(self._statements.spark, self._statements.warehouse, path)
 
 
-def _refuse_path(path: str, place: str) -> NoReturn:
-    raise StatementError(
-        f"writing files to {path} is refused: Hudi tables are at {place}; choose another folder, or write to a table by its name"
-    )
-
-
-def _places(path: str) -> Iterator[str]:
-    """Give a folder and those above it, within its store."""
-    place = _plain(path)
-    start = place.find("/", place.find("://") + 3) if "://" in place else 0
-    while place and len(place) > start:
-        yield place
-        place = place.rpartition("/")[0]
-
-
-def _plain(path: str) -> str:
-    text = path.rstrip("/")
-    return "/" + text[len("file:") :].lstrip("/") if text.startswith("file:") else text
+def _refuse_options(name: str, options: Mapping[str, str]) -> None:
+    if options:
+        raise StatementError(
+            f"options of a write into the Hudi table {name} are refused: {', '.join(sorted(options))}. A write appends or "
+            "overwrites; MERGE INTO upserts and DELETE FROM deletes, with spark.sql, and TBLPROPERTIES set options of the table"
+        )
 
 
 def _refuse(name: str, what: str, given: Sequence[str]) -> None:

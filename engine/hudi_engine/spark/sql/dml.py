@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -28,6 +28,17 @@ from hudi_engine.table.state import TableState
 from hudi_engine.table.write.result import WriteResult
 
 _log = logging.getLogger(__name__)
+_OPERATIONS = {
+    "hoodie.spark.sql.insert.into.operation": ("insert", "bulk_insert"),
+    "hoodie.datasource.write.operation": (
+        "insert",
+        "bulk_insert",
+        "insert_overwrite",
+        "insert_overwrite_table",
+    ),
+    "hoodie.sql.insert.mode": ("non-strict",),
+}
+"""Settings of Hudi's SQL that make an INSERT another operation, with the values by which it stays one."""
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
@@ -44,6 +55,7 @@ def insert(statement: Statement, target: Target) -> StatementResult:
     rows, read = _rows_and_state(statement, target) if replaces else (_query(statement), None)
     frame = _named(rows, names, data_columns(table), static, plans.has_flag(plan, "byName"), target)
     frame = never_null(frame, target, table)
+    _check_operation(statement.session, target)
     if criteria is not None:
         return _replace_where(statement, target, table, frame, criteria, read)
     if not plan.overwrite():
@@ -96,6 +108,17 @@ def _criteria(plan: plans.JavaPlan, target: Target) -> plans.JavaPlan | None:
             "incremental model with incremental_strategy='delete+insert' replace the rows of its unique_key"
         )
     return criteria.cond()
+
+
+def _check_operation(session: SparkSession, target: Target) -> None:
+    """Refuse an INSERT in a session whose settings ask for another operation of Hudi's."""
+    for key, legal in _OPERATIONS.items():
+        given = str(session.conf.get(key, None) or legal[0])
+        if given.lower() not in legal:
+            raise StatementError(
+                f"{target.label}: {key} is {given!r} in this session, and INSERT inserts; legal values: {', '.join(legal)}. "
+                "MERGE INTO upserts, DELETE FROM deletes"
+            )
 
 
 def _warn_of_repeated_keys(statement: Statement, target: Target, keys: Sequence[str]) -> None:

@@ -22,6 +22,7 @@ from hudi_engine.spark.sql.earlier_states import (
     with_meta_columns,
 )
 from hudi_engine.spark.sql.fewer_files import explained, with_fewer_files
+from hudi_engine.spark.sql.folders import check_files
 from hudi_engine.spark.sql.query import Query
 from hudi_engine.spark.sql.show_create import show_create_table
 from hudi_engine.spark.sql.statement import (
@@ -36,9 +37,9 @@ from hudi_engine.spark.sql.warehouse import StatementWarehouse
 
 # Delta's statements for what Hudi's services do.
 _SERVICES: Mapping[str, str] = {
-    "optimize": "{{ hudi_cluster(...) }} puts rows in order and {{ hudi_compact(...) }} merges the logs of a merge-on-read "
-    "table; writes fill small files up by themselves",
-    "vacuum": "{{ hudi_clean(...) }} removes old files, and the config clean decides which ones stay",
+    "optimize": "CALL run_clustering, or {{ hudi_cluster(...) }} in dbt, puts rows in order, and CALL run_compaction, or "
+    "{{ hudi_compact(...) }}, merges the logs of a merge-on-read table; writes fill small files up by themselves",
+    "vacuum": "CALL run_clean, or {{ hudi_clean(...) }} in dbt, removes old files, and the config clean decides which ones stay",
 }
 _LOOK_AT = frozenset(
     (
@@ -186,6 +187,11 @@ class StatementRouter:
             return self._with_ctes(statement)
         if kind == "Union" and first_keyword(statement.text) == "from":
             _refuse_multi_insert(statement)
+            return None
+        if kind == "InsertIntoDir":
+            location = plans.option(statement.plan.storage().locationUri())
+            if location is not None:
+                check_files(statement.session, self._warehouse, str(location))
             return None
         if kind in _ON_NAME:
             return _ON_NAME[kind](statement)
