@@ -43,8 +43,9 @@ TRICKLED = "store_sales"
 TRICKLE_CHECK = (
     "select count(*) n, sum(ss_quantity) q, sum(ss_net_paid) p, sum(ss_ext_sales_price) e from store_sales"
 )
-QUERIES = tuple(range(1, 100))
-"""Numbers of the queries that are run."""
+QUERIES = (3, 21, 20, 12, 93, 40, 5, 30, 1, 7, 15, 19, 22, 26, 42, 43, 45, 46, 48, 52, 68, 90, 96, 97, 98)
+"""Numbers of the queries that are run: 25 that Spark takes as DuckDB spells them, over all seven fact tables and with the first
+few over most of them. Others quote names as Spark does not, or are empty at small scales."""
 
 
 @dataclass(frozen=True)
