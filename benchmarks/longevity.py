@@ -370,7 +370,7 @@ def _shown(seconds: float | None) -> str:
 
 
 def _ratio(seconds: list[float | None]) -> str:
-    return f"x {seconds[-1] / seconds[0]:.2f}" if seconds and seconds[0] and seconds[-1] else ""
+    return f"x {seconds[-1] / seconds[0]:.2f}" if len(seconds) > 1 and seconds[0] and seconds[-1] else ""
 
 
 if __name__ == "__main__":

@@ -87,26 +87,24 @@ FACTS = {
 RETURNS = tuple(name for name, fact in FACTS.items() if fact.sales)
 
 
-def data_folder(scale: float) -> Path:
-    """Where the data of a scale are."""
-    return ROOT / ".cache" / "longevity" / f"sf{scale:g}"
-
-
 def prepare(scale: float, rounds: int, trickle: int) -> Path:
-    """Make the data of a scale where they are missing and return their folder."""
-    folder = data_folder(scale)
-    wanted = {"rounds": rounds, "trickle": trickle}
+    """Make the data of a scale where they are missing and return their folder.
+
+    Args:
+        scale: Scale of TPC-DS.
+        rounds: Rounds of data maintenance.
+        trickle: Tiny batches; with any there are no rounds, and no other table than theirs.
+    """
+    folder = ROOT / ".cache" / "longevity" / f"sf{scale:g}{f'-trickle{trickle}' * bool(trickle)}"
     done = folder / "_DONE"
-    if done.exists():
-        made = json.loads(done.read_text("utf-8"))
-        if made["rounds"] >= rounds and trickle in (0, made["trickle"]):
-            return folder
+    if done.exists() and json.loads(done.read_text("utf-8"))["rounds"] >= rounds:
+        return folder
     _environment()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     arguments = [f"--scale={scale}", f"--rounds={rounds}", f"--trickle={trickle}", f"--folder={folder}"]
     subprocess.run([str(_PYTHON), __file__, *arguments], check=True, env=_bare())
-    done.write_text(json.dumps(wanted), "utf-8")
+    done.write_text(json.dumps({"rounds": rounds}), "utf-8")
     return folder
 
 
@@ -187,11 +185,13 @@ class _Maker:
         self.sql(f"call dsdgen(sf={scale})")
         for table, fact in FACTS.items():
             self._with_month(table, fact)
+        if trickle:
+            self._save(f"select * from {TRICKLED}", self.folder / "load" / TRICKLED)
+            self._trickle(trickle)
+            return
         for (table,) in self.sql("select table_name from duckdb_tables() order by 1").fetchall():
             self._save(f"select * from {table}", self.folder / "load" / table)
         self._queries()
-        if trickle:
-            self._trickle(trickle)
         self._save_facts(0)
         most = {
             name: self._value(f"select max({fact.key[1]}) from {name}")
