@@ -43,8 +43,9 @@ def peaks() -> Iterator[dict[str, float]]:
     def watch() -> None:
         while not over.wait(_EVERY_S):
             for each in _family():
-                kind = DRIVER if each.pid == os.getpid() else JAVA if each.name == "java" else WORKER
-                found[kind] = max(found.get(kind, 0.0), _resident(each.pid))
+                kind = _kind(each)
+                if kind:
+                    found[kind] = max(found.get(kind, 0.0), _resident(each.pid))
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -53,6 +54,13 @@ def peaks() -> Iterator[dict[str, float]]:
     finally:
         over.set()
         watcher.join()
+
+
+def _kind(process: _Process) -> str | None:
+    """Return what a process is; None for a thread of Java that is about to start a program and still has all its memory."""
+    if process.pid == os.getpid():
+        return DRIVER
+    return JAVA if process.name == "java" else WORKER if process.name.startswith("python") else None
 
 
 def _resident(pid: int) -> float:
