@@ -188,7 +188,9 @@ def _run_side(given: argparse.Namespace, data: Path) -> None:
         else:
             tables = given.folder / "tables"
             tables.mkdir()
-            side = _Side(LAKES[given.side](spark, tables), tables, data, _chosen(given.queries))
+            side = _Side(
+                LAKES[given.side](spark, tables), tables, data, _chosen(0 if given.trickle else given.queries)
+            )
             if given.trickle:
                 side.trickle(given.trickle)
             else:
@@ -227,7 +229,7 @@ def _sums(spark: SparkSession, name: str) -> list[float]:
 
 
 def _texts(data: Path, numbers: list[str]) -> dict[str, str]:
-    texts = json.loads((data / "queries.json").read_text("utf-8"))
+    texts = json.loads((data / "queries.json").read_text("utf-8")) if numbers else {}
     return {number: texts[number] for number in numbers}
 
 
