@@ -237,7 +237,7 @@ class Server:
         ]
         self.process = subprocess.Popen(words, stdout=self._log, stderr=self._log, cwd=self._folder)
         self.memory.clear()
-        for _ in range(600):
+        for _ in range(3000):
             with (
                 suppress(OSError),
                 urllib.request.urlopen(f"http://127.0.0.1:{self.port}/healthz", timeout=5),
