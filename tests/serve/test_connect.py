@@ -328,6 +328,10 @@ class TestFrames:
                 lambda: rows(spark, f"insert overwrite directory '{base}' using parquet select 1"),
                 "Hudi tables are at",
             ),
+            (
+                lambda: rows(spark, f"create table shop.over (id bigint) using parquet location '{base}'"),
+                "Hudi tables are at",
+            ),
             (lambda: upsert(frame.write.mode("append")).saveAsTable(table), "MERGE INTO upserts"),
             (lambda: upsert(frame.write).insertInto(table), "MERGE INTO upserts"),
             (lambda: upsert(frame.writeTo(table)).append(), "MERGE INTO upserts"),

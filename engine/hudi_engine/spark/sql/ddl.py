@@ -19,10 +19,12 @@ from hudi_engine.spark.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.spark.jvm import plans
 from hudi_engine.spark.read.reason import reason_of, spark_errors
 from hudi_engine.spark.schema.spark_types import stored_type
+from hudi_engine.spark.sql.folders import check_files
 from hudi_engine.spark.sql.not_null import forget_columns, noted
 from hudi_engine.spark.sql.statement import Statement, StatementResult, Target, data_columns, refused_face
 from hudi_engine.spark.sql.warehouse import NewTable
 
+_NEW = ("CreateTable", "CreateTableAsSelect")
 _COMMENT = "comment"
 # Keys of a column's metadata in the schema that Spark makes of CREATE TABLE (PySpark 3.5 and 4).
 _NO_COLLATION = (
@@ -412,7 +414,10 @@ def _name_parts(node: plans.JavaPlan) -> list[str]:
 def create_table(statement: Statement) -> StatementResult | None:
     """CREATE TABLE with columns or AS SELECT: a Hudi table with USING hudi or without USING; other formats are left to Spark."""
     plan, spec = statement.plan, statement.plan.tableSpec()
+    location, comment = plans.option(spec.location()), plans.option(spec.comment())
     if not makes_hudi_table(plan):
+        if location is not None and statement.kind in _NEW:
+            check_files(statement.session, statement.warehouse, str(location))
         return None
     name = TableName(*statement.names(plans.texts(plan.name().nameParts())))
     check_new_table(spec, name.label)
@@ -422,7 +427,6 @@ def create_table(statement: Statement) -> StatementResult | None:
     else:
         schema = plans.struct_type(plan.tableSchema())
         check_new_columns(schema, name.label)
-    location, comment = plans.option(spec.location()), plans.option(spec.comment())
     replaces = statement.kind.startswith("Replace")
     new = NewTable(
         name,
