@@ -35,7 +35,8 @@ def trusted_metadata(state: TableState) -> MetadataTable | None:
     if doubt is None:
         return metadata
     logger.warning(
-        "%s: files are listed, as the metadata table is not used: %s. Dropped with the index files, it is built again",
+        "%s: files are listed, as the metadata table is not used: %s. Dropping the index files drops it, "
+        "and the next write builds what its options ask for",
         state.storage.base,
         doubt,
     )
