@@ -314,6 +314,7 @@ def _answers(folder: Path) -> bool:
 
 
 def _serve(warehouse: ServedWarehouse | None, options: ServerOptions, commands: Commands | None) -> int:
+    """Run a server until it is to end, or its Java has; returns the exit code."""
     _log_to_stderr()
     # A signal to all processes of the server, as systemd sends it, must not end Java before its writes have ended
     os.register_at_fork(after_in_child=partial(signal.signal, signal.SIGTERM, signal.SIG_IGN))
@@ -324,11 +325,7 @@ def _serve(warehouse: ServedWarehouse | None, options: ServerOptions, commands: 
     if commands is not None:
         _say(_COMMANDS_TAKEN)
     _say("Ctrl-C or SIGTERM ends the server")
-    is_alive = True
-    while not ended.wait(_SPARK_LOOK_S) and is_alive:
-        is_alive = server is None or is_running()
-    if not is_alive:
-        _say("error: Spark's Java has ended, and the server ends with it; start it again", sys.stderr)
+    is_alive = _wait(ended, server)
     running = 0 if server is None else len(server.sessions.running)
     _say(f"ending: {running} running statements have {options.grace_s:g} s" if running else "ending")
     if server is not None:
@@ -338,6 +335,15 @@ def _serve(warehouse: ServedWarehouse | None, options: ServerOptions, commands: 
     leave_spark()
     _say("ended")
     return 0 if is_alive else 1
+
+
+def _wait(ended: threading.Event, server: HudiServer | None) -> bool:
+    """Wait for the end; returns False when the Java of the clients' Spark has ended before."""
+    while not ended.wait(_SPARK_LOOK_S):
+        if server is not None and not is_running():
+            _say("error: Spark's Java has ended, and the server ends with it; start it again", sys.stderr)
+            return False
+    return True
 
 
 def _serve_clients(
