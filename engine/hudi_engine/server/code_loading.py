@@ -101,10 +101,9 @@ def check_no_code(text: str, formats: Collection[str]) -> None:
 def _check_arguments(call: str, formats: Collection[str]) -> None:
     """Raise StatementError for a procedure with a text, which may be a condition, that runs code."""
     for found in _PART.finditer(call):
-        quote = found[0].find("'") if "'" in found[0][:2] else found[0].find('"')
         if found["name"] is not None or found[0].startswith(("--", "/*")):
             continue
-        text = found[0][quote + 1 : -1]
+        text = found[0].lstrip("rR")[1:-1]
         if "\\" in text:
             raise StatementError(f"a backslash hides what an argument of CALL runs; leave it out: {WITHOUT}")
         check_no_code(f"select {text}", formats)

@@ -364,7 +364,7 @@ def _serve_clients(
 
 def ready_lines(root: str, version: str, options: ServerOptions, port: int) -> str:
     """Return what the server says when it listens: where, and how common clients connect."""
-    host = options.host if options.host not in ("0.0.0.0", "::") else "HOST"
+    host = _named_host(options)
     secure = ";ssl=true" if options.tls else ""
     user = "-n USER -p PASSWORD" if options.log_in else "-n me"
     login = "USER:PASSWORD@" if options.log_in else ""
@@ -384,9 +384,13 @@ def ready_lines(root: str, version: str, options: ServerOptions, port: int) -> s
     )
 
 
+def _named_host(options: ServerOptions) -> str:
+    return options.host if options.host not in ("0.0.0.0", "::") else "HOST"
+
+
 def connect_line(options: ServerOptions, port: int) -> str:
     """Return what the server says of Spark Connect."""
-    host = options.host if options.host not in ("0.0.0.0", "::") else "HOST"
+    host = _named_host(options)
     # PySpark sends a password in clear to localhost, by that name, and nowhere else
     host = "localhost" if options.log_in and not options.tls and host == _DEFAULTS.host else host
     words = [*(["use_ssl=true"] if options.tls else []), *(["token=USER:PASSWORD"] if options.log_in else [])]

@@ -27,12 +27,12 @@ class FoundCells:
     ) -> dict[bytes, bytes]:
         """Return the values of those keys that a file has; keys that are not known are looked up."""
         with self._lock:
-            known = dict(self._held.get(name, ()))
+            known = self._held.get(name, {})  # is replaced, and never changed
         missing = [key for key in keys if key not in known]
         if missing:
             found = look_up(missing)
-            known.update((key, found.get(key)) for key in missing)
-            self._keep(name, {key: known[key] for key in keys})
+            known = {key: known[key] if key in known else found.get(key) for key in keys}
+            self._keep(name, known)
         return {key: value for key in keys if (value := known[key]) is not None}
 
     def _keep(self, name: FileName, cells: dict[bytes, bytes | None]) -> None:

@@ -56,12 +56,13 @@ def with_fewer_files(query: Query) -> Query:
     plan = query.plan.logicalPlan() if plans.kind(query.plan) == "ExplainCommand" else query.plan
     if plans.kind(plan) == "UnresolvedWith" and plans.kind(plan.child()) in _WRITES:
         return query
-    # a name may be that of a query of a WITH
-    tables = {start for start, *_ in mentioned_tables(plan)}
+    places = sorted(_places(plan), key=lambda each: each.start)
+    if any(len(each.parts) == 1 for each in places):
+        # such a name may be that of a query of a WITH
+        tables = {start for start, *_ in mentioned_tables(plan)}
+        places = [each for each in places if each.start in tables]
     views, reads = [], []
-    for place in sorted(_places(plan), key=lambda each: each.start):
-        if place.start not in tables:
-            continue
+    for place in places:
         try:
             found = _view_instead(query, place)
         except (HudiError, OSError):

@@ -312,19 +312,16 @@ def shown(key: str, value: Any) -> str:
     return str(value)
 
 
+def _as_it_is(_: str, value: Any) -> str:
+    return "null" if value is None else str(value)
+
+
 def _table(rows: Sequence[Cells], as_they_are: bool) -> str:
     """Return rows as a text table, numbers to the right."""
     columns = list(rows[0])
-    if as_they_are:
-        heads, cells = (
-            columns,
-            [["null" if each is None else str(each) for each in row.values()] for row in rows],
-        )
-    else:
-        heads, cells = (
-            [_words(name) for name in columns],
-            [[shown(name, row[name]) for name in columns] for row in rows],
-        )
+    heads = columns if as_they_are else [_words(name) for name in columns]
+    text = _as_it_is if as_they_are else shown
+    cells = [[text(name, row[name]) for name in columns] for row in rows]
     widths = [max(map(len, column)) for column in zip(heads, *cells)]
     right = [
         all(isinstance(row[name], (int, float)) or row[name] is None for row in rows) for name in columns
