@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine import read as read_rows
+from hudi_engine.format.hfile.file import HFile
 from hudi_engine.format.metadata.expressions import Expression
 from hudi_engine.format.storage import open_storage
 from hudi_engine.table.services.indexing import index_facts
@@ -249,3 +250,22 @@ def test_both_keep_a_record_index_by_partition(
     table.check("clustering, a compaction of the metadata table, and a clean")
     table.theirs([8, 9, 42], 20, index=by_partition)
     table.check("Apache Hudi goes on")
+
+
+@pytest.mark.parametrize(("version", "hudi"), [("6", "0.15.0"), ("6", "1.2.0"), ("9", "1.2.0")])
+def test_apache_hudi_reads_base_files_of_the_metadata_table_that_hold_no_record(
+    version: str, hudi: str, spark: Any, tmp_path: Path, apache_hudi: Judges
+) -> None:
+    """After deletes and a compaction of the metadata table, file groups of the record index are empty."""
+    table = InTurn(spark, tmp_path / "t", "cow", apache_hudi(hudi), version)
+    table.partitions = {"bloom_filters", "column_stats", "files", "record_index"}
+    table.partitions |= {"partition_stats"} if version == "9" else set()
+    table.ours(range(12), 1)
+    table.delete(range(1, 12))
+    for turn in range(2, 12):
+        table.ours([0], turn)
+    base_files = (tmp_path / "t/.hoodie/metadata/record_index").glob("*.hfile")
+    assert any(HFile.of_bytes(each.read_bytes()).entries == 0 for each in base_files)
+    table.check("file groups without a record")
+    table.theirs([0, 1, 2, 3], 20, index="RECORD_INDEX")
+    table.check("Apache Hudi found keys by its record index")

@@ -223,7 +223,8 @@ def _file_info(content: HFileContent, schema: str) -> dict[str, bytes]:
         KEY_LENGTH: struct.pack(">i", key_length),
         VALUE_LENGTH: struct.pack(">i", value_length),
         "hfile.CREATE_TIME_TS": struct.pack(">q", time.time_ns() // 1_000_000),
-        "hfile.LASTKEY": ROW_LENGTH.pack(len(content.last)) + content.last if content.count else b"",
+        # A last key without bytes ends HBase's reader, that of Hudi 0.x and 1.0; its writer names none in an empty file.
+        **({"hfile.LASTKEY": ROW_LENGTH.pack(len(content.last)) + content.last} if content.count else {}),
         "schema": schema.encode(),
     }
 
