@@ -22,6 +22,7 @@ pytestmark = pytest.mark.sampled
 
 QUIET = {"hoodie.engine.publish.manifest": "false", "hoodie.clean.automatic": "false"}
 EXECUTORS = {**QUIET, "hoodie.engine.small.batch.rows": "0"}
+BUCKETS = {**EXECUTORS, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
 WIDE = {**EXECUTORS, "hoodie.engine.wide.partition.bytes": "1"}
 
 
@@ -115,6 +116,36 @@ def test_without_an_ordering_field_the_later_row_of_the_dataframe_stands(spark, 
     assert sorted(tuple(row) for row in table.snapshot().select("id", "n").collect()) == [
         (key, 3900 + key) for key in range(100)
     ]
+
+
+PARTIAL = {"hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.PartialUpdateAvroPayload"}
+
+
+@pytest.mark.parametrize("options", [EXECUTORS, WIDE, BUCKETS], ids=["partitions", "joined", "buckets"])
+@pytest.mark.parametrize(
+    "definition", [{}, {"precombine_field": "ts", "options": PARTIAL}], ids=["last", "ts"]
+)
+def test_rows_of_a_file_that_are_more_than_fit_make_the_same_table(spark, tmp_path, definition, options):
+    changes = spark.range(0, 2000, 1, 4).selectExpr(
+        "id % 50 as id",
+        "(id * 7919) % 1000 as ts",
+        "if(id % 3 = 0, null, id) as a",
+        "repeat(string(id), 20) as b",
+        "id % 50 > 45 and id > 1500 as _hoodie_is_deleted",
+    )
+    found = []
+    for number, budget in enumerate(["1", "1000000000"]):
+        spill = {
+            "hoodie.memory.merge.max.size": budget,
+            "hoodie.memory.spillable.map.path": f"{tmp_path}/spill",
+        }
+        table = create(spark, tmp_path / str(number), **definition)
+        for part in (changes.where("id < 40"), changes):
+            table.upsert(part, options={**options, **spill})
+        found.append(rows_of(table, "id", "ts", "a", "b"))
+        assert table.validate(keys=True) == []
+        assert list((tmp_path / "spill").iterdir()) == []
+    assert found[0] == found[1] and 40 < len(found[0]) < 50
 
 
 def of_numbers(spark, *numbers, v):
@@ -288,7 +319,10 @@ def test_a_task_holds_the_rows_of_one_bucket_at_a_time():
             read.append(name)
             yield pa.record_batch({BUCKET: [*name], "number": [len(read)] * len(name)})
 
-    found = [(bucket, rows["number"].to_pylist(), "".join(read)) for bucket, rows in by_bucket(batches())]
+    found = [
+        (bucket, pa.concat_tables(parts)["number"].to_pylist(), "".join(read))
+        for bucket, parts in by_bucket(batches())
+    ]
     assert found == [("a", [1, 2, 3], "aaab"), ("b", [3, 4], "aaabbc"), ("c", [5], "aaabbc")]
 
 

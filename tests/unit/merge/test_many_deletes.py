@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hudi_engine.format.merge.entries import Entries
-from hudi_engine.format.merge.log_records import SpillStore
 from hudi_engine.format.merge.slice_reader import scan_logs
+from hudi_engine.format.merge.spill import SpillStore
 from slices import SliceBuilder, config, deletes
 
 COUNT = 70_000
@@ -23,9 +22,9 @@ def test_a_block_of_many_deletes_is_merged_on_disk_a_part_of_it_at_a_time(
     parts: list[int] = []
     add = SpillStore.add
 
-    def noted(store: SpillStore, entries: Entries) -> None:
-        parts.append(len(entries))
-        add(store, entries)
+    def noted(store: SpillStore, rows: pa.Table, keys: pa.ChunkedArray | None) -> None:
+        parts.append(rows.num_rows)
+        add(store, rows, keys)
 
     monkeypatch.setattr(SpillStore, "add", noted)
     found = scan_logs(context, builder.build())

@@ -107,7 +107,7 @@ def file_slice(request: pytest.FixtureRequest, builder: SliceBuilder) -> SliceBu
 def test_neither_columns_nor_memory_change_the_rows_or_their_order(
     settings: TableConfig, file_slice: SliceBuilder, merge_type: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hudi_engine.format.merge.log_records._ORDERED_AT_ONCE", 10_000)
+    monkeypatch.setattr("hudi_engine.format.merge.spill._ORDERED_AT_ONCE", 10_000)
 
     def read(columns: list[str], memory: int) -> pa.Table:
         context = file_slice.context(settings, memory_limit_bytes=memory)

@@ -9,7 +9,7 @@ from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.merge.delete_marker import delete_mask
 from hudi_engine.format.merge.entries import plain_entries
 from hudi_engine.format.merge.key_sets import are_distinct
-from hudi_engine.format.merge.modes.fold import fold
+from hudi_engine.format.merge.modes.fold import as_first_named, fold
 from hudi_engine.format.merge.modes.registry import merge_rule
 from hudi_engine.format.merge.modes.rule import MergeRule
 from hudi_engine.format.merge.ordering import is_default, ordering_ranks
@@ -40,12 +40,12 @@ def combine_batch(table: pa.Table, config: TableConfig) -> pa.Table:
         index_only = table.select(fields).append_column(_POSITION, pa.array(np.arange(table.num_rows)))
         winners = fold(plain_entries(index_only, keys, deleted, always), batch_rule, fields)
         return taken(table, np.sort(winners.rows.column(_POSITION).to_numpy()))
-    rows = table
-    if not rule.compares and fields:
+    rows, sorts = table, bool(fields) and not rule.compares
+    if sorts:
         # The newer write wins column by column; within a batch "newer" is stated by the ordering fields.
         order = np.lexsort(
             (np.arange(table.num_rows), *reversed(ordering_ranks([table.column(name) for name in fields])))
         )
         rows, deleted, always = taken(table, order), deleted[order], always[order]
-    entries = plain_entries(rows, rows.column(RECORD_KEY), deleted, always)
-    return fold(entries, rule, fields).rows
+    folded = fold(plain_entries(rows, rows.column(RECORD_KEY), deleted, always), rule, fields)
+    return (as_first_named(keys, folded) if sorts else folded).rows

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -18,7 +15,6 @@ import pyarrow.compute as pc
 
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.format.filegroup.file_slice import FileSlice
-from hudi_engine.format.index.buckets import java_hashes
 from hudi_engine.format.logformat.blocks.delete import DeleteRecord, wrapper_of
 from hudi_engine.format.logformat.blocks.delete import decode as decode_deletes
 from hudi_engine.format.logformat.format import BlockType, LogBlock
@@ -31,127 +27,13 @@ from hudi_engine.format.merge.missing_columns import fill_defaults, refuse_to_fi
 from hudi_engine.format.merge.ordering import is_default
 from hudi_engine.format.merge.read_context import ReadContext, in_instant_range, range_allows
 from hudi_engine.format.merge.record_keys import key_column_names, record_keys
-from hudi_engine.format.merge.rows_at import rows_at, taken
+from hudi_engine.format.merge.spill import PLACE, SpillStore, first_places
 from hudi_engine.format.merge.stored_columns import fit_columns, stored_names
 from hudi_engine.format.schema.meta_fields import COMMIT_TIME, META_FIELDS, PARTITION_PATH, RECORD_KEY
 
 _LOGGER = logging.getLogger(__name__)
-_KEY, _FLAGS, _PROVIDED, _PLACE = "__hudi_key", "__hudi_flags", "__hudi_provided", "__hudi_place"
+_KEY, _FLAGS, _PROVIDED = "__hudi_key", "__hudi_flags", "__hudi_provided"
 _DELETED, _ALWAYS, _SEVERED = 1, 2, 4
-_ORDERED_AT_ONCE = 16 * 1024 * 1024
-"""Bytes of rows that are in memory at once while they are put into order."""
-
-Positions = npt.NDArray[np.int64]
-
-
-class SpillStore:
-    """Temporary Arrow files of log records, split by the hash of their key; use it as a context manager.
-
-    All records of a key are in one file, in their order, so each file is folded alone. The winners then get the order that they
-    have where nothing is spilled, as a slice may be read twice, keys alone and whole rows.
-    """
-
-    def __init__(self, folder: str | None, partitions: int) -> None:
-        if folder is not None:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-        self._folder = tempfile.TemporaryDirectory(prefix="hudi-merge-", dir=folder)
-        self._partitions = partitions
-        self._writers: dict[int, pa.ipc.RecordBatchFileWriter] = {}
-        self._added = 0
-
-    def __enter__(self) -> SpillStore:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for writer in self._writers.values():
-            writer.close()
-        self._writers.clear()
-        self._folder.cleanup()
-
-    def add(self, entries: Entries) -> None:
-        """Append records."""
-        places = np.arange(self._added, self._added + len(entries))
-        self._added += len(entries)
-        hashes = java_hashes(entries.keys.combine_chunks()) % np.uint32(self._partitions)
-        for number in np.unique(hashes):
-            rows = np.flatnonzero(hashes == number)
-            table = _to_table(entries.take(rows)).append_column(_PLACE, pa.array(places[rows]))
-            self._writer(int(number), table.schema).write_table(table)
-
-    def fold(self, fold: Callable[[Entries], Entries]) -> Entries | None:
-        """Fold every file and give back the winners, mapped from disk; None when nothing was added."""
-        paths = [self._path(number) for number in sorted(self._writers)]
-        for writer in self._writers.values():
-            writer.close()
-        self._writers.clear()
-        if not paths:
-            return None
-        folded: list[pa.Table] = []
-        places: list[Positions] = []
-        for path in paths:
-            records = _map(path)
-            winners = fold(_from_table(records.drop_columns([_PLACE])))
-            places.append(_first_places(records, winners.keys))
-            folded.append(_written(path.with_suffix(".winners"), [_to_table(winners)]))
-            path.unlink()
-        _LOGGER.info("merged log records on disk in %d parts", len(paths))
-        if len(folded) == 1:
-            return _from_table(folded[0])
-        order = np.argsort(np.concatenate(places), kind="stable")
-        return _from_table(_written(Path(self._folder.name) / "ordered", _ordered(folded, order)))
-
-    def _path(self, number: int) -> Path:
-        return Path(self._folder.name) / f"{number}.arrow"
-
-    def _writer(self, number: int, schema: pa.Schema) -> pa.ipc.RecordBatchFileWriter:
-        if number not in self._writers:
-            self._writers[number] = pa.ipc.new_file(str(self._path(number)), schema)
-        return self._writers[number]
-
-
-def _first_places(records: pa.Table, keys: pa.ChunkedArray) -> Positions:
-    """Return for each key the place of its first record among all that were added."""
-    encoded = records.column(_KEY).combine_chunks().dictionary_encode()
-    _, firsts = np.unique(encoded.indices.to_numpy(), return_index=True)
-    numbers = pc.index_in(keys, value_set=encoded.dictionary).to_numpy()
-    places: Positions = records.column(_PLACE).to_numpy()[firsts][numbers]
-    return places
-
-
-def _ordered(parts: list[pa.Table], order: Positions) -> Iterator[pa.Table]:
-    """Yield the rows of parts that follow each other in another order, some at a time: those of a part come in their order."""
-    ends = np.cumsum([part.num_rows for part in parts])
-    size = sum(part.nbytes for part in parts)
-    count = max(1, len(order) * _ORDERED_AT_ONCE // max(1, size))
-    for start in range(0, len(order), count):
-        wanted = order[start : start + count]
-        by_place = np.argsort(wanted)
-        bounds = np.searchsorted(wanted[by_place], [0, *ends])
-        rows = pa.concat_tables(
-            rows_at(part, wanted[by_place[low:high]] - (end - part.num_rows))
-            for part, end, low, high in zip(parts, ends, bounds, bounds[1:])
-            if low < high
-        )
-        back = np.empty(len(wanted), np.int64)
-        back[by_place] = np.arange(len(wanted))
-        yield taken(rows, back)
-
-
-def _written(path: Path, tables: Iterable[pa.Table]) -> pa.Table:
-    """Write tables of one kind into a file and return it mapped."""
-    remaining = iter(tables)
-    first = next(remaining)
-    with pa.ipc.new_file(str(path), first.schema) as writer:
-        for table in chain([first], remaining):
-            writer.write_table(table)
-    return _map(path)
-
-
-def _map(path: Path) -> pa.Table:
-    with pa.memory_map(str(path)) as file:
-        return pa.ipc.open_file(file).read_all()
 
 
 def _to_table(entries: Entries) -> pa.Table:
@@ -226,7 +108,7 @@ def read_log_records(
         parts.append(part)
         total += len(part)
         size += part.nbytes
-        if size > context.log_bytes_at_once:
+        if size > context.bytes_at_once:
             return _spilled(context, scan, combine, parts, stream)
     if not parts:
         return LogRecords(_nothing(wanted), 0, scan)
@@ -246,18 +128,21 @@ def _spilled(
     context: ReadContext, scan: LogScan, combine: Combine, parts: list[Entries], rest: Iterator[Entries]
 ) -> LogRecords:
     total = 0
+
+    def fold(records: pa.Table) -> Iterator[pa.Table]:
+        winners = combine(_from_table(records.drop_columns([PLACE])))
+        places = first_places(records, records.column(_KEY), winners.keys)
+        yield _to_table(winners).append_column(PLACE, places)
+
     stored = sum(block.place.content_length for block in scan.blocks)
-    partitions = min(_MAX_PARTITIONS, max(2, 4 * stored // context.log_bytes_at_once + 2))
+    partitions = min(_MAX_PARTITIONS, max(2, 4 * stored // context.bytes_at_once + 2))
     with SpillStore(context.spill_dir, partitions) as store:
-        while parts:
-            total += len(parts[0])
-            store.add(parts.pop(0))
-        for part in rest:
+        for part in chain((parts.pop(0) for _ in range(len(parts))), rest):
             total += len(part)
-            store.add(part)
-        winners = store.fold(combine)
-    assert winners is not None
-    return LogRecords(winners, total, scan)
+            store.add(_to_table(part), part.keys)
+        winners = store.fold(fold)
+    _LOGGER.info("merged log records on disk in %d parts", partitions)
+    return LogRecords(_from_table(winners), total, scan)
 
 
 def _entries(

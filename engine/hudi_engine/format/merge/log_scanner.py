@@ -57,7 +57,7 @@ class LogScan:
 def scan_slice(context: ReadContext, file_slice: FileSlice) -> LogScan:
     """Find the blocks of a slice that count."""
     files = [log for log in file_slice.log_files if not log.is_cdc]
-    in_memory = sum(log.size for log in files) <= context.log_bytes_at_once
+    in_memory = sum(log.size for log in files) <= context.bytes_at_once
     found = [block for log in files for block in _file_blocks(context, log, in_memory)]
     found = _before_the_end(found, context.stops_after)
     corrupt = sum(block.place.kind is BlockType.CORRUPT for block in found)

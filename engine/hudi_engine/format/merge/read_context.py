@@ -29,7 +29,7 @@ class ReadContext:
         schema: Columns of the table, the five meta columns first.
         is_committed: Whether a requested instant time is committed; picklable.
         as_of: Newest requested time that counts, None for now.
-        memory_limit_bytes: Log records beyond this many bytes are merged on disk.
+        memory_limit_bytes: Log records, or rows of a batch for one file, beyond this many bytes are merged on disk.
         spill_dir: Folder for that, None for the system's temp folder.
         instant_range: Only rows whose commit time lies in it are read, before anything is merged; None for
             all.
@@ -54,8 +54,8 @@ class ReadContext:
     fills_by: str | None = None
 
     @property
-    def log_bytes_at_once(self) -> int:
-        """Bytes of log records that this process may hold: those requested, less where its memory is limited."""
+    def bytes_at_once(self) -> int:
+        """Bytes of log records or of a batch that this process may hold: those requested, less where its memory is limited."""
         return rows_at_once(self.memory_limit_bytes)
 
     def is_visible(self, instant: str) -> bool:

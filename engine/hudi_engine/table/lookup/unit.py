@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.merge.key_sets import are_distinct
 from hudi_engine.format.merge.rows_at import taken
+from hudi_engine.format.merge.spill import PLACE
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
 from hudi_engine.table.lookup.kinds import IndexKind
 from hudi_engine.table.lookup.tagging import StoredKeys
@@ -19,7 +20,7 @@ from hudi_engine.table.txn.conflict import PlannedBy, reject_planned_groups
 DELETE_FLAG = "__hudi_delete"
 INSERT_FLAG = "__hudi_insert"
 BUCKET = "__hudi_bucket"
-ORDER = "__hudi_order"
+ORDER = PLACE
 """Number of a row in its DataFrame, so that "the later row" means the same after a shuffle."""
 LEAVES = "__hudi_leaves"
 """Whether a row stands for the partition that another one leaves; rows that move are doubled by it."""

@@ -18,7 +18,7 @@ class MergeOptions:
     MERGE_MEMORY = int_option(
         "hoodie.memory.merge.max.size",
         100 * 1024 * 1024,
-        "Bytes of log records held in memory while merging; above it they spill.",
+        "Bytes of log records, or of a batch's rows for one file, held in memory while merging; above it they spill.",
         minimum=1,
     )
     COMPACTION_MEMORY = int_option(
@@ -27,7 +27,7 @@ class MergeOptions:
     SPILL_FOLDER = text_option(
         "hoodie.memory.spillable.map.path",
         None,
-        "Folder for spilled records; the system's temp folder when absent.",
+        "Folder for rows that spill; the system's temp folder when absent.",
     )
 
 

@@ -101,7 +101,8 @@ def _fold_by_rank(
     done: list[Entries] = []
     for rank in range(1, int(sizes[0])):
         active = int(np.searchsorted(-sizes, -rank, side="left"))
-        done.append(folded.slice(active, len(folded) - active))
+        if active < len(folded):  # no rows would keep the memory of all
+            done.append(folded.slice(active, len(folded) - active))
         folded = rule.merge(
             folded.slice(0, active), entries.take(order[starts[:active] + rank]), ordering_fields
         )

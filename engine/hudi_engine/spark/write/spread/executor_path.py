@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,9 +40,10 @@ from hudi_engine.spark.read.collect import (
 from hudi_engine.table.handles.create import create_files
 from hudi_engine.table.handles.write_context import WriteContext
 from hudi_engine.table.handles.write_task import WriteTask
+from hudi_engine.table.lookup.gathered import gathered
 from hudi_engine.table.lookup.partition import StoredSlice, TaggedUnit, tag_unit
 from hudi_engine.table.lookup.tagging import SliceTag
-from hudi_engine.table.lookup.unit import BUCKET, PartitionUnit, UnitPlan, in_order, split_by_partition
+from hudi_engine.table.lookup.unit import BUCKET, PartitionUnit, UnitPlan, split_by_partition
 from hudi_engine.table.write.place.partitions import check_partition_count
 from hudi_engine.table.write.place.shares import shares_of
 from hudi_engine.table.write.place.unit import check_symbols, write_unit
@@ -87,17 +90,8 @@ def run_buckets(
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         own_context, own_plan, own_units, own_keys = shared.value
         task = current_task(own_context)
-        for bucket, rows in by_bucket(batches):
-            rows = cast_batch(rows, _data_schema(own_context, rows.column_names))
-            partition = (
-                rows.column(PARTITION_PATH)[0].as_py() if PARTITION_PATH in rows.column_names else bucket
-            )
-            unit = own_units.get(bucket) or PartitionUnit(partition)
-            rows = in_order(_with_record_keys(rows.drop_columns([BUCKET]), own_keys))
-            came = rows.num_rows
-            yield stats_batch(
-                write_unit(task, own_plan, tag_unit(own_context, own_plan, unit, rows)), bucket, came
-            )
+        for bucket, parts in by_bucket(batches):
+            yield _write_bucket(task, own_plan, own_keys, own_units.get(bucket), bucket, parts)
 
     try:
         stats, reported = collect_buckets(frame, write)
@@ -105,6 +99,28 @@ def run_buckets(
         shared.destroy()
     _check_buckets(reported, rows)
     return stats
+
+
+def _write_bucket(
+    task: WriteTask,
+    plan: UnitPlan,
+    keys: KeyGenerator | None,
+    unit: PartitionUnit | None,
+    bucket: str,
+    parts: Iterable[pa.Table],
+) -> pa.RecordBatch:
+    """Write the rows of a bucket, of which nothing is held afterwards; returns the write stats for `collect_buckets`."""
+    context = task.context
+
+    def fit(rows: pa.Table) -> pa.Table:
+        rows = cast_batch(rows, _data_schema(context, rows.column_names))
+        return _with_record_keys(rows.drop_columns([BUCKET]), keys)
+
+    rows, came = gathered(parts, context.read, fit, combines=plan.combine)
+    if unit is None:
+        known = PARTITION_PATH in rows.column_names
+        unit = PartitionUnit(rows.column(PARTITION_PATH)[0].as_py() if known else bucket)
+    return stats_batch(write_unit(task, plan, tag_unit(context, plan, unit, rows)), bucket, came)
 
 
 def _check_buckets(reported: Sequence[tuple[str, int]], rows: int | None) -> None:
@@ -123,23 +139,11 @@ def _check_buckets(reported: Sequence[tuple[str, int]], rows: int | None) -> Non
         )
 
 
-def by_bucket(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.Table]]:
-    """Yield each bucket of a task with its rows, which come bucket by bucket: those of one are held at a time."""
-    current, held = "", list[pa.Table]()
-    for batch in batches:
-        for bucket, rows in split_by_partition(pa.Table.from_batches([batch]), BUCKET):
-            if held and bucket != current:
-                yield current, _together(held)
-            current = bucket
-            held.append(rows)
-    if held:
-        yield current, _together(held)
-
-
-def _together(held: list[pa.Table]) -> pa.Table:
-    rows = pa.concat_tables(held)
-    held.clear()
-    return rows
+def by_bucket(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[pa.Table]]]:
+    """Yield each bucket of a task with its rows, which come bucket by bucket: some of those of one at a time."""
+    parts = (part for batch in batches for part in split_by_partition(pa.Table.from_batches([batch]), BUCKET))
+    for bucket, group in groupby(parts, itemgetter(0)):
+        yield bucket, (rows for _, rows in group)
 
 
 def run_small_batch(
