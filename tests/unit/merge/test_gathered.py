@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,6 +111,27 @@ def test_no_file_stays_when_rows_end_in_an_error(tmp_path: Path, combines: bool)
     with pytest.raises(OSError, match="lost"):
         gathered(parts(), read, as_is, combines=combines)
     assert list(tmp_path.iterdir()) == []
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+from hudi_engine.format.merge.spill import _mapped
+resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
+try:
+    _mapped(Path(sys.argv[1]))
+except MemoryError as error:
+    print("lacks memory:", error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+def test_a_file_that_does_not_fit_into_the_limit_of_a_worker_is_a_lack_of_memory(tmp_path: Path) -> None:
+    with (tmp_path / "rows").open("wb") as file:
+        file.truncate(2**31)
+    command = [sys.executable, "-c", LIMITED, str(tmp_path / "rows")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.startswith("lacks memory: ")
 
 
 VERSIONS, KEYS, AT_ONCE = 40, 7_500, 2_500

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -63,7 +65,7 @@ class SpillStore(ExitStack):
         for path in map(self._path, sorted(self._writers)):
             rows = _mapped(path)
             left = fold(rows)
-            folded.append(rows if left is None else _written(path.with_suffix(".left"), left))
+            folded.append(rows if left is None else _mapped(_written(path.with_suffix(".left"), left)))
             del rows, left
             path.unlink()
         places = np.concatenate([each.column(PLACE).to_numpy() for each in folded])
@@ -71,7 +73,9 @@ class SpillStore(ExitStack):
         if len(folded) == 1 and bool(np.all(places[1:] >= places[:-1])):
             return folded[0]
         order = np.argsort(places, kind="stable")
-        return _written(self._folder / "ordered", ordered(folded, order))
+        path = _written(self._folder / "ordered", ordered(folded, order))
+        folded.clear()  # all that is mapped counts where memory is limited
+        return _mapped(path)
 
     def _path(self, number: int) -> Path:
         return self._folder / f"{number}.arrow"
@@ -115,16 +119,21 @@ def ordered(parts: list[pa.Table], order: Positions) -> Iterator[pa.Table]:
         yield taken(rows, back)
 
 
-def _written(path: Path, tables: Iterable[pa.Table]) -> pa.Table:
-    """Write tables of one kind into a file and return it mapped."""
+def _written(path: Path, tables: Iterable[pa.Table]) -> Path:
+    """Write tables of one kind into a file."""
     remaining = iter(tables)
     first = next(remaining)
     with pa.ipc.new_file(str(path), first.schema) as writer:
         for table in chain([first], remaining):
             writer.write_table(table)
-    return _mapped(path)
+    return path
 
 
 def _mapped(path: Path) -> pa.Table:
-    with pa.memory_map(str(path)) as file:
-        return pa.ipc.open_file(file).read_all()
+    try:
+        with pa.memory_map(str(path)) as file:
+            return pa.ipc.open_file(file).read_all()
+    except OSError as error:
+        if os.strerror(errno.ENOMEM) in str(error):
+            raise MemoryError(str(error)) from error
+        raise
