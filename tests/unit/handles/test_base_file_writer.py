@@ -299,6 +299,23 @@ def test_a_filter_can_be_left_out(storage):
     assert (footer.bloom, footer.min_key) == (None, "a")
 
 
+@pytest.mark.parametrize(
+    ("also", "is_written"),
+    [
+        ({}, False),
+        ({"hoodie.index.type": "SIMPLE"}, False),
+        ({"hoodie.index.type": "BLOOM"}, True),
+        ({"hoodie.index.type": "GLOBAL_BLOOM"}, True),
+        ({"hoodie.metadata.index.bloom.filter.enable": "true"}, True),
+    ],
+)
+def test_a_filter_that_is_switched_off_is_written_where_it_is_read(storage, also, is_written):
+    given = resolve_options({"hoodie.parquet.bloom.filter.enabled": "false", **also})
+    info = write(storage, stamped(["a"]), options=BaseFileOptions.from_options(given))
+    footer = read_key_footer(storage, info.path)
+    assert (footer.bloom is not None, footer.min_key) == (is_written, "a")
+
+
 def test_rows_without_a_key_are_refused_and_leave_nothing(storage):
     with pytest.raises(InvalidKeyError, match=r"1 row\(s\) have no record key"):
         write(storage, stamped(["a", None]))

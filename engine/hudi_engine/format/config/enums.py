@@ -118,6 +118,7 @@ class IndexType(Name):
     GLOBAL_RECORD_LEVEL_INDEX = "GLOBAL_RECORD_LEVEL_INDEX"
 
 
+BLOOM_INDEXES = (IndexType.BLOOM, IndexType.GLOBAL_BLOOM)
 RECORD_INDEXES = (IndexType.RECORD_INDEX, IndexType.GLOBAL_RECORD_LEVEL_INDEX)
 """Two names of one index: of Hudi up to 1.1, and since."""
 

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.declared.engine_options import EngineOptions
+from hudi_engine.format.config.declared.metadata_options import MetadataOptions
 from hudi_engine.format.config.declared.write_options import FileOptions, IndexOptions
-from hudi_engine.format.config.enums import BloomFilterType, ParquetCodec
+from hudi_engine.format.config.enums import BLOOM_INDEXES, BloomFilterType, ParquetCodec
 from hudi_engine.format.config.options import Options
 
 _FAST_LEVELS = {ParquetCodec.ZSTD: 1}
@@ -58,6 +59,7 @@ class BaseFileOptions:
     def from_options(cls, options: Options) -> BaseFileOptions:
         """Take the layout from the options of a write."""
         entries = options[IndexOptions.BLOOM_ENTRIES]
+        reads_filters = options[IndexOptions.TYPE] in BLOOM_INDEXES or options[MetadataOptions.BLOOM_FILTERS]
         return cls(
             codec=options[FileOptions.CODEC],
             row_group_bytes=options[FileOptions.ROW_GROUP_SIZE],
@@ -69,6 +71,7 @@ class BaseFileOptions:
             bloom_entries=None if entries is None else int(entries),
             bloom_fpp=options[IndexOptions.BLOOM_FALSE_POSITIVES],
             bloom_max_entries=options[IndexOptions.BLOOM_MAX_ENTRIES],
+            bloom_enabled=reads_filters or options[IndexOptions.BLOOM_IN_FOOTER],
         )
 
     def for_blocks(self, first: pa.Table, rows: int | None) -> BaseFileOptions:
