@@ -163,7 +163,7 @@ def _run(form: Form, folder: Path, scale: float) -> None:
     from hudi_engine import HudiTable
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = _session(form, folder)
+    spark = session(form, folder)
     rows = int(form.rows * scale)
     try:
         _land(spark, rows, form.partitions, folder)
@@ -207,7 +207,8 @@ def _land(spark: SparkSession, rows: int, partitions: int, folder: Path) -> None
     batch.repartition(4).write.parquet(str(folder / "batch"))
 
 
-def _session(form: Form, folder: Path) -> SparkSession:
+def session(form: Form, folder: Path) -> SparkSession:
+    """Return a session of a form; its warehouse goes below the folder."""
     from pyspark.sql import SparkSession
 
     conf = {
